@@ -1,0 +1,112 @@
+"""Making labels: G Algorithms 1–3 (repository name) and 5–7 (IBIp) as pure functions. Algorithm 4 is `ibi.clock`.
+
+Algorithm 1  MOUNTPREFIXOFNAMEOFREPOSITORYOFANITEM   mount_prefix_of_repository_name
+Algorithm 2  MOUNTSUFFIXOFNAMEOFREPOSITORYOFANITEM   mount_suffix_of_repository_name
+Algorithm 3  MOUNTNAMEOFREPOSITORYOFANITEM           mount_repository_name
+Algorithm 5  MOUNTPREFIXOFIBIPOFANITEM               mount_prefix_of_ibip
+Algorithm 6  MOUNTSUFFIXOFIBIPOFANITEM               mount_suffix_of_ibip
+Algorithm 7  MOUNTIBIPOFANITEM                       mount_ibip
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ibi.errors import InvalidLabel
+from ibi.instant import Instant, civil
+from ibi.label.diagnosis import check_host
+from ibi.label.grammar import FIRST_DATE, UNWRITTEN_PORT
+from ibi.label.numerals import IPV4, IPV6, convert_to_decimal, encode_ibip
+
+__all__ = [
+    "mount_ibip",
+    "mount_prefix_of_ibip",
+    "mount_prefix_of_repository_name",
+    "mount_repository_name",
+    "mount_suffix_of_ibip",
+    "mount_suffix_of_repository_name",
+]
+
+
+@lru_cache(maxsize=1024)
+def mount_prefix_of_repository_name(computer: str, port: int) -> str:
+    """G Algorithm 1; the dots of the subdomain are kept (E1), a final one is dropped (E4)."""
+    computer = computer.lower().removesuffix(".")
+    check_host(computer)
+    _check_port(port)
+    first_word, _, subdomain = computer.partition(".")
+    return f"{subdomain}/{first_word}" if port == 80 else f"{subdomain}/{first_word}.{port}"
+
+
+def mount_suffix_of_repository_name(date: Instant) -> str:
+    """G Algorithm 2; line 11's test is for the seconds, and a fraction keeps them even when they are 00 (E5, E30)."""
+    days, rest = divmod(date.seconds, 86_400)
+    day = _written_day(days)
+    minutes, second = divmod(rest, 60)
+    if date.fraction:
+        return f"{day}.{minutes // 60:02}.{minutes % 60:02}.{second:02}.{date.fraction}"
+    if second:
+        return f"{day}.{minutes // 60:02}.{minutes % 60:02}.{second:02}"
+    return f"{day}.{minutes // 60:02}.{minutes % 60:02}"
+
+
+@lru_cache(maxsize=1024)
+def _written_day(days: int) -> str:
+    year, month, day = civil(days)
+    return f"{year}/{month:02}.{day:02}"
+
+
+def mount_repository_name(prefix: str, suffix: str) -> str:
+    """G Algorithm 3."""
+    return f"{prefix}/{suffix}"
+
+
+@lru_cache(maxsize=1024)
+def mount_prefix_of_ibip(ip: str, port: int) -> str:
+    """G Algorithm 5; the address is spelled by RFC 5952 in hexadecimal groups first (E7)."""
+    _check_port(port)
+    ip = _encodable(ip)
+    coded_port = "" if port == UNWRITTEN_PORT else encode_ibip(port)
+    if "." in ip:
+        return f"{encode_ibip(convert_to_decimal(ip, IPV4))}W{coded_port}"
+    return f"{encode_ibip(convert_to_decimal(ip, IPV6))}X{coded_port}"
+
+
+def _encodable(ip: str) -> str:
+    """E7: the one spelling of an address that is encoded. A leading zero digit would be lost in a number."""
+    from ipaddress import IPv6Address, ip_address
+
+    try:
+        address = ip_address(ip)
+    except ValueError:
+        raise InvalidLabel(ip, 0, "it is not an IP address") from None
+    if isinstance(address, IPv6Address):
+        if address.scope_id is not None:
+            raise InvalidLabel(ip, ip.index("%"), "an address with a scope means another place on every machine")
+        address = address.ipv4_mapped or address
+    text = address.compressed
+    if text[0] == "0":
+        raise InvalidLabel(ip, 0, "an address that begins with 0 cannot be written as a number")
+    return text
+
+
+def mount_suffix_of_ibip(date: Instant) -> str:
+    """G Algorithm 6; a fraction is its digits, each leading zero of them the grapheme for zero (E5)."""
+    seconds = date.seconds - FIRST_DATE
+    if seconds < 0:
+        raise InvalidLabel(str(date), 0, "an IBIp counts the seconds from August 1995 and cannot be older")
+    if not date.fraction:
+        return encode_ibip(seconds)
+    digits = date.fraction.lstrip("0")
+    zeros = len(date.fraction) - len(digits)
+    return f"{encode_ibip(seconds)}W{'2' * zeros}{encode_ibip(int(digits))}"
+
+
+def mount_ibip(prefix: str, suffix: str) -> str:
+    """G Algorithm 7."""
+    return f"{prefix}/{suffix}"
+
+
+def _check_port(port: int) -> None:
+    if not 1 <= port <= 65_535:
+        raise InvalidLabel(str(port), 0, "a port is a number from 1 to 65535")

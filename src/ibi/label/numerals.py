@@ -1,0 +1,56 @@
+"""Numbers written with the graphemes of the standard: routines CONVERTTODECIMAL and CONVERTFROMDECIMAL of G §7.
+
+A numeral system here is a row of graphemes, each standing for its own position (G Tables 7.4, 7.5 and 7.6).
+"""
+
+from __future__ import annotations
+
+__all__ = ["IBIP", "IPV4", "IPV6", "convert_from_decimal", "convert_to_decimal", "decode_ibip", "encode_ibip"]
+
+IPV4 = "0123456789."  # G Table 7.4
+IPV6 = "0123456789abcdef:"  # G Table 7.5
+IBIP = "23456789ABCDEFGHJKLMNPQRSTU"  # G Table 7.6
+
+
+def convert_to_decimal(text: str, graphemes: str) -> int:
+    """The number that `text` writes; ValueError if it holds anything but the graphemes."""
+    base = len(graphemes)
+    number = 0
+    for grapheme in text:
+        number = number * base + graphemes.index(grapheme)
+    return number
+
+
+def convert_from_decimal(number: int, graphemes: str) -> str:
+    """`number` written with the graphemes; zero is the first of them."""
+    base = len(graphemes)
+    digits = []
+    while True:
+        number, rest = divmod(number, base)
+        digits.append(graphemes[rest])
+        if not number:
+            return "".join(reversed(digits))
+
+
+# The same two conversions for the IBIp system, where minting and parsing spend their time. Python reads base 27 itself,
+# with the digits 0-9a-q; writing goes two graphemes at a time.
+_PYTHON_DIGITS = b"0123456789abcdefghijklmnopq"
+_TO_PYTHON = bytes.maketrans((IBIP + IBIP.lower()).encode(), _PYTHON_DIGITS * 2)
+_BASE = len(IBIP)
+_PAIRS = [high + low for high in IBIP for low in IBIP]
+
+
+def decode_ibip(text: str) -> int:
+    """`convert_to_decimal(text.upper(), IBIP)` for a text known to hold nothing but graphemes of either case."""
+    return int(text.encode("ascii").translate(_TO_PYTHON), _BASE)
+
+
+def encode_ibip(number: int) -> str:
+    """`convert_from_decimal(number, IBIP)`, quicker."""
+    text = ""
+    while number >= _BASE:
+        number, rest = divmod(number, _BASE * _BASE)
+        text = _PAIRS[rest] + text
+        if not number:
+            return text
+    return IBIP[number] + text

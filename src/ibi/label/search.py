@@ -1,0 +1,53 @@
+"""Labels inside longer texts: at a given place, or anywhere in running text and URLs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ibi.label.grammar import IBIP_FORM, REPOSITORY_FORM
+from ibi.label.ibip import Ibip, read_ibip
+from ibi.label.repository_name import RepositoryName, read_repository_name
+
+__all__ = ["FoundLabel", "find_labels", "match_label"]
+
+
+class FoundLabel(NamedTuple):
+    """A label, and where it stands: `text[start:end]` is its spelling."""
+
+    label: RepositoryName | Ibip
+    start: int
+    end: int
+
+
+def match_label(text: str, start: int = 0) -> tuple[RepositoryName | Ibip, int] | None:
+    """The longest label that begins exactly at `start`, and the offset after it; None if none begins there.
+
+    Says nothing of what follows: a modifier, a path, a tag. If the first two segments are an IBIp, it is one (E17).
+    """
+    match = IBIP_FORM.match(text, start)
+    label: RepositoryName | Ibip | None = read_ibip(match[0]) if match else None
+    if label is None:
+        match = REPOSITORY_FORM.match(text, start)
+        label = read_repository_name(match[0]) if match else None
+    return (label, match.end()) if match and label else None
+
+
+# A label may begin where no word is under way, and must not go on into a longer word: `…17.46.pdf` is a file's name,
+# `…17.46.` the end of a sentence, `…17.46-TDI` a label with its tag (E21). Every run of such characters is tried from
+# its beginning only, so that the search stays linear.
+_BEGINNING = re.compile(r"(?<![A-Za-z0-9_.@%-])[A-Za-z0-9]")
+_LONGER_WORD = re.compile(r"[A-Za-z0-9_]|[.@][A-Za-z0-9]")
+
+
+def find_labels(text: str) -> Iterator[FoundLabel]:
+    """Every label in running text and in persistent URLs of any host, in order, without overlaps."""
+    position = 0
+    while (beginning := _BEGINNING.search(text, position)) is not None:
+        found = match_label(text, beginning.start())
+        if found and not _LONGER_WORD.match(text, found[1]):
+            yield FoundLabel(found[0], beginning.start(), found[1])
+            position = found[1]
+        else:
+            position = beginning.end()
