@@ -1,0 +1,79 @@
+"""`ibi explain`: who named an item, where and when, read from its label."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ibi.cli.output import AsJson, each, print_json, print_lines
+from ibi.errors import InvalidLabel, InvalidPersistentUrl
+from ibi.label import Ibip, Label, RepositoryName, parse
+from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
+
+__all__ = ["explain"]
+
+
+def explain(
+    labels: Annotated[list[str], typer.Argument(metavar="LABEL_OR_URL", help="Labels, or links that hold them.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say who named an item and when, from its label alone."""
+    each(labels, _read, _show_json if as_json else _show)
+
+
+def _read(text: str) -> Label:
+    """The label that `text` is, or that the persistent URL `text` holds."""
+    try:
+        return parse(text)
+    except InvalidLabel as reason:
+        from ibi.persistent_url import PersistentUrl
+
+        try:
+            return PersistentUrl.parse(text).label
+        except InvalidPersistentUrl:
+            if "://" in text:
+                raise
+            raise reason from None
+
+
+def _show_json(label: Label) -> None:
+    print_json(
+        {
+            "form": label.form,
+            "label": str(label),
+            "prefix": label.prefix,
+            "suffix": label.suffix,
+            "host": label.host if isinstance(label, RepositoryName) else None,
+            "ip": label.ip if isinstance(label, Ibip) else None,
+            "port": label.port,
+            "instant": str(label.instant),
+            "is_global": label.is_global,
+            "other_suffix": _other_suffix(label),
+        }
+    )
+
+
+def _show(label: Label) -> None:
+    place = label.host if isinstance(label, RepositoryName) else label.ip if isinstance(label, Ibip) else label.prefix
+    other = "an IBIp" if isinstance(label, RepositoryName) else "a repository name"
+    print_lines(
+        str(label),
+        {
+            "form": "repository name" if isinstance(label, RepositoryName) else "IBIp",
+            "named by": f"{place}, port {label.port}",
+            "named at": str(label.instant),
+            "global": "yes" if label.is_global else "no: others may have minted the same label",
+            "same instant": f"{_other_suffix(label) or 'too early'}, as the suffix of {other}",
+        },
+    )
+
+
+def _other_suffix(label: Label) -> str | None:
+    """The suffix that the same instant has in the other form; none where an IBIp cannot tell it."""
+    if isinstance(label, Ibip):
+        return mount_suffix_of_repository_name(label.instant)
+    try:
+        return mount_suffix_of_ibip(label.instant)
+    except InvalidLabel:
+        return None

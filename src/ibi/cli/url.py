@@ -1,0 +1,51 @@
+"""`ibi url`: the parts of a persistent URL."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ibi.cli.output import AsJson, each, print_json, print_lines
+from ibi.persistent_url import PersistentUrl
+
+__all__ = ["url"]
+
+
+def url(
+    urls: Annotated[list[str], typer.Argument(metavar="URL", help="Persistent URLs, with or without a host.")],
+    as_json: AsJson = False,
+) -> None:
+    """Take a persistent URL apart: which item, what of it, which file."""
+    each(urls, PersistentUrl.parse, _show_json if as_json else _show)
+
+
+def _show_json(parsed: PersistentUrl) -> None:
+    print_json(
+        {
+            "label": str(parsed.label),
+            "modifier": parsed.relation.modifier,
+            "verbs": list(parsed.relation.verbs),
+            "qualifier": parsed.relation.qualifier,
+            "file_path": parsed.file_path,
+            "file_list": parsed.file_list,
+            "required_original": parsed.required_original,
+            "language": parsed.language,
+            "query": parsed.query,
+        }
+    )
+
+
+def _show(parsed: PersistentUrl) -> None:
+    lines = {
+        "label": str(parsed.label),
+        "modifier": parsed.relation.modifier,
+        "verbs": " ".join(parsed.relation.verbs),
+        "qualifier": parsed.relation.qualifier,
+        "file": parsed.file_path or "",
+        "wanted": "the list of files" if parsed.file_list else "",
+        "state": "the Original and no Copy" if parsed.required_original else "",
+        "language": parsed.language or "",
+        "query": parsed.query_string,
+    }
+    print_lines(str(parsed), {name: value for name, value in lines.items() if value})
