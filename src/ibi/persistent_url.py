@@ -1,0 +1,411 @@
+"""Persistent URLs, `http://<resolver>/<ibi><modifier><path>?<query>`: typed, linked and requested (R §8.1)."""
+
+from __future__ import annotations
+
+import re
+from binascii import unhexlify
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from ibi import label as labels
+from ibi.errors import InvalidLabel, InvalidPersistentUrl, InvalidRelation
+from ibi.label import Label, match_label
+from ibi.languages import InvalidLanguageTag, LanguageTag
+from ibi.relation import Relation, VerbList
+
+__all__ = ["MAX_LENGTH", "PersistentUrl", "PunctuatedLabel", "QueryPair"]
+
+MAX_LENGTH: Final = 8192
+"""Characters of a persistent URL after scheme and host, as received and as written; longer ones are refused unread."""
+
+QueryPair = tuple[str, str | None]
+"""Name and value as received, undecoded; no value if there was no `=` (`?wsdl` is not `?wsdl=`)."""
+
+
+class PunctuatedLabel(InvalidPersistentUrl):
+    """{quoted} is not a persistent URL: {reason}."""
+
+    # E35: not found rather than malformed, with the link that was probably meant in `details["suggestion"]`.
+    code = "punctuated-label"
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentUrl:
+    """An item's label and what is wanted of the item.
+
+    `file_path` is decoded and begins with `/`; `file_list` outranks it (E16). `language` takes the place of a browser's
+    preference (E21). `query` holds the pairs meant for the item itself. Every value can be written and read back:
+    `PersistentUrl.parse(str(url)) == url`. `InvalidPersistentUrl` is the only error raised here.
+    """
+
+    label: Label
+    relation: Relation = Relation.ITSELF
+    file_list: bool = False
+    file_path: str | None = None
+    required_original: bool = False
+    language: str | None = None
+    query: tuple[QueryPair, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.file_path is not None:
+            _check_path(self.file_path)
+        if self.relation.steps and not self.relation.is_registered:
+            raise InvalidPersistentUrl(self.relation.modifier, 0, "there is no such language")
+        if self.language is not None:
+            _check_language(self.language)
+        if self.query:
+            _check_query(self.query)
+        if self._may_be_too_long() and len(text := self.text("")) > MAX_LENGTH:
+            raise _too_long(text, 0)
+
+    @classmethod
+    def parse(cls, raw_target: str) -> PersistentUrl:
+        """Read the *undecoded* target of a request, an absolute URL of any resolver, or what a person types.
+
+        A server that has bytes makes them text as E33 says: UTF-8, or else ISO 8859-1.
+        """
+        # What a resolver sees most: `/<label>`. A label needs no decoding and is shorter than any limit.
+        if raw_target[:1] == "/":
+            found = match_label(raw_target, 1)
+            if found is not None and found[1] == len(raw_target):
+                return cls(found[0])
+        return _read(_Target.cut(raw_target))
+
+    def text(self, base: str, *, keep_spelling: bool = False) -> str:
+        """The canonical URL under `base`, the resolver's address (`http://urlib.net/`); only relative if that is empty.
+
+        The label is written canonically, or with `keep_spelling` as it was received, for those whose stores are case
+        sensitive. The file path is written in UTF-8 (E33), the verbs as a modifier.
+        """
+        label = self.label.spelling if keep_spelling else str(self.label)
+        path = _percent_encoded(self.file_path or "")
+        query = "&".join(self._pairs())
+        # `??` right after label or modifier means `:` (E21); the path `/` means nothing, and keeps them apart.
+        path += "/" if query[:1] == "?" and not path else ""
+        slash = "/" if base and not base.endswith("/") else ""
+        return f"{base}{slash}{label}{self.relation.modifier}{path}{'?' if query else ''}{query}"
+
+    def __str__(self) -> str:
+        return self.text("http://urlib.net/")
+
+    @property
+    def verb_list(self) -> VerbList:
+        """What is asked of Archives (R Table 8.6): the relation, and whether the list of files is wanted."""
+        return VerbList(self.relation, self.file_list)
+
+    @property
+    def query_string(self) -> str:
+        """The pairs for the item itself, byte for byte as they came."""
+        return "&".join(map(_written, self.query))
+
+    # R Table 8.3: ibiurl.requireditemstatus = "Original", ibiurl.verblist = lista-de-verbos; E21: ibiurl.language
+    def _pairs(self) -> Iterator[str]:
+        if self.language is not None:
+            yield f"ibiurl.language={self.language}"
+        if self.required_original:
+            yield "ibiurl.requireditemstatus=Original"
+        if self.file_list:
+            yield "ibiurl.verblist=GetFileList"
+        yield from map(_written, self.query)
+
+    def _may_be_too_long(self) -> bool:
+        """A quick no: a character of a path takes at most twelve when written, all that is not counted under 1000."""
+        rest = len(self.query_string) if self.query else 0
+        return 12 * len(self.file_path or "") + rest + len(self.relation.metadata_format or "") > MAX_LENGTH - 1000
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+_BLANKS = " \t\r\n"
+
+# R Table 8.1: URL-persistente = "http://urlib.net/" IBI [mdf] [path-absolute] ["?" pergunta]; any resolver, E26
+_ORIGIN = re.compile(r"(?:https?://[^/?#@\\\s]+)?/?", re.ASCII | re.IGNORECASE)
+# E21, E35: in any case, once
+_PREFIX = re.compile(r"(?:ibi/|rep/|ibi:)?", re.ASCII | re.IGNORECASE)
+# E21, E35: citation tags such as -TDI, after either form
+_TAG = re.compile(r"(?:-[A-Za-z0-9]+)?")
+# What looks like steps of a modifier; `Relation` judges them
+_MODIFIER = re.compile(r"(?:!|[+:](?:\([^()]*\))?)*")
+# E35: what a sentence leaves behind a link
+_PUNCTUATION = re.compile(r"[.,;)]+")
+
+_UNIT = re.compile(r"%([0-9A-Fa-f]{2})|[\s\S]")
+
+
+class _Target(NamedTuple):
+    """A request target cut at its delimiters: `text` is the decoded path after scheme, host and first slash."""
+
+    raw: str
+    path_start: int
+    path: str
+    text: str
+    is_utf8: bool
+    query: str
+
+    @classmethod
+    def cut(cls, raw: str) -> _Target:
+        target = raw.partition("#")[0].rstrip(_BLANKS)
+        _check_unicode(target)
+        origin = _ORIGIN.match(target)
+        start = origin.end() if origin else 0
+        if len(target) - start > MAX_LENGTH:
+            raise _too_long(raw, start)
+        path, _, query = target[start:].partition("?")
+        text, is_utf8 = _percent_decoded(path)
+        return cls(raw, start, path, text.rstrip(_BLANKS), is_utf8, query)
+
+    def refusal(self, offset: int, reason: str, /, **details: object) -> InvalidPersistentUrl:
+        """The error about what stands at `offset` of `text`."""
+        return InvalidPersistentUrl(self.raw, self.place(offset), reason, **details)
+
+    def refused_pair(self, pair: str, reason: str, /, **details: object) -> InvalidPersistentUrl:
+        """The error about a pair of the query."""
+        query_start = self.path_start + len(self.path) + 1
+        return InvalidPersistentUrl(self.raw, max(self.raw.rfind(pair, query_start), query_start), reason, **details)
+
+    def place(self, offset: int) -> int:
+        """Where in `raw` the character at `offset` of `text` begins."""
+        for unit in _UNIT.finditer(self.path):
+            continues = self.is_utf8 and unit[1] is not None and unit[1][0] in "89ABab"
+            if not continues and offset == 0:
+                return self.path_start + unit.start()
+            offset -= not continues
+        return self.path_start + len(self.path)
+
+
+def _read(target: _Target) -> PersistentUrl:
+    text = target.text
+    label, end = _read_label(target)
+    start = _end(_TAG, text, end)
+    end = _end(_MODIFIER, text, start)
+    modifier, path, query = text[start:end], text[end:], target.query
+    # E21: `??` is `:`. Browsers send it as an empty query that begins with a question mark, others encode it.
+    if path == "??" or (not path and query[:1] == "?"):
+        modifier, query, path = f"{modifier}:", query if path else query[1:], ""
+    relation = _read_modifier(target, start, modifier)
+    if path and _PUNCTUATION.fullmatch(path):
+        raise _punctuated(target, end, _build(target, label, relation, None, query))
+    return _build(target, label, relation, _read_path(target, end, path), query)
+
+
+def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return match.end() if match else start
+
+
+def _read_label(target: _Target) -> tuple[Label, int]:
+    """The label at the beginning. `/ibi/`, `/rep/` and `ibi:` are dropped only where no label begins with them."""
+    start = 0
+    found = match_label(target.text)
+    if found is None:
+        start = _end(_PREFIX, target.text, 0)
+        found = match_label(target.text, start) if start else None
+    if found is None:
+        raise _no_label(target, start)
+    return found
+
+
+def _no_label(target: _Target, start: int) -> InvalidPersistentUrl:
+    """Says what is wrong with what stands where the label should be."""
+    if start == len(target.text):
+        return target.refusal(start, "there is no label in it")
+    parts = re.split("[!+:]", target.text[start:], maxsplit=1)[0].split("/")
+    is_repository_name = len(parts) > 3 and (parts[2].isdigit() or "." in parts[0])
+    try:
+        labels.parse("/".join(parts[: 4 if is_repository_name else 2]))
+    except InvalidLabel as error:
+        return target.refusal(start + error.offset, error.reason, **error.details)
+    return target.refusal(start, "there is no label in it")
+
+
+def _read_modifier(target: _Target, start: int, modifier: str) -> Relation:
+    try:
+        return Relation.from_modifier(modifier)
+    except InvalidRelation as error:
+        raise target.refusal(start + error.offset, error.reason, **error.details) from error
+
+
+def _punctuated(target: _Target, offset: int, meant: PersistentUrl) -> PunctuatedLabel:
+    suggestion = meant.text("", keep_spelling=True)
+    reason = "punctuation follows the label; perhaps {suggestion} was meant"
+    return PunctuatedLabel(target.raw, target.place(offset), reason, suggestion=suggestion)
+
+
+def _read_path(target: _Target, start: int, path: str) -> str | None:
+    """R Table 8.1: path-absolute; `/` alone is none (E35)."""
+    if path in ("", "/"):
+        return None
+    if path[0] != "/":
+        raise target.refusal(start, "{character} cannot follow the label", character=repr(path[0]))
+    fault = _FAULT.search(path)
+    if fault:
+        raise target.refusal(start + fault.start(), _FAULTS[str(fault.lastgroup)])
+    return path
+
+
+def _build(target: _Target, label: Label, relation: Relation, path: str | None, query: str) -> PersistentUrl:
+    if not query:
+        return PersistentUrl(label, relation, file_path=path)
+    own, others = _split_query(target, query)
+    verbs = _read_verbs(target, relation, own)
+    original = _read_status(target, own)
+    return PersistentUrl(label, verbs.relation, verbs.file_list, path, original, _read_language(target, own), others)
+
+
+# --- the query: R Table 8.1, pergunta = [par ["&" par]], with any number of pairs (E13) ------------------------------
+
+_OWN = "ibiurl."
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NOT_PRINTABLE_ASCII = re.compile(r"[^!-~]+")
+# R Table 8.1: caractere = %x21-25 | %x27-3C | %x3E-7E; but `#` ends a query, and a value may hold `=` (E13)
+_NAME = re.compile(r"[!-\"$%'-<>-~]*")
+_VALUE = re.compile(r"[!-\"$%'-~]*")
+
+
+def _split_query(target: _Target, query: str) -> tuple[dict[str, str], tuple[QueryPair, ...]]:
+    """The pairs for the resolver, whole, by name; and those for the item, as they are (E35)."""
+    control = _CONTROL.search(query)
+    if control:
+        raise target.refused_pair(control[0], "a query holds no control characters")
+    # What a person typed is made ASCII as a browser does it; what a browser sent stays as it is.
+    query = _NOT_PRINTABLE_ASCII.sub(lambda unsafe: _percent_encoded(unsafe[0]), query)
+    own: dict[str, str] = {}
+    others: list[QueryPair] = []
+    for pair in filter(None, query.split("&")):
+        before, separator, value = pair.partition("=")
+        name = _own_name(before)
+        if name is None:
+            others.append((before, value if separator else None))
+        elif own.setdefault(name, pair) is not pair:
+            raise target.refused_pair(pair, "{name} is there twice", name=name)
+    return own, tuple(others)
+
+
+def _own_name(name: str) -> str | None:
+    """The name of a pair for the resolver, in lower case; None for any other."""
+    name = (_percent_decoded(name)[0] if "%" in name else name).lower()
+    return name if name.startswith(_OWN) else None
+
+
+def _value(pair: str) -> str:
+    """The value of a pair for the resolver: a raw `+` is a blank (R §6.1)."""
+    return _percent_decoded(pair.partition("=")[2].replace("+", " "))[0].rstrip(_BLANKS)
+
+
+def _read_verbs(target: _Target, relation: Relation, own: dict[str, str]) -> VerbList:
+    pair = own.get("ibiurl.verblist")
+    if pair is None:
+        return VerbList(relation)
+    try:
+        return VerbList.union(relation, _value(pair))
+    except InvalidRelation as error:
+        raise target.refused_pair(pair, error.reason, **error.details) from error
+
+
+def _read_status(target: _Target, own: dict[str, str]) -> bool:
+    pair = own.get("ibiurl.requireditemstatus")
+    if pair is not None and _value(pair).lower() != "original":
+        raise target.refused_pair(pair, "the only status that can be required is Original")
+    return pair is not None
+
+
+def _read_language(target: _Target, own: dict[str, str]) -> str | None:
+    """E35: `ibiurl.language` before `ibiurl.backgroundlanguage`; neither may be nonsense."""
+    languages: list[str] = []
+    for name in ("ibiurl.language", "ibiurl.backgroundlanguage"):
+        if name in own:
+            try:
+                languages.append(str(LanguageTag.parse(_value(own[name]), registered=True)))
+            except InvalidLanguageTag as error:
+                raise target.refused_pair(own[name], error.reason, **error.details) from error
+    return languages[0] if languages else None
+
+
+def _written(pair: QueryPair) -> str:
+    name, value = pair
+    return name if value is None else f"{name}={value}"
+
+
+# --- percent-encoding ------------------------------------------------------------------------------------------------
+
+_ESCAPES_IN_BYTES = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+
+# RFC 3986 lets a path hold these as they are. `& + =` too, but R Table 6.1 encodes them, and many read `+` as a blank.
+_PLAIN = frozenset(b"/-._~!$'()*,:;@0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_ENCODED = tuple(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in range(256))
+
+
+def _percent_encoded(text: str) -> str:
+    return "".join(map(_ENCODED.__getitem__, text.encode()))
+
+
+def _percent_decoded(text: str) -> tuple[str, bool]:
+    """`text` decoded once, and whether as UTF-8, or else as ISO 8859-1 (E33). A stray `%` stands for itself (E25)."""
+    if "%" not in text:
+        return text, True
+    try:
+        return _ESCAPES_IN_BYTES.sub(lambda run: _bytes(run[0]), text.encode()).decode(), True
+    except UnicodeDecodeError:
+        return _ESCAPES.sub(lambda run: _bytes(run[0].encode()).decode("latin-1"), text), False
+
+
+def _bytes(escapes: bytes) -> bytes:
+    return unhexlify(escapes.replace(b"%", b""))
+
+
+# --- what a value may hold -------------------------------------------------------------------------------------------
+
+# E35: `.`, `..`, backslash, NUL or empty segments are refused; so is any other control character, which no name needs.
+_FAULT = re.compile(
+    r"(?P<backslash>\\)|(?P<control>[\x00-\x1f\x7f])|(?P<dots>/\.\.?(?=/|\Z))|(?P<slash>/\Z)|(?P<empty>/(?=/))"
+)
+_FAULTS: Final = {
+    "backslash": "a path has no backslash",
+    "control": "a path has no control characters",
+    "dots": "a path has no part . or ..",
+    "slash": "a path ends in the name of a file, not in /",
+    "empty": "a part of the path is empty",
+}
+
+
+def _check_path(path: str) -> None:
+    fault = _FAULT.search(path)
+    if fault:
+        raise InvalidPersistentUrl(path, fault.start(), _FAULTS[str(fault.lastgroup)])
+    if path[:1] != "/":
+        raise InvalidPersistentUrl(path, 0, "a path begins with /")
+    if path[-1] == " ":
+        raise InvalidPersistentUrl(path, len(path) - 1, "a blank at the end of a path is lost")
+    _check_unicode(path)
+
+
+def _check_language(language: str) -> None:
+    try:
+        tag = LanguageTag.parse(language, registered=True)
+    except InvalidLanguageTag as error:
+        raise InvalidPersistentUrl(language, error.offset, error.reason, **error.details) from error
+    if str(tag) != language:
+        raise InvalidPersistentUrl(language, 0, "it is written {tag}", tag=str(tag))
+
+
+def _check_query(query: tuple[QueryPair, ...]) -> None:
+    for name, value in query:
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value or "") or (value is None and not name):
+            raise InvalidPersistentUrl(_written((name, value)), 0, "it is not a pair of a query")
+        if _own_name(name) is not None:
+            raise InvalidPersistentUrl(name, 0, "names that begin with ibiurl. are the resolver's")
+
+
+def _check_unicode(text: str) -> None:
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidPersistentUrl(text, error.start, "it holds half a surrogate pair") from error
+
+
+def _too_long(text: str, start: int) -> InvalidPersistentUrl:
+    return InvalidPersistentUrl(text, start + MAX_LENGTH, "it is longer than {most} characters", most=MAX_LENGTH)

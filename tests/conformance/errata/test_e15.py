@@ -1,0 +1,78 @@
+"""E15: what a modifier and a list of verbs say together."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.errors import InvalidPersistentUrl
+from ibi.persistent_url import PersistentUrl
+
+
+def modifier_of(modifier: str, verbs: str) -> str:
+    return PersistentUrl.parse(f"/LK47B6W/362SFKH{modifier}?ibiurl.verblist={verbs}").relation.modifier
+
+
+def test_a_translation_of_the_metadata_of_a_translation_survives_in_either_notation() -> None:
+    assert modifier_of("+:+", "") == "+:+"
+    assert modifier_of("", "GetTranslation+GetMetadata+GetTranslation") == "+:+"
+
+
+@pytest.mark.parametrize(
+    ("modifier", "verbs", "expected"),
+    [
+        (":", "GetMetadata", ":"),
+        ("!", "GetLastEdition+GetMetadata", "!:"),
+        ("!", "GetMetadata+GetLastEdition", "!:"),
+        ("+(pt)", "GetTranslation(PT)+GetMetadata", "+(pt):"),
+        (":(oai_dc)", "GetMetadata(OAI_DC)", ":(oai_dc)"),
+        ("+:+", "GetTranslation", "+:+"),
+    ],
+)
+def test_a_verb_that_the_modifier_has_already_is_dropped(modifier: str, verbs: str, expected: str) -> None:
+    assert modifier_of(modifier, verbs) == expected
+
+
+@pytest.mark.parametrize(
+    ("modifier", "verbs", "expected"),
+    [("+", "GetMetadata", "+:"), (":", "GetTranslation(en)", ":+(en)"), ("+:", "GetTranslation(pt)", "+:+(pt)")],
+)
+def test_other_verbs_come_after_the_modifier(modifier: str, verbs: str, expected: str) -> None:
+    assert modifier_of(modifier, verbs) == expected
+
+
+@pytest.mark.parametrize(
+    ("modifier", "verbs", "expected"),
+    [
+        ("+", "GetTranslation(pt)", "+(pt)"),
+        ("+(pt)", "GetTranslation", "+(pt)"),
+        ("!:", "GetMetadata(oai_dc)", "!:(oai_dc)"),
+        ("+:", "GetTranslation(pt)+GetMetadata(oai_dc)", "+(pt):(oai_dc)"),
+        # Only as much goes as must: two translations are in order once the metadata stand there once.
+        ("+:", "GetMetadata(oai_dc)+GetTranslation(pt)", "+:(oai_dc)+(pt)"),
+    ],
+)
+def test_a_verb_once_with_and_once_without_parameter_keeps_the_parameter(
+    modifier: str, verbs: str, expected: str
+) -> None:
+    assert modifier_of(modifier, verbs) == expected
+
+
+@pytest.mark.parametrize(
+    ("modifier", "verbs"),
+    [
+        ("+(pt)", "GetTranslation(en)"),
+        (":(oai_dc)", "GetMetadata(BibINPE)"),
+        (":", "GetLastEdition"),
+        ("", "GetMetadata+GetLastEdition"),
+        ("", "GetMetadata+GetMetadata"),
+        ("+!", "GetTranslation(pt)+GetTranslation(en)"),
+    ],
+)
+def test_anything_else_outside_the_grammar_is_refused(modifier: str, verbs: str) -> None:
+    with pytest.raises(InvalidPersistentUrl, match="last edition and translation come first"):
+        modifier_of(modifier, verbs)
+
+
+def test_the_list_of_files_takes_no_part_in_it() -> None:
+    url = PersistentUrl.parse("/LK47B6W/362SFKH+?ibiurl.verblist=GetFileList+GetMetadata+GetFileList")
+    assert (url.relation.modifier, url.file_list) == ("+:", True)

@@ -1,0 +1,62 @@
+"""E21: links in use that the standard does not describe."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.errors import InvalidPersistentUrl
+from ibi.persistent_url import PersistentUrl
+
+IBIP = "8JMKD3MGP7W/3EPGUE5"
+REPOSITORY_NAME = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"
+
+
+@pytest.mark.parametrize("label", [IBIP, REPOSITORY_NAME])
+@pytest.mark.parametrize(
+    "prefix", ["/ibi/", "/rep/", "/ibi:", "ibi:", "http://urlib.net/rep/", "https://urlib.net/ibi:"]
+)
+def test_a_prefix_before_the_label_is_dropped(prefix: str, label: str) -> None:
+    assert PersistentUrl.parse(f"{prefix}{label}") == PersistentUrl.parse(f"/{label}")
+
+
+@pytest.mark.parametrize("label", [IBIP, REPOSITORY_NAME])
+def test_two_question_marks_ask_for_metadata(label: str) -> None:
+    assert PersistentUrl.parse(f"http://urlib.net/{label}??") == PersistentUrl.parse(f"http://urlib.net/{label}:")
+
+
+def test_two_question_marks_after_a_modifier_ask_for_metadata_of_what_it_selects() -> None:
+    assert PersistentUrl.parse(f"/{IBIP}!??").relation.modifier == "!:"
+
+
+@pytest.mark.parametrize("name", ["ibiurl.language", "ibiurl.backgroundlanguage"])
+def test_a_language_in_the_query_takes_the_place_of_the_browsers_preference(name: str) -> None:
+    url = PersistentUrl.parse(f"/{IBIP}?{name}=pt-br")
+    assert url.language == "pt-BR"
+    assert url.query == ()
+
+
+@pytest.mark.parametrize("value", ["xx", "pt-XX", "english", "pt_BR", "", "pt,en"])
+def test_a_language_that_does_not_exist_is_refused(value: str) -> None:
+    with pytest.raises(InvalidPersistentUrl):
+        PersistentUrl.parse(f"/{IBIP}?ibiurl.language={value}")
+
+
+def test_a_citation_tag_after_a_repository_name_is_dropped() -> None:
+    assert PersistentUrl.parse(f"/{REPOSITORY_NAME}-TDI") == PersistentUrl.parse(f"/{REPOSITORY_NAME}")
+
+
+def test_a_modifier_or_a_path_may_follow_a_citation_tag() -> None:
+    assert PersistentUrl.parse(f"/{REPOSITORY_NAME}-TDI:/a") == PersistentUrl.parse(f"/{REPOSITORY_NAME}:/a")
+
+
+@pytest.mark.parametrize("name", ["BibINPE", "oai_dc", "marc21", "x-y_z"])
+def test_a_metadata_format_is_any_name(name: str) -> None:
+    url = PersistentUrl.parse(f"/{IBIP}:({name})")
+    assert url.relation.metadata_format == name
+    assert str(url) == f"http://urlib.net/{IBIP}:({name})"
+
+
+@pytest.mark.parametrize("name", ["1marc", "_x", "a.b", "a b", "a%20b", "é", "a/b"])
+def test_what_is_no_name_is_no_metadata_format(name: str) -> None:
+    with pytest.raises(InvalidPersistentUrl):
+        PersistentUrl.parse(f"/{IBIP}:({name})")
