@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import total_ordering
 from typing import NamedTuple
 
-from ibi.errors import InvalidGranularity
+from ibi.errors import InvalidGranularity, shown
 from ibi.instant import MAX_FRACTION_DIGITS, Instant
 
 __all__ = ["MINUTE", "SECOND", "Granularity", "Tick", "TickRun", "next_tick", "next_ticks"]
@@ -27,7 +27,7 @@ class Granularity:
     def __init__(self, level: int) -> None:
         """`level` 0 is a minute, 1 a second, and each one more a tenth of the one before."""
         if not 0 <= level <= MAX_FRACTION_DIGITS + 1:
-            raise InvalidGranularity(str(level), 0, "there is no such level")
+            raise InvalidGranularity(shown(level), 0, "there is no such level")
         self._level = level
 
     @classmethod
@@ -79,8 +79,8 @@ class Granularity:
     def __eq__(self, other: object) -> bool:
         return self._level == other._level if isinstance(other, Granularity) else NotImplemented
 
-    def __lt__(self, other: Granularity) -> bool:
-        return self._level > other._level
+    def __lt__(self, other: object) -> bool:
+        return self._level > other._level if isinstance(other, Granularity) else NotImplemented
 
 
 MINUTE = Granularity(0)

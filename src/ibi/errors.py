@@ -76,6 +76,11 @@ class InvalidInput(IbiError):
         return translate(self.template).format(quoted=_quoted(self.text), reason=reason)
 
 
+def shown(number: int) -> str:
+    """A number as a text to quote: Python refuses to write very long ones."""
+    return str(number) if number.bit_length() <= 256 else "a huge number"
+
+
 def _quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 

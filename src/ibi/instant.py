@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from ibi.errors import InvalidInstant
+from ibi.errors import InvalidInstant, shown
 
 __all__ = ["FIRST_SECOND", "LAST_SECOND", "MAX_FRACTION_DIGITS", "Instant", "civil", "day_number", "days_in_month"]
 
@@ -66,6 +66,8 @@ def civil(days: int) -> tuple[int, int, int]:
 FIRST_SECOND = day_number(1000, 1, 1) * _DAY
 LAST_SECOND = day_number(10_000, 1, 1) * _DAY - 1
 
+_OUT_OF_RANGE = "the year is not between 1000 and 9999"
+
 # ISO 8601 as R Table 9.3 uses it for time stamps (2014-01-02T17:23:57Z); an offset, as in R §6.1
 # (1997-07-16T19:20+01:00), is read too.
 _ISO_8601 = re.compile(
@@ -81,7 +83,7 @@ class Instant:
 
     def __init__(self, seconds: int, fraction: str = "") -> None:
         if not FIRST_SECOND <= seconds <= LAST_SECOND:
-            raise InvalidInstant(str(seconds), 0, "the year is not between 1000 and 9999")
+            raise InvalidInstant(shown(seconds), 0, _OUT_OF_RANGE)
         if fraction:
             fraction = _checked_fraction(fraction)
         self._seconds = seconds
@@ -104,9 +106,9 @@ class Instant:
         year, month, day, hour, minute, second = (int(group or 0) for group in match.groups()[:6])
         _check_civil(text, year, month, day, hour, minute, second)
         seconds = day_number(year, month, day) * _DAY + hour * 3600 + minute * 60 + second
-        sign, hours, minutes = match.group(8, 9, 10)
-        if sign:
-            seconds -= int(f"{sign}1") * (int(hours) * 3600 + int(minutes) * 60)
+        seconds -= _offset(text, *match.group(8, 9, 10))
+        if not FIRST_SECOND <= seconds <= LAST_SECOND:
+            raise InvalidInstant(text, 0, _OUT_OF_RANGE)
         return cls(seconds, match[7] or "")
 
     @classmethod
@@ -116,9 +118,8 @@ class Instant:
         whole = seconds.numerator // seconds.denominator
         scaled = (seconds - whole) * _POWERS[MAX_FRACTION_DIGITS]
         if scaled.denominator != 1:
-            raise InvalidInstant(
-                str(seconds), 0, "it cannot be written with {digits} decimals", digits=MAX_FRACTION_DIGITS
-            )
+            text = f"{shown(seconds.numerator)}/{shown(seconds.denominator)}"
+            raise InvalidInstant(text, 0, "it cannot be written with {digits} decimals", digits=MAX_FRACTION_DIGITS)
         return cls(whole, str(scaled.numerator).zfill(MAX_FRACTION_DIGITS).rstrip("0"))
 
     @classmethod
@@ -163,18 +164,21 @@ class Instant:
             return NotImplemented
         return self._seconds == other._seconds and self._fraction == other._fraction
 
-    # Digits after the point compare as text: "05" < "1" < "15", and nothing is before everything.
-    def __lt__(self, other: Instant) -> bool:
-        return (self._seconds, self._fraction) < (other._seconds, other._fraction)
+    def _key(self) -> tuple[int, str]:
+        # Digits after the point compare as text: "05" < "1" < "15", and nothing is before everything.
+        return self._seconds, self._fraction
 
-    def __le__(self, other: Instant) -> bool:
-        return (self._seconds, self._fraction) <= (other._seconds, other._fraction)
+    def __lt__(self, other: object) -> bool:
+        return self._key() < other._key() if isinstance(other, Instant) else NotImplemented
 
-    def __gt__(self, other: Instant) -> bool:
-        return (self._seconds, self._fraction) > (other._seconds, other._fraction)
+    def __le__(self, other: object) -> bool:
+        return self._key() <= other._key() if isinstance(other, Instant) else NotImplemented
 
-    def __ge__(self, other: Instant) -> bool:
-        return (self._seconds, self._fraction) >= (other._seconds, other._fraction)
+    def __gt__(self, other: object) -> bool:
+        return self._key() > other._key() if isinstance(other, Instant) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return self._key() >= other._key() if isinstance(other, Instant) else NotImplemented
 
 
 def _checked_fraction(fraction: str) -> str:
@@ -186,6 +190,15 @@ def _checked_fraction(fraction: str) -> str:
             fraction, 0, "a fraction of a second has at most {digits} digits", digits=MAX_FRACTION_DIGITS
         )
     return fraction
+
+
+def _offset(text: str, sign: str | None, hours: str, minutes: str) -> int:
+    """Seconds that a time is ahead of UTC; none for `Z`."""
+    if sign is None:
+        return 0
+    if hours > "23" or minutes > "59":
+        raise InvalidInstant(text, len(text) - 6, "no clock is that far from UTC")
+    return int(f"{sign}1") * (int(hours) * 3600 + int(minutes) * 60)
 
 
 def _check_civil(text: str, year: int, month: int, day: int, hour: int, minute: int, second: int) -> None:

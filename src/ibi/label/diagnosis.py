@@ -19,12 +19,14 @@ __all__ = ["check_host", "explain", "explain_ibip", "explain_repository_name"]
 _WORD = re.compile(WORD)
 _NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9-]")
 _NOT_A_NUMERAL = re.compile(r"[^2-9A-HJ-NP-UWXa-hj-np-uwx]")
+_SUBDOMAIN = re.compile(r"[^/]*\.[A-Za-z]")
 _SEPARATORS = re.compile(r"[WXwx]")
 
 
 def explain(text: str) -> InvalidLabel:
     """The reason for a text that is neither form: judged as the form it looks like."""
-    return explain_repository_name(text) if "." in text or text.count("/") != 1 else explain_ibip(text)
+    is_ibip_like = text.count("/") == 1 and not _SUBDOMAIN.match(text)
+    return explain_ibip(text) if is_ibip_like else explain_repository_name(text)
 
 
 def explain_repository_name(text: str) -> InvalidLabel:
@@ -91,6 +93,8 @@ def _check_word_and_port(text: str, offset: int, part: str) -> None:
     offset += len(word) + 1
     if not re.fullmatch("[0-9]+", port):
         raise InvalidLabel(text, offset, "a port is a number, not {port}", port=repr(port))
+    if port.strip("0") == "":
+        raise InvalidLabel(text, offset, "a port is at least 1")
     if port[0] == "0":
         raise InvalidLabel(text, offset, "a port is written without leading zeros")
     if len(port) > 5 or int(port) > 65_535:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ibi.errors import InvalidLabel
+from ibi.errors import InvalidLabel, shown
 from ibi.instant import Instant, civil
 from ibi.label.diagnosis import check_host
 from ibi.label.grammar import FIRST_DATE, UNWRITTEN_PORT
@@ -31,10 +31,10 @@ __all__ = [
 @lru_cache(maxsize=1024)
 def mount_prefix_of_repository_name(computer: str, port: int) -> str:
     """G Algorithm 1; the dots of the subdomain are kept (E1), a final one is dropped (E4)."""
-    computer = computer.lower().removesuffix(".")
-    check_host(computer)
+    computer = computer.removesuffix(".")
+    check_host(computer)  # before `lower`, which makes an ordinary k of the Kelvin sign
     _check_port(port)
-    first_word, _, subdomain = computer.partition(".")
+    first_word, _, subdomain = computer.lower().partition(".")
     return f"{subdomain}/{first_word}" if port == 80 else f"{subdomain}/{first_word}.{port}"
 
 
@@ -109,4 +109,4 @@ def mount_ibip(prefix: str, suffix: str) -> str:
 
 def _check_port(port: int) -> None:
     if not 1 <= port <= 65_535:
-        raise InvalidLabel(str(port), 0, "a port is a number from 1 to 65535")
+        raise InvalidLabel(shown(port), 0, "a port is a number from 1 to 65535")

@@ -28,6 +28,9 @@ class Label:
     _spelling: str | None
     _instant: Instant | None
 
+    def __init__(self) -> None:
+        raise TypeError("a label is parsed or made from its parts")
+
     @classmethod
     def _of(cls: type[Self], seconds: int, fraction: str, prefix: str, spelling: str | None) -> Self:
         self = cls.__new__(cls)
@@ -87,14 +90,14 @@ class Label:
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Label) else NotImplemented
 
-    def __lt__(self, other: Label) -> bool:
-        return self._key < other._key
+    def __lt__(self, other: object) -> bool:
+        return self._key < other._key if isinstance(other, Label) else NotImplemented
 
-    def __le__(self, other: Label) -> bool:
-        return self._key <= other._key
+    def __le__(self, other: object) -> bool:
+        return self._key <= other._key if isinstance(other, Label) else NotImplemented
 
-    def __gt__(self, other: Label) -> bool:
-        return self._key > other._key
+    def __gt__(self, other: object) -> bool:
+        return self._key > other._key if isinstance(other, Label) else NotImplemented
 
-    def __ge__(self, other: Label) -> bool:
-        return self._key >= other._key
+    def __ge__(self, other: object) -> bool:
+        return self._key >= other._key if isinstance(other, Label) else NotImplemented

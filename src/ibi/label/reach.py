@@ -48,7 +48,7 @@ _LOCAL_NETWORKS = (
 # IPv6 hands out global unicast from 2000::/3 alone; these parts of it are set aside. IPv4 addresses wrapped in 6to4 or
 # Teredo are nobody's own for long.
 _GLOBAL_UNICAST = "2000::/3"
-_SET_ASIDE = ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+_SET_ASIDE = ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 
 
 def host_is_global(host: str) -> bool:

@@ -68,7 +68,8 @@ def read_repository_name(text: str) -> RepositoryName | None:
         return None
     month, day, hour, minute, second, fraction = match.groups()
     seconds = _seconds(month, int(day), int(hour), int(minute), int(second) if second else 0)
-    prefix = canonical_prefix(text[:cut])
+    # What is too long is never looked up: the memory of prefixes must not fill with hostile texts.
+    prefix = canonical_prefix(text[:cut]) if cut <= MAX_LENGTH else None
     if prefix is None or seconds is None:
         return None
     return RepositoryName._of(seconds, fraction.rstrip("0") if fraction else "", prefix, text)
@@ -94,7 +95,7 @@ def _month(text: str) -> tuple[int, int]:
 @lru_cache(maxsize=4096)
 def canonical_prefix(text: str) -> str | None:
     """The prefix in lower case without the subdomain's last dot; None if it breaks the grammar, E4 or E17."""
-    match = REPOSITORY_PREFIX.fullmatch(text) if len(text) <= MAX_LENGTH else None
+    match = REPOSITORY_PREFIX.fullmatch(text)
     if match is None:
         return None
     subdomain, word, separator, port = match.groups(default="")

@@ -13,6 +13,10 @@ from ibi.label.repository_name import RepositoryName, read_repository_name
 __all__ = ["FoundLabel", "find_labels", "match_label"]
 
 
+_WORD_GOES_ON = re.compile(r"[A-Za-z0-9-]")
+"""After the two segments of an IBIp: the second may be longer, and both the host of a repository name."""
+
+
 class FoundLabel(NamedTuple):
     """A label, and where it stands: `text[start:end]` is its spelling."""
 
@@ -26,19 +30,29 @@ def match_label(text: str, start: int = 0) -> tuple[RepositoryName | Ibip, int] 
 
     Says nothing of what follows: a modifier, a path, a tag. If the first two segments are an IBIp, it is one (E17).
     """
+    found = _match_ibip(text, start)
+    if found is not None and not _WORD_GOES_ON.match(text, found[1]):
+        return found
+    return _match_repository_name(text, start) or found
+
+
+def _match_ibip(text: str, start: int) -> tuple[Ibip, int] | None:
     match = IBIP_FORM.match(text, start)
-    label: RepositoryName | Ibip | None = read_ibip(match[0]) if match else None
-    if label is None:
-        match = REPOSITORY_FORM.match(text, start)
-        label = read_repository_name(match[0]) if match else None
+    label = read_ibip(match[0]) if match else None
+    return (label, match.end()) if match and label else None
+
+
+def _match_repository_name(text: str, start: int) -> tuple[RepositoryName, int] | None:
+    match = REPOSITORY_FORM.match(text, start)
+    label = read_repository_name(match[0]) if match else None
     return (label, match.end()) if match and label else None
 
 
 # A label may begin where no word is under way, and must not go on into a longer word: `…17.46.pdf` is a file's name,
 # `…17.46.` the end of a sentence, `…17.46-TDI` a label with its tag (E21). Every run of such characters is tried from
 # its beginning only, so that the search stays linear.
-_BEGINNING = re.compile(r"(?<![A-Za-z0-9_.@%-])[A-Za-z0-9]")
-_LONGER_WORD = re.compile(r"[A-Za-z0-9_]|[.@][A-Za-z0-9]")
+_BEGINNING = re.compile(r"(?<![\w.@%-])[A-Za-z0-9]")
+_LONGER_WORD = re.compile(r"\w|[.@]\w")
 
 
 def find_labels(text: str) -> Iterator[FoundLabel]:
