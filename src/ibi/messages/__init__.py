@@ -1,0 +1,80 @@
+"""Messages of the protocol as values: requests ↔ query strings, answers ↔ lists of pairs (R §6 to §9, SPEC §4)."""
+
+from __future__ import annotations
+
+from ibi.messages.answers import (
+    Answer,
+    Confirmation,
+    ErrorAnswer,
+    ExclusionStatus,
+    InclusionStatus,
+    Notice,
+    parse_answer,
+)
+from ibi.messages.field import ArchiveProtocol, ContentType, IpAddress, State, ip_address, ip_addresses
+from ibi.messages.key import RegistrationKey, UrlKey
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
+from ibi.messages.query import (
+    MissingPair,
+    MissingSubject,
+    RepeatedPair,
+    UnknownSubject,
+    decode_query,
+    decode_url,
+    decode_value,
+    encode_query,
+    encode_url,
+    encode_value,
+    value_of,
+)
+from ibi.messages.registration import RegistrationMail
+from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
+from ibi.messages.service import ServiceSubject, resolver_service, service_url, subject_of
+from ibi.messages.url_list import Deletion, UrlEntry, UrlList, parse_url_list
+
+__all__ = [
+    "Acknowledgment",
+    "Answer",
+    "ArchiveProtocol",
+    "Confirmation",
+    "ContentType",
+    "Deletion",
+    "ErrorAnswer",
+    "ExclusionRequest",
+    "ExclusionStatus",
+    "InclusionConfirmationRequest",
+    "InclusionRequest",
+    "InclusionStatus",
+    "IpAddress",
+    "LabelForms",
+    "MissingPair",
+    "MissingSubject",
+    "Notice",
+    "RegistrationKey",
+    "RegistrationMail",
+    "RepeatedPair",
+    "Request",
+    "ServiceSubject",
+    "State",
+    "UnknownSubject",
+    "UrlEntry",
+    "UrlKey",
+    "UrlList",
+    "UrlRequest",
+    "decode_query",
+    "decode_url",
+    "decode_value",
+    "encode_query",
+    "encode_url",
+    "encode_value",
+    "ip_address",
+    "ip_addresses",
+    "parse_answer",
+    "parse_request",
+    "parse_url_list",
+    "resolver_service",
+    "service_url",
+    "subject_of",
+    "value_of",
+]

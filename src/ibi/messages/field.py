@@ -1,0 +1,229 @@
+"""Single values of messages: what each pair may hold, whoever sends it.
+
+A reader takes the decoded text and gives the value, or raises some `InvalidInput`; `read` names the pair in the error.
+Everything here comes from strangers and is later dialled, shown or sent on, so that nothing is accepted that two
+programs could take for different things: `user@host`, `127.1`, a backslash in an authority.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from ibi.errors import InvalidInput, InvalidMessage
+from ibi.messages.query import MissingPair
+from ibi.pairs import Value, percent_encoded
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+__all__ = [
+    "ArchiveProtocol",
+    "ContentType",
+    "IpAddress",
+    "State",
+    "archive_protocol",
+    "checked_addresses",
+    "content_type",
+    "file_path",
+    "host_and_port",
+    "ip_address",
+    "ip_addresses",
+    "mail_address",
+    "member",
+    "one_of",
+    "platform_version",
+    "read",
+    "read_word",
+    "read_words",
+    "state",
+    "url",
+]
+
+IpAddress: TypeAlias = "IPv4Address | IPv6Address"
+
+S = TypeVar("S")
+T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
+
+_MAX_WORD: Final = 256
+_MAX_HOST: Final = 253
+_MAX_ADDRESSES: Final = 64
+
+
+class State(StrEnum):
+    """What an item is in an Archive (R §5.2)."""
+
+    ORIGINAL = "Original"
+    COPY = "Copy"
+    DELETED = "Deleted"
+
+
+class ContentType(StrEnum):
+    """What a URL yields (R Table 9.3)."""
+
+    DATA = "Data"
+    METADATA = "Metadata"
+
+
+class ArchiveProtocol(StrEnum):
+    """How an Archive is spoken to (R Table 7.2); HTTPS is an extension (E22)."""
+
+    HTTP = "HTTP"
+    HTTPS = "HTTPS"
+
+    @property
+    def scheme(self) -> str:
+        return self.value.lower()
+
+
+def read(name: str, given: S | None, reader: Callable[[S], T]) -> T:
+    """What `reader` makes of the value of the pair `name`; any failure is an `InvalidMessage` that names the pair."""
+    if given is None:
+        raise MissingPair(name, 0, "the pair {name} is missing", name=name)
+    try:
+        return reader(given)
+    except InvalidInput as error:
+        offset = len(name) + 1 + error.offset
+        raise InvalidMessage(f"{name}={error.text}", offset, error.reason, **error.details) from error
+
+
+def read_words(pairs: Mapping[str, Value], name: str, reader: Callable[[tuple[str, ...]], T]) -> T:
+    """The same of a pair of an answer whose value is words in braces."""
+    value = pairs.get(name)
+    return read(name, (value,) if isinstance(value, str) else value, reader)
+
+
+def read_word(pairs: Mapping[str, Value], name: str, reader: Callable[[str], T]) -> T:
+    """The same of a pair of an answer whose value is one word, in braces or not (E12 lets a single one stand there)."""
+    return read_words(pairs, name, lambda words: reader(_single(words)))
+
+
+def _single(words: tuple[str, ...]) -> str:
+    if len(words) != 1:
+        raise InvalidMessage(" ".join(words), 0, "one word is expected, not {count}", count=len(words))
+    return words[0]
+
+
+def member(kind: type[E]) -> Callable[[str], E]:
+    """A reader of one of a few words, in any case: literals in the standard's notation have none (RFC 5234 §2.3)."""
+    return lambda text: kind(one_of(text, *kind))
+
+
+def one_of(text: str, *words: str) -> str:
+    """The one of `words` that `text` is but for case."""
+    for word in words:
+        if word == text or (text.isascii() and word.lower() == text.lower()):
+            return word
+    raise InvalidMessage(text, 0, "it should be {words}", words=" or ".join(words))
+
+
+state = member(State)
+content_type = member(ContentType)
+archive_protocol = member(ArchiveProtocol)
+
+
+# RFC 3986 §3.2.2 host and §3.2.3 port, as R §6.1 asks; of the names only those that DNS can know, and underscores.
+_NAME = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_HOST_AND_PORT = re.compile(rf"(?:({_NAME}(?:\.{_NAME})*+)|\[([0-9A-Fa-f:.]++)\])(?::([1-9][0-9]{{0,4}}))?")
+
+
+@lru_cache(maxsize=1024)
+def host_and_port(text: str) -> str:
+    """A Web address, `host[:port]`: kept as it is spelled."""
+    match = _HOST_AND_PORT.fullmatch(text[: _MAX_HOST + 7])
+    if match is None or len(text) > _MAX_HOST + 6:
+        raise InvalidMessage(text, 0, "a Web address is a host name or an IP address, perhaps with a colon and a port")
+    name, ipv6, port = match.groups()
+    if port is not None and int(port) > 65_535:
+        raise InvalidMessage(text, match.start(3), "a port is at most 65535")
+    if ipv6 is not None and ip_address(ipv6).version != 6:
+        raise InvalidMessage(text, 1, "only an IPv6 address stands in brackets")
+    # A name that ends in a number is an address to every browser, in notations that differ (127.1, 0x7f.1): only the
+    # full one is read.
+    if name is not None and name.rpartition(".")[2][0].isdigit():
+        ip_address(name)
+    return text
+
+
+def ip_address(text: str) -> IpAddress:
+    """RFC 3986 IPv4address or IPv6address, without a scope: that means something on one machine only."""
+    import ipaddress
+
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise InvalidMessage(text, 0, "it is not an IP address") from None
+    checked_addresses((address,))
+    return address
+
+
+# R Table 8.10: lista-de-IP = IP *(SP IP)
+def ip_addresses(text: str) -> tuple[IpAddress, ...]:
+    """A user's address and those of the proxies between, in that order."""
+    words = [word for word in text.split(" ") if word]
+    # One more than is allowed is enough to be refused.
+    return checked_addresses(tuple(map(ip_address, words[: _MAX_ADDRESSES + 1])))
+
+
+def checked_addresses(addresses: tuple[IpAddress, ...]) -> tuple[IpAddress, ...]:
+    """The same addresses, if there is one, not too many, and none has a scope."""
+    if not 1 <= len(addresses) <= _MAX_ADDRESSES:
+        raise InvalidMessage("", 0, "one to {most} IP addresses are needed", most=_MAX_ADDRESSES)
+    for address in addresses:
+        if address.version == 6 and address.scope_id is not None:
+            raise InvalidMessage(str(address), 0, "an address with a scope means another place on every machine")
+    return addresses
+
+
+def platform_version(text: str) -> str:
+    """R Table 7.2: any ASCII word."""
+    if not re.fullmatch(rf"[!-~]{{1,{_MAX_WORD}}}", text):
+        raise InvalidMessage(text, 0, "a version is one word of at most {most} ASCII characters", most=_MAX_WORD)
+    return text
+
+
+# R Table 7.2 names RFC 3986's authority, whose userinfo lets commas, semicolons and colons pass: a list of recipients
+# would be read out of them. This is a mailbox (RFC 5321 §4.1.2) with an unquoted name.
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++"
+_MAIL_ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*+@{_NAME}(?:\.{_NAME})*+")
+
+
+def mail_address(text: str) -> str:
+    """The address of an administrator. One with `=?` in it would be decoded by mail programs into another."""
+    if len(text) > _MAX_HOST + 1 or "=?" in text or not _MAIL_ADDRESS.fullmatch(text):
+        raise InvalidMessage(text, 0, "it is not an e-mail address")
+    return text
+
+
+_AUTHORITY = re.compile(r"https?://([^/?#]*)", re.ASCII | re.IGNORECASE)
+_NOT_IN_URI = re.compile(r"(?:[^A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]|%(?![0-9A-Fa-f]{2}))+")
+
+
+def url(text: str) -> str:
+    """An absolute URL of HTTP or HTTPS; what RFC 3986 keeps out of one is percent-encoded, so it can be followed."""
+    match = _AUTHORITY.match(text)
+    if match is None:
+        raise InvalidMessage(text, 0, "a URL begins with http:// or https://")
+    host_and_port(match[1])
+    try:
+        return match[0] + _NOT_IN_URI.sub(lambda strange: percent_encoded(strange[0]), text[match.end() :])
+    except UnicodeEncodeError as error:
+        raise InvalidMessage(text, 0, "half a surrogate pair is no character") from error
+
+
+# E35 says this of persistent URLs; what a resolver may not take from a person it does not ask of an Archive either.
+_NOT_IN_PATH = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
+
+
+def file_path(text: str) -> str | None:
+    """A path inside an item, decoded, its leading `/` there whether or not it was (E25); None if it is empty (E35)."""
+    path = text if text.startswith("/") else f"/{text}"
+    if path == "/":
+        return None
+    if _NOT_IN_PATH.search(path) or not {"", ".", ".."}.isdisjoint(path[1:].split("/")):
+        raise InvalidMessage(text, 0, "a path holds no backslash, no control and no empty part, nor one called . or ..")
+    return path

@@ -1,0 +1,72 @@
+"""The forms of one item's IBI as messages give them: `rep <name>`, `ibip <label>`, or both (R Table 9.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ibi.errors import InvalidLabel, InvalidMessage
+from ibi.label import Ibip, Label, RepositoryName
+
+__all__ = ["LabelForms"]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelForms:
+    """One or both labels of an item. Both were made at the same instant (SPEC §1), or they do not name one item."""
+
+    rep: RepositoryName | None = None
+    ibip: Ibip | None = None
+
+    def __post_init__(self) -> None:
+        if self.rep is None and self.ibip is None:
+            raise InvalidMessage("", 0, "an item has at least one label")
+        if self.rep is not None and self.ibip is not None and self.rep.instant != self.ibip.instant:
+            raise InvalidMessage(str(self), 0, "the two labels were made at different times and cannot name one item")
+
+    # R Table 9.4: formas-de-ibi = forma-rep | forma-ibip | forma-rep " " forma-ibip
+    #              forma-rep = "rep " repositório
+    #              forma-ibip = "ibip " IBIp
+    @classmethod
+    def from_words(cls, words: Iterable[str]) -> LabelForms:
+        """Read `rep`, a repository name, `ibip`, an IBIp; either half may be missing, and they may change places."""
+        words = tuple(words)
+        text = " ".join(words)
+        labels = {form.lower(): label for form, label in zip(words[::2], words[1::2], strict=False)}
+        if not words or len(words) != 2 * len(labels) or not labels.keys() <= {"rep", "ibip"}:
+            raise InvalidMessage(text, 0, "the forms of an IBI are given as rep and a name, ibip and a label, or both")
+        try:
+            rep = RepositoryName.parse(labels["rep"]) if "rep" in labels else None
+            ibip = Ibip.parse(labels["ibip"]) if "ibip" in labels else None
+        except InvalidLabel as error:
+            offset = max(text.find(error.text), 0) + error.offset
+            raise InvalidMessage(text, offset, error.reason, **error.details) from error
+        return cls(rep, ibip)
+
+    @classmethod
+    def parse(cls, text: str) -> LabelForms:
+        """The same from one text, as an acknowledgment has it."""
+        return cls.from_words(word for word in text.split(" ") if word)
+
+    @classmethod
+    def of(cls, *labels: Label) -> LabelForms:
+        """The forms that consist of these labels, at most one of each form."""
+        return cls.from_words(word for label in labels for word in (label.form, label.spelling))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words between the braces of a pair's value."""
+        return tuple(word for label in self.labels for word in (label.form, label.spelling))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels that are known, the repository name first."""
+        return tuple(label for label in (self.rep, self.ibip) if label is not None)
+
+    def may_name(self, label: Label) -> bool:
+        """Whether `label` can be this item's: it is here, or of the form not given and the same instant (E29)."""
+        known = self.rep if label.form == "rep" else self.ibip
+        return label == known if known is not None else label.instant == self.labels[0].instant
+
+    def __str__(self) -> str:
+        return " ".join(self.words)

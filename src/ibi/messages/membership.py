@@ -1,0 +1,99 @@
+"""Membership: how an Archive joins those that the resolver asks, and leaves them (R §7.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from ibi.label import Label, parse
+from ibi.messages import field
+from ibi.messages.field import ArchiveProtocol, IpAddress
+from ibi.messages.key import RegistrationKey
+from ibi.messages.service import ServiceRequest, ServiceSubject, take
+
+__all__ = ["ExclusionRequest", "InclusionConfirmationRequest", "InclusionRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class _MembershipRequest(ServiceRequest):
+    """The seven pairs of R Table 7.2 beside the subject."""
+
+    archive_address: str
+    archive_service_ibi: Label
+    archive_ip: IpAddress
+    archive_protocol: ArchiveProtocol
+    platform_version: str
+    admin_mail_address: str
+    registration_key: RegistrationKey
+
+    names: ClassVar[frozenset[str]] = frozenset(
+        {
+            "archiveaddress",
+            "archiveadmemailaddress",
+            "archiveip",
+            "archiveplatformversion",
+            "archiveprotocol",
+            "archiveserviceibi",
+            "registrationkey",
+        }
+    )
+
+    def __post_init__(self) -> None:
+        field.read("archiveaddress", self.archive_address, field.host_and_port)
+        field.read("archiveip", (self.archive_ip,), field.checked_addresses)
+        field.read("archiveplatformversion", self.platform_version, field.platform_version)
+        field.read("archiveadmemailaddress", self.admin_mail_address, field.mail_address)
+
+    @classmethod
+    def _from_pairs(cls: type[_Membership], found: Mapping[str, str]) -> _Membership:
+        return cls(
+            archive_address=take(found, "archiveaddress", str),
+            archive_service_ibi=take(found, "archiveserviceibi", parse),
+            archive_ip=take(found, "archiveip", field.ip_address),
+            archive_protocol=take(found, "archiveprotocol", field.archive_protocol),
+            platform_version=take(found, "archiveplatformversion", str),
+            admin_mail_address=take(found, "archiveadmemailaddress", str),
+            registration_key=take(found, "registrationkey", RegistrationKey),
+        )
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        yield "archiveaddress", self.archive_address
+        yield "archiveadmemailaddress", self.admin_mail_address
+        yield "archiveip", str(self.archive_ip)
+        yield "archiveplatformversion", self.platform_version
+        yield "archiveprotocol", self.archive_protocol.value
+        yield "archiveserviceibi", self.archive_service_ibi.spelling
+        yield "registrationkey", self.registration_key.reveal()
+
+
+_Membership = TypeVar("_Membership", bound=_MembershipRequest)
+
+
+class InclusionRequest(_MembershipRequest):
+    """An Archive has been switched on and wants to be asked (R §7.2, message 2)."""
+
+    __slots__ = ()
+    subject = ServiceSubject.INCLUSION_REQUEST
+
+
+class ExclusionRequest(_MembershipRequest):
+    """An Archive is being switched off and no longer wants to be asked (R §7.2, message 7)."""
+
+    __slots__ = ()
+    subject = ServiceSubject.EXCLUSION_REQUEST
+
+
+@dataclass(frozen=True, slots=True)
+class InclusionConfirmationRequest(ServiceRequest):
+    """The resolver calls back the Archive that wants to be included (R §7.2, message 3)."""
+
+    subject: ClassVar[ServiceSubject] = ServiceSubject.INCLUSION_CONFIRMATION_REQUEST
+    names: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def _from_pairs(cls, found: Mapping[str, str]) -> InclusionConfirmationRequest:
+        return cls()
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        return iter(())

@@ -1,0 +1,151 @@
+"""The e-mail by which an administrator registers an Archive (R §7.1, Example 7.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from ibi.errors import InvalidMessage
+from ibi.instant import Instant
+from ibi.label import Label, parse
+from ibi.messages import field
+from ibi.messages.key import RegistrationKey
+from ibi.messages.query import MissingPair, RepeatedPair
+
+__all__ = ["MAIL_LIMIT", "SUBJECT", "RegistrationKey", "RegistrationMail"]
+
+SUBJECT: Final = "Solicitação de cadastro de um novo Arquivo"
+"""The subject of R Example 7.1."""
+
+MAIL_LIMIT: Final = 1 << 18
+"""Bytes of an e-mail that are read: two lines, and whatever a mail program adds to them."""
+
+_SERVICE: Final = "archiveserviceibi"
+_KEY: Final = "registrationkey"
+
+_BODY: Final = f"""\
+IBI do serviço de Arquivo:
+{_SERVICE} = {{service}}
+
+Chave de cadastro:
+{_KEY} = {{key}}
+"""
+
+# What mail programs put around a line: blanks, marks of quotation and of emphasis.
+_MARGIN: Final = " \t\xa0>|*"
+
+# The library's reader nests as deep as a mail asks it to, and takes the square of the length of these fields and a good
+# while for every line and part: hostile mails are sorted out before it sees them.
+_STRUCTURE = re.compile(rb"^content-[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_MAX_STRUCTURE: Final = 64
+_MAX_FIELD: Final = 1000
+_MAX_PARTS: Final = 256
+_MAX_LINES: Final = 5000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationMail:
+    """What a registration says: the IBI of the Archive's service, and the key its administrator chose."""
+
+    service_label: Label
+    key: RegistrationKey
+
+    @property
+    def body(self) -> str:
+        """The text of R Example 7.1. It shows the key: that is what it is for."""
+        return _BODY.format(service=self.service_label.spelling, key=self.key.reveal())
+
+    def to_message(self, sender: str, recipient: str, date: Instant | None = None) -> bytes:
+        """A whole message (RFC 5322). Without `date`, the server that takes it in has to add one."""
+        from email.message import EmailMessage
+        from email.policy import SMTP
+        from email.utils import formatdate
+
+        message = EmailMessage(policy=SMTP)
+        message["From"] = field.read("From", sender, field.mail_address)
+        message["To"] = field.read("To", recipient, field.mail_address)
+        message["Subject"] = SUBJECT
+        if date is not None:
+            message["Date"] = formatdate(date.seconds, usegmt=True)
+        message.set_content(self.body, cte="quoted-printable")
+        return message.as_bytes()
+
+    @classmethod
+    def parse(cls, mail: bytes | str, *, limit: int = MAIL_LIMIT) -> RegistrationMail:
+        """Read a whole message or its text alone; `InvalidMessage` if one is missing or there are two."""
+        raw = mail.encode(errors="replace") if isinstance(mail, str) else mail
+        if len(raw) > limit:
+            raise InvalidMessage("…", limit, "it has more than {limit} bytes", limit=limit)
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        _check_structure(raw)
+        # Some line of a text without a head may look like one: then the text as it stands is the second guess.
+        for text in (_plain_text(raw), _unquoted(raw)):
+            found = [*_lines(text)]
+            if {name for name, _ in found} == {_SERVICE, _KEY}:
+                break
+        return cls(_the_one(found, _SERVICE, parse), _the_one(found, _KEY, RegistrationKey))
+
+
+def _check_structure(raw: bytes) -> None:
+    fields = _STRUCTURE.findall(raw)
+    if (
+        len(fields) > _MAX_STRUCTURE
+        or max(map(len, fields), default=0) > _MAX_FIELD
+        or raw.count(b"\n--") > _MAX_PARTS
+        or raw.count(b"\n") > _MAX_LINES
+    ):
+        raise InvalidMessage("…", 0, "the mail is too long or built in too complicated a way")
+
+
+def _the_one(found: list[tuple[str, str]], name: str, reader: Callable[[str], T]) -> T:
+    """The value that all lines of a name give: a reply that quotes the mail repeats them."""
+    values = {field.read(name, text, reader) for given, text in found if given == name}
+    if not values:
+        raise MissingPair(name, 0, "the line {name} = … is missing", name=name)
+    if len(values) > 1:
+        raise RepeatedPair(name, 0, "the line {name} = … is there twice, and they differ", name=name)
+    return values.pop()
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """The lines of R Example 7.1 in a text: names in any case, marks around and links after the value dropped."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        name, equals, value = line.partition("=")
+        name = name.strip(_MARGIN).lower()
+        if not equals or name not in (_SERVICE, _KEY):
+            continue
+        # A mail program may break the line at the blank after the sign.
+        value = value.strip(_MARGIN) or "".join(lines[number + 1 : number + 2]).strip(_MARGIN)
+        yield name, value.partition(" <")[0].strip(_MARGIN)
+
+
+def _plain_text(raw: bytes) -> str:
+    """All text/plain parts of a message; what has no head is text and nothing else."""
+    from email import message_from_bytes
+
+    message = message_from_bytes(raw)
+    if not message.keys():
+        return _unquoted(raw)
+    parts = (part for part in message.walk() if part.get_content_type() == "text/plain")
+    texts = (part.get_payload(decode=True) for part in parts)
+    return "\n".join(_decoded(text) for text in texts if isinstance(text, bytes))
+
+
+def _unquoted(raw: bytes) -> str:
+    """A text that was cut out of its message: what the head would have said of its encoding has to be guessed."""
+    from quopri import decodestring
+
+    return _decoded(decodestring(raw) if b"=3D" in raw else raw)
+
+
+def _decoded(raw: bytes) -> str:
+    """The lines that matter are ASCII in every character set; what is around them only has to be some text."""
+    try:
+        return raw.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1").replace("\r\n", "\n")

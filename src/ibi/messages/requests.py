@@ -1,0 +1,152 @@
+"""Requests: what Archives ask of the resolver, and the resolver of Archives (R §6.1, §7.2, §8.2).
+
+Each is a frozen value that is written as the query of a GET request, its pairs sorted by name (E27), and read from one
+in any order. Labels go out as they were spelled when they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from ibi.errors import InvalidMessage
+from ibi.label import Label, parse
+from ibi.messages import field
+from ibi.messages.field import ContentType, IpAddress, State
+from ibi.messages.key import UrlKey
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
+from ibi.messages.query import decode_query, select
+from ibi.messages.service import ServiceRequest, ServiceSubject, subject_among, take
+from ibi.relation import Relation, VerbList
+
+__all__ = [
+    "Acknowledgment",
+    "ExclusionRequest",
+    "InclusionConfirmationRequest",
+    "InclusionRequest",
+    "Request",
+    "UrlRequest",
+    "parse_request",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRequest(ServiceRequest):
+    """The resolver asks an Archive where an item is (R Table 8.9).
+
+    There is no field for the user's languages nor for a wish to see the Original: an Archive must not learn of either.
+    """
+
+    client_addresses: tuple[IpAddress, ...]
+    label: Label
+    relation: Relation = Relation.ITSELF
+    file_path: str | None = None
+    file_list: bool = False
+
+    subject: ClassVar[ServiceSubject] = ServiceSubject.URL_REQUEST
+    names: ClassVar[frozenset[str]] = frozenset(
+        {"clientinformation.ipaddress", "parsedibiurl.filepath", "parsedibiurl.ibi", "parsedibiurl.verblist"}
+    )
+
+    def __post_init__(self) -> None:
+        field.read("clientinformation.ipaddress", self.client_addresses, field.checked_addresses)
+        if self.file_path is not None:
+            path = field.read("parsedibiurl.filepath", self.file_path, field.file_path)
+            object.__setattr__(self, "file_path", path)
+
+    @classmethod
+    def _from_pairs(cls, found: Mapping[str, str]) -> UrlRequest:
+        verbs = field.read("parsedibiurl.verblist", found.get("parsedibiurl.verblist", ""), _verb_list)
+        return cls(
+            client_addresses=take(found, "clientinformation.ipaddress", field.ip_addresses),
+            label=take(found, "parsedibiurl.ibi", parse),
+            relation=verbs.relation,
+            file_path=found.get("parsedibiurl.filepath"),
+            file_list=verbs.file_list,
+        )
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        yield "clientinformation.ipaddress", " ".join(map(str, self.client_addresses))
+        if self.file_path is not None:
+            yield "parsedibiurl.filepath", self.file_path
+        yield "parsedibiurl.ibi", self.label.spelling
+        verbs = VerbList(self.relation, self.file_list)
+        if verbs.verbs:
+            yield "parsedibiurl.verblist", str(verbs)
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgment(ServiceRequest):
+    """The resolver tells an Archive that its URL was the one chosen (R Table 8.11).
+
+    The resolver always gives `state`; what is read may lack it, as R Example 8.9 does (E19). `url` and
+    `persistent_url` are written with their own percent signs (E25): see `ibi.messages.query` for what a reader gets.
+    """
+
+    client_addresses: tuple[IpAddress, ...]
+    content_type: ContentType
+    url: str
+    persistent_url: str
+    url_key: UrlKey
+    state: State | None
+    ibi: LabelForms | None = None
+
+    subject: ClassVar[ServiceSubject] = ServiceSubject.ACKNOWLEDGMENT
+    names: ClassVar[frozenset[str]] = frozenset(
+        {"clientinformation.ipaddress", "contenttype", "ibi", "state", "url", "url.persistent", "urlkey"}
+    )
+
+    def __post_init__(self) -> None:
+        field.read("clientinformation.ipaddress", self.client_addresses, field.checked_addresses)
+        if self.state is State.DELETED:
+            raise InvalidMessage("state=Deleted", 6, "nobody is sent to what has been deleted")
+        object.__setattr__(self, "url", field.read("url", self.url, field.url))
+        object.__setattr__(self, "persistent_url", field.read("url.persistent", self.persistent_url, field.url))
+
+    @classmethod
+    def _from_pairs(cls, found: Mapping[str, str]) -> Acknowledgment:
+        return cls(
+            client_addresses=take(found, "clientinformation.ipaddress", field.ip_addresses),
+            content_type=take(found, "contenttype", field.content_type),
+            url=take(found, "url", str),
+            persistent_url=take(found, "url.persistent", str),
+            url_key=take(found, "urlkey", UrlKey),
+            state=take(found, "state", field.state) if found.get("state") else None,
+            ibi=take(found, "ibi", LabelForms.parse) if found.get("ibi") else None,
+        )
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        yield "clientinformation.ipaddress", " ".join(map(str, self.client_addresses))
+        yield "contenttype", self.content_type.value
+        if self.ibi is not None:
+            yield "ibi", str(self.ibi)
+        if self.state is not None:
+            yield "state", self.state.value
+        yield "url", self.url
+        yield "url.persistent", self.persistent_url
+        yield "urlkey", self.url_key.reveal()
+
+
+Request = InclusionRequest | ExclusionRequest | InclusionConfirmationRequest | UrlRequest | Acknowledgment
+
+_KINDS: Final[Mapping[ServiceSubject, type[Request]]] = {
+    kind.subject: kind
+    for kind in (InclusionRequest, ExclusionRequest, InclusionConfirmationRequest, UrlRequest, Acknowledgment)
+}
+
+
+def parse_request(query: str) -> Request:
+    """Read a request of any kind.
+
+    The error's `code` is `missing-subject`, `unknown-subject`, `missing-pair`, `repeated-pair` or, for everything else,
+    `invalid-message`.
+    """
+    pairs = decode_query(query)
+    kind = _KINDS[subject_among(pairs)]
+    return kind._from_pairs(select(pairs, kind.names))
+
+
+def _verb_list(text: str) -> VerbList:
+    return VerbList.parse(text, registered=False)

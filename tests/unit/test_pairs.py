@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Mapping
+from time import perf_counter
+
+import pytest
+
+from ibi.errors import InvalidPairs
+from ibi.messages import State
+from ibi.pairs import LIMIT, Pairs, encoded_word
+
+PAIRS = Pairs([("state", "Original"), ("ibi", ("rep", "a.br/b/2009/07.21.13.23"))])
+
+
+def test_it_is_a_mapping() -> None:
+    assert isinstance(PAIRS, Mapping)
+    assert dict(PAIRS) == {"state": "Original", "ibi": ("rep", "a.br/b/2009/07.21.13.23")}
+    assert PAIRS.get("url") is None
+    assert "ibi" in PAIRS
+    assert len(PAIRS) == 2
+
+
+def test_order_does_not_matter_to_equality_and_hash() -> None:
+    other = Pairs(reversed(list(PAIRS.items())))
+    assert other == PAIRS
+    assert hash(other) == hash(PAIRS)
+    assert {other, PAIRS} == {PAIRS}
+
+
+def test_it_differs_from_other_pairs_and_from_other_things() -> None:
+    assert Pairs([("state", "Copy")]) != Pairs([("state", "Original")])
+    assert Pairs([("state", "Copy")]) != {"state": "Copy"}
+
+
+def test_it_cannot_change() -> None:
+    with pytest.raises(AttributeError):
+        PAIRS._values = {}
+    with pytest.raises(AttributeError):
+        del PAIRS._values
+    with pytest.raises(AttributeError):
+        PAIRS.colour = "red"
+    with pytest.raises(TypeError):
+        PAIRS["state"] = "Copy"  # type: ignore[index]
+
+
+def test_it_survives_copying_and_pickling() -> None:
+    assert copy.deepcopy(PAIRS) == PAIRS
+    assert pickle.loads(pickle.dumps(PAIRS)) == PAIRS
+
+
+def test_a_word_may_be_of_a_subclass_of_str() -> None:
+    assert Pairs([("state", State.ORIGINAL)]).encode() == b"state Original"
+
+
+def test_its_repr_builds_it_again() -> None:
+    assert repr(Pairs([("a", "1"), ("b", ("2",))])) == "Pairs([('a', '1'), ('b', ('2',))])"
+
+
+def test_constants_are_written_on_one_line() -> None:
+    pairs = Pairs([("status.confirmation", "successful"), ("status.archive", "included")])
+    assert pairs.encode_on_one_line() == b"status.archive included status.confirmation successful"
+    assert (
+        Pairs([("notice", ("acknowledgment", "received"))]).encode_on_one_line() == b"notice {acknowledgment received}"
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x\r\nstate Original",
+        "x\nstate Original",
+        "x state Original",
+        "{x} state Original",
+        "x}",
+        "{",
+        "\u2028a b",
+        "\x85a",
+    ],
+)
+def test_a_value_cannot_make_a_second_pair(value: str) -> None:
+    for pairs in (Pairs([("url", value)]), Pairs([("url", (value,))]), Pairs([(value, "x")])):
+        for body in (pairs.encode(), pairs.encode_on_one_line()):
+            assert Pairs.decode(body) == pairs
+            assert len(Pairs.decode(body)) == 1
+
+
+@pytest.mark.parametrize("word", ["100%", "%", "%zz", "Relat%f3rio%20Final.pdf", "%7B"])
+def test_a_percent_sign_is_left_alone(word: str) -> None:
+    assert encoded_word(word) == word
+
+
+def test_what_is_encoded_alike_is_equal() -> None:
+    assert Pairs([("a", "ó {}")]) == Pairs([("a", "%C3%B3%20%7B%7D")])
+
+
+@pytest.mark.parametrize("pairs", [[("", "x")], [("a", "")], [("a", ("",))], [("a", ("x", ""))]])
+def test_an_empty_word_is_refused(pairs: list[tuple[str, str]]) -> None:
+    with pytest.raises(InvalidPairs):
+        Pairs(pairs)
+
+
+@pytest.mark.parametrize("pairs", [[("\ud800", "x")], [("a", "\udc80")], [("a", ("x\udfff",))]])
+def test_half_a_surrogate_pair_is_refused(pairs: list[tuple[str, str]]) -> None:
+    with pytest.raises(InvalidPairs):
+        Pairs(pairs)
+
+
+@pytest.mark.parametrize("pairs", [[("a", "1"), ("a", "1")], [("ó", "1"), ("%C3%B3", "2")]])
+def test_a_repeated_name_is_refused_also_if_only_its_encoding_repeats(pairs: list[tuple[str, str]]) -> None:
+    with pytest.raises(InvalidPairs, match="twice"):
+        Pairs(pairs)
+
+
+def test_a_body_longer_than_the_limit_is_not_read() -> None:
+    assert Pairs.decode(b"a 1", limit=3) == Pairs([("a", "1")])
+    with pytest.raises(InvalidPairs, match="4 bytes and at most 3"):
+        Pairs.decode(b"a 12", limit=3)
+    with pytest.raises(InvalidPairs):
+        Pairs.decode(b" " * (LIMIT + 1))
+
+
+@pytest.mark.parametrize(
+    ("body", "offset", "reason"),
+    [
+        (b"a 1\r\nb", 5, "a name without a value"),
+        (b"a 1 {b} 2", 4, "braces where a name should be"),
+        (b"a 1 b {2", 4, "braces that do not enclose"),
+        (b"a 1\x00", 3, "may not stand there"),
+        (b"a 1\r\nb 2\rc 3", 8, "carriage return"),
+        (b"a 1 b \xf3", 6, "byte F3 is not ASCII"),
+    ],
+)
+def test_the_error_says_where_and_why(body: bytes, offset: int, reason: str) -> None:
+    with pytest.raises(InvalidPairs, match=reason) as refused:
+        Pairs.decode(body)
+    assert refused.value.offset == offset
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"a" * LIMIT,
+        b"a " * (LIMIT // 2) + b"a",
+        b"a {" * (LIMIT // 3),
+        b"a " + b"{" * (LIMIT - 2),
+        b"a {" + b"b " * (LIMIT // 2 - 2),
+        b"a" + b" " * (LIMIT - 1),
+        b"a" + b"\r\n" * (LIMIT // 2 - 1) + b"}",
+        b"a 1 " * (LIMIT // 4),
+        b"\r" * LIMIT,
+    ],
+    ids=lambda body: repr(body[:8]),
+)
+def test_hostile_bodies_take_no_longer_than_their_length_deserves(body: bytes) -> None:
+    start = perf_counter()
+    with pytest.raises(InvalidPairs):
+        Pairs.decode(body)
+    assert perf_counter() - start < 0.1 + len(body) / 1024 / 1000
