@@ -1,0 +1,87 @@
+# `make help` lists the targets. Needs: Python 3.11 or newer with venv, git, make. Everything else comes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+JOBS ?= auto
+
+# uv serves this environment alone and never fetches an interpreter.
+export UV_PYTHON_DOWNLOADS := never
+# Set, this would leave the command without compiled bytecode, and slow.
+unexport PYTHONDONTWRITEBYTECODE
+unexport VIRTUAL_ENV
+
+# The environment holds one of two locks: run, or dev, which contains run. Once dev, it stays dev.
+HELD = $(if $(wildcard $(VENV)/.synced-dev),dev,run)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install dev up lint check test bench soak lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+install: ## Make the environment and the command .venv/bin/ibi
+	@$(MAKE) -q $(VENV)/.synced-$(HELD) || $(MAKE) --no-print-directory $(VENV)/.synced-$(HELD)
+	@$(BIN)/python -m compileall -q src
+
+dev: $(VENV)/.synced-dev ## The same, with the tools of development
+
+up: install ## Start every service on http://127.0.0.1:8765
+	$(BIN)/ibi up
+
+lint: dev ## Format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+check: lint ## lint and the unit tests: the fast part
+	$(BIN)/pytest -q -n $(JOBS) tests/unit tests/architecture tests/docs
+
+test: lint ## Everything: lint and every test
+	$(BIN)/pytest -q -n $(JOBS)
+
+bench: dev ## Measure; fails on a missed aim
+	$(BIN)/python -m bench.run
+
+soak: dev ## The property tests with a hundred times the examples, never the same ones
+	$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=soak
+
+# Universal: one lock for all platforms, with names, versions, hashes and markers, and no address of a registry.
+# `make lock UPGRADE=` keeps the versions that still fit.
+UPGRADE ?= --upgrade
+COMPILE = $(UV) pip compile --quiet --universal --python $(BIN)/python --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(UPGRADE) pyproject.toml
+
+lock: $(VENV)/.uv ## Renew requirements/run.txt and requirements/dev.txt
+	$(COMPILE) --group build -o requirements/run.txt
+	$(COMPILE) --group build --group dev -c requirements/run.txt -o requirements/dev.txt
+
+clean: ## Remove the environment and everything generated
+	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment -------------------------------------------------------------------------------------------------
+
+OLD := $(PYTHON) is missing or older than 3.11: install Python 3.11 or newer, or name one: make PYTHON=python3.12 install
+NO_VENV := $(PYTHON) has no venv module: install it (Debian, Ubuntu: apt-get install python3-venv)
+IS_NEW := import sys; sys.exit(sys.version_info < (3, 11))
+
+# The interpreter's own venv and pip fetch uv, at the version and hash that the lock gives it.
+$(VENV)/.uv:
+	@$(BIN)/python -c '$(IS_NEW)' 2>/dev/null && $(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+	  $(PYTHON) -c '$(IS_NEW)' 2>/dev/null || { echo '$(OLD)' >&2; exit 1; }; \
+	  $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo '$(NO_VENV)' >&2; exit 1; }; \
+	  $(PYTHON) -m venv --clear $(VENV); }
+	@awk '/^[^ ]/ {keep = /^uv==/} keep' requirements/run.txt > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(VENV)/uv.txt
+	@touch $@
+
+# The build backend comes from the lock too, hence no isolation for the package itself.
+$(VENV)/.synced-%: requirements/%.txt pyproject.toml | $(VENV)/.uv
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode $<
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src
+	@touch $@

@@ -1,0 +1,46 @@
+"""What `import ibi` costs a program that only parses labels, and `ibi explain` a person who reads one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+IMPORT = "import ibi"
+EXPLAIN = """
+import contextlib, io
+from ibi.cli import main
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    main(["explain", "8JMKD3MGP8W/34PGRBS"])
+"""
+ASK = """
+import json, sys
+before = set(sys.modules)
+{code}
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+def modules_loaded_by(code: str) -> set[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    command = [sys.executable, "-c", ASK.format(code=code)]
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return set(json.loads(answer.stdout))
+
+
+def test_import_ibi_loads_no_third_party_module() -> None:
+    roots = {name.partition(".")[0] for name in modules_loaded_by(IMPORT)}
+    assert roots - sys.stdlib_module_names == {"ibi"}
+
+
+def test_import_ibi_loads_no_heavy_module() -> None:
+    heavy = {"asyncio", "email", "http", "ipaddress", "sqlite3", "ssl", "urllib.request"}
+    assert not heavy & modules_loaded_by(IMPORT)
+
+
+def test_explain_loads_nothing_that_would_make_it_slow() -> None:
+    roots = {name.partition(".")[0] for name in modules_loaded_by(EXPLAIN)}
+    assert "click" in roots
+    assert not {"aiohttp", "asyncio", "msgspec", "rich", "sqlite3", "starlette", "structlog"} & roots

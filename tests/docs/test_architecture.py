@@ -1,0 +1,35 @@
+"""docs/architecture.md draws the layers that pyproject.toml enforces, and says truly which exist."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from tests.docs.tables import ROOT, rows
+
+PAGE = ROOT / "docs" / "architecture.md"
+ROWS = rows(PAGE, ["Layer", "Holds", "State"])
+
+
+def enforced_layers() -> list[list[str]]:
+    configuration = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = configuration["tool"]["importlinter"]["contracts"]
+    layers = next(one["layers"] for one in contracts if one["id"] == "layers")
+    return [[name.strip(" ()") for name in layer.split("|")] for layer in layers]
+
+
+def exists(name: str) -> bool:
+    package = ROOT / "src" / "ibi"
+    return (package / f"{name}.py").is_file() or (package / name / "__init__.py").is_file()
+
+
+def test_the_layers_drawn_are_the_layers_enforced() -> None:
+    drawn = [re.findall(r"\w+", row["Layer"]) for row in ROWS]
+    assert drawn == enforced_layers()
+
+
+def test_a_layer_is_called_planned_exactly_while_it_does_not_exist() -> None:
+    for row in ROWS:
+        names = re.findall(r"\w+", row["Layer"])
+        planned = names if row["State"] == "planned" else re.findall(r"\w+", row["State"].partition("planned:")[2])
+        assert planned == [name for name in names if not exists(name)], row["Layer"]
