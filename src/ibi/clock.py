@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import NamedTuple
 
 from ibi.errors import InvalidGranularity, shown
@@ -107,25 +107,23 @@ def next_ticks(now: Instant, last: Instant | None, granularity: Granularity, cou
     now_units, step = now.units(digits), granularity.units(digits)
     rounded = now_units // step * step
     before = rounded - step if last is None else last.units(digits) // step * step  # lines 2 to 4
+    # Lines 8 to 16: while the grid still has a date up to now, the next one is the creation date on the coarsest grid
+    # that puts it after the last. Each grid gives one at most, the coarser first; from then on they come one by one.
     head: list[int] = []
-    # While the grid still has free dates up to now, they come short before long; from then on one by one.
-    while len(head) < count and before < rounded:
-        before = _shortest(rounded, before, granularity, digits)
-        head.append(before)
+    for size in _sizes(digits)[: granularity.level + 1]:
+        candidate = now_units // size * size
+        if candidate > before:
+            before = candidate
+            head.append(candidate)
+            if len(head) == count:
+                break
     return TickRun(head, before, step, now_units, digits, count)
 
 
-def _shortest(creation: int, last: int, granularity: Granularity, digits: int) -> int:
-    """Lines 8 to 16: the creation date on the coarsest grid that still puts it after the last date."""
-    shortest = creation
-    coarser = granularity.coarser()
-    while coarser is not None:
-        size = coarser.units(digits)
-        candidate = creation // size * size
-        if candidate <= last:
-            break
-        shortest, coarser = candidate, coarser.coarser()
-    return shortest
+@lru_cache(maxsize=MAX_FRACTION_DIGITS + 1)
+def _sizes(digits: int) -> tuple[int, ...]:
+    """Every granularity with at most that many decimals, from the coarsest on, in units of 10^-`digits` s."""
+    return tuple(Granularity(level).units(digits) for level in range(digits + 2))
 
 
 class TickRun:
@@ -156,13 +154,17 @@ class TickRun:
     def __iter__(self) -> Iterator[Tick]:
         return (self[index] for index in range(self._count))
 
+    def date(self, index: int) -> Instant:
+        """The date of one tick, without its wait."""
+        return Instant.from_units(self._units(index), self._digits)
+
     @property
     def first(self) -> Instant:
-        return Instant.from_units(self._units(0), self._digits)
+        return self.date(0)
 
     @property
     def last(self) -> Instant:
-        return Instant.from_units(self._units(self._count - 1), self._digits)
+        return self.date(self._count - 1)
 
     @property
     def wait(self) -> Fraction:

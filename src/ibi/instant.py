@@ -129,10 +129,11 @@ class Instant:
     @classmethod
     def from_units(cls, units: int, digits: int) -> Instant:
         """The instant `units` · 10^-`digits` seconds after the POSIX epoch."""
-        if digits == 0:
-            return cls(units)
         seconds, rest = divmod(units, _POWERS[digits])
-        return cls(seconds, str(rest).zfill(digits) if rest else "")
+        instant = cls(seconds)
+        if rest:  # written here, so it need not be checked
+            instant._fraction = str(rest).zfill(digits).rstrip("0")
+        return instant
 
     def units(self, digits: int) -> int:
         """Seconds · 10^`digits`; `digits` is at least the length of the fraction."""

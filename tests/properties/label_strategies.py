@@ -110,7 +110,7 @@ def respelled(draw: st.DrawFn, text: str) -> str:
 
 label_texts = st.one_of(repository_texts(), ibips.map(str)).flatmap(respelled)
 
-_strange = st.sampled_from(list("/.@-:WXwx0128 \n\t\0\u212a\u017f\uff11\u0661é\ud800%+!()_") + ["", "..", "//", "00"])
+_strange = st.sampled_from([*"/.@-:WXwx0128 \n\t\0\u212a\u017f\uff11\u0661é\ud800%+!()_", "", "..", "//", "00"])
 
 
 @st.composite

@@ -5,7 +5,16 @@ A numeral system here is a row of graphemes, each standing for its own position 
 
 from __future__ import annotations
 
-__all__ = ["IBIP", "IPV4", "IPV6", "convert_from_decimal", "convert_to_decimal", "decode_ibip", "encode_ibip"]
+__all__ = [
+    "IBIP",
+    "IPV4",
+    "IPV6",
+    "convert_from_decimal",
+    "convert_to_decimal",
+    "decode_ibip",
+    "encode_ibip",
+    "ipv4_text",
+]
 
 IPV4 = "0123456789."  # G Table 7.4
 IPV6 = "0123456789abcdef:"  # G Table 7.5
@@ -22,7 +31,9 @@ def convert_to_decimal(text: str, graphemes: str) -> int:
 
 
 def convert_from_decimal(number: int, graphemes: str) -> str:
-    """`number` written with the graphemes; zero is the first of them."""
+    """`number` written with the graphemes; zero is the first of them, and there are no negative ones."""
+    if number < 0:
+        raise ValueError("no grapheme is a sign")
     base = len(graphemes)
     digits = []
     while True:
@@ -38,6 +49,7 @@ _PYTHON_DIGITS = b"0123456789abcdefghijklmnopq"
 _TO_PYTHON = bytes.maketrans((IBIP + IBIP.lower()).encode(), _PYTHON_DIGITS * 2)
 _BASE = len(IBIP)
 _PAIRS = [high + low for high in IBIP for low in IBIP]
+_IPV4_TRIPLES = [high + middle + low for high in IPV4 for middle in IPV4 for low in IPV4]
 
 
 def decode_ibip(text: str) -> int:
@@ -45,8 +57,17 @@ def decode_ibip(text: str) -> int:
     return int(text.encode("ascii").translate(_TO_PYTHON), _BASE)
 
 
+def ipv4_text(number: int) -> str:
+    """`convert_from_decimal(number, IPV4)`, three graphemes at a time."""
+    text = ""
+    while number >= 1331:
+        number, rest = divmod(number, 1331)
+        text = _IPV4_TRIPLES[rest] + text
+    return _IPV4_TRIPLES[number].lstrip("0") + text if text else convert_from_decimal(number, IPV4)
+
+
 def encode_ibip(number: int) -> str:
-    """`convert_from_decimal(number, IBIP)`, quicker."""
+    """`convert_from_decimal(number, IBIP)` for a number that is not negative, quicker."""
     text = ""
     while number >= _BASE:
         number, rest = divmod(number, _BASE * _BASE)

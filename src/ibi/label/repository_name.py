@@ -92,7 +92,7 @@ def _month(text: str) -> tuple[int, int]:
     return (day_number(year, month, 1) - 1) * 86_400, days_in_month(year, month)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def canonical_prefix(text: str) -> str | None:
     """The prefix in lower case without the subdomain's last dot; None if it breaks the grammar, E4 or E17."""
     match = REPOSITORY_PREFIX.fullmatch(text)

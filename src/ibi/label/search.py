@@ -26,7 +26,7 @@ class FoundLabel(NamedTuple):
 
 
 def match_label(text: str, start: int = 0) -> tuple[RepositoryName | Ibip, int] | None:
-    """The longest label that begins exactly at `start`, and the offset after it; None if none begins there.
+    """The label that begins exactly at `start` and takes all it can, and the offset after it; None if there is none.
 
     Says nothing of what follows: a modifier, a path, a tag. If the first two segments are an IBIp, it is one (E17).
     """

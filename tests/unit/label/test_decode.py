@@ -30,7 +30,18 @@ def test_a_prefix_is_an_address_and_a_port_or_nothing(prefix: str, address: tupl
 
 @pytest.mark.parametrize(
     ("coded", "port"),
-    [("", 800), ("3", 1), ("4U", 80), ("34J", 799), ("34K", None), ("34L", 801), ("5AS8", 65535), ("5AS9", None), ("2", None), ("23", None)],
+    [
+        ("", 800),
+        ("3", 1),
+        ("4U", 80),
+        ("34J", 799),
+        ("34K", None),
+        ("34L", 801),
+        ("5AS8", 65535),
+        ("5AS9", None),
+        ("2", None),
+        ("23", None),
+    ],
 )
 def test_a_port_is_a_number_or_nothing(coded: str, port: int | None) -> None:
     assert decode_port(coded) == port

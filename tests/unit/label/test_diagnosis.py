@@ -48,7 +48,24 @@ def test_the_offset_points_at_what_is_wrong(text: str, place: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "/", "//", "///", ".", "a.b/c/d/e", "W/", "/W", "W/W", "X/3", "3W/3", "\ud800", "\0", "a" * 321, "W" * 100],
+    [
+        "",
+        "x",
+        "/",
+        "//",
+        "///",
+        ".",
+        "a.b/c/d/e",
+        "W/",
+        "/W",
+        "W/W",
+        "X/3",
+        "3W/3",
+        "\ud800",
+        "\0",
+        "a" * 321,
+        "W" * 100,
+    ],
 )
 def test_whatever_it_is_given_it_explains(text: str) -> None:
     for reason in (explain, explain_repository_name, explain_ibip):

@@ -43,4 +43,4 @@ def test_a_label_is_compared_with_labels_only(other: object) -> None:
     assert label != other
     for compare in (operator.lt, operator.le, operator.gt, operator.ge):
         with pytest.raises(TypeError):
-            compare(label, other)
+            compare(label, other)  # type: ignore[arg-type]

@@ -13,7 +13,15 @@ LOCAL_ADDRESSES = {
     "carrier_grade_nat": ["100.64.0.0", "100.127.255.255"],
     "loopback": ["127.0.0.0", "127.0.0.1", "127.255.255.255", "::1"],
     "link_local": ["169.254.0.0", "169.254.169.254", "169.254.255.255", "fe80::", "fe80::1", "febf:ffff::1"],
-    "documentation": ["192.0.2.1", "198.51.100.1", "203.0.113.255", "2001:db8::", "2001:db8:ffff::1", "3fff::1", "3fff:fff::1"],
+    "documentation": [
+        "192.0.2.1",
+        "198.51.100.1",
+        "203.0.113.255",
+        "2001:db8::",
+        "2001:db8:ffff::1",
+        "3fff::1",
+        "3fff:fff::1",
+    ],
     "protocol_assignments": ["192.0.0.1", "192.0.0.170", "2001::", "2001:1ff:ffff::1"],
     "benchmarking": ["198.18.0.0", "198.19.255.255", "2001:2::1"],
     "multicast": ["224.0.0.1", "239.255.255.255", "ff02::1", "ff0e::1"],
@@ -125,7 +133,9 @@ def test_a_host_is_global(host: str) -> None:
     assert host_is_global(host)
 
 
-@pytest.mark.parametrize("ip", ["127.0.0.1", "10.1.2.3", "fd00::1", "2002:96a3:22f3::1", "64:ff9b::1", "150.163.34.243", "2a00::1"])
+@pytest.mark.parametrize(
+    "ip", ["127.0.0.1", "10.1.2.3", "fd00::1", "2002:96a3:22f3::1", "64:ff9b::1", "150.163.34.243", "2a00::1"]
+)
 def test_a_label_is_as_global_as_its_address(ip: str) -> None:
     assert Ibip.from_parts(ip, 800, Instant(1234806360)).is_global is address_is_global(ip)
 

@@ -250,7 +250,8 @@ def test_two_segments_that_are_an_ibip_are_one_also_before_a_date() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["LK47B6W/362SFKH-X/2010/08.25.12.38", "LK47B6W/362SFKHI/2010/08.25.12.38", "LK47B6W/362SFKH99/2010/08.25.12.38"]
+    "text",
+    ["LK47B6W/362SFKH-X/2010/08.25.12.38", "LK47B6W/362SFKHI/2010/08.25.12.38", "LK47B6W/362SFKH99/2010/08.25.12.38"],
 )
 def test_whatever_is_a_label_as_a_whole_matches_as_a_whole(text: str) -> None:
     """Its second segment is no IBIp's, so that E17 does not apply: `parse` and `match_label` must say the same."""
@@ -258,6 +259,8 @@ def test_whatever_is_a_label_as_a_whole_matches_as_a_whole(text: str) -> None:
     assert match_label(text) == (label, len(text))
 
 
-@pytest.mark.parametrize("text", ["", "/", "abc", "8JMKD3MGP8W/", "8JMKD3MGP8W/2PGRBS", "a.b/c/2009/02.30.17.46", " " + IBIP])
+@pytest.mark.parametrize(
+    "text", ["", "/", "abc", "8JMKD3MGP8W/", "8JMKD3MGP8W/2PGRBS", "a.b/c/2009/02.30.17.46", " " + IBIP]
+)
 def test_no_label_matches(text: str) -> None:
     assert match_label(text) is None

@@ -1,0 +1,51 @@
+"""E16, the Archive's side: a path applies to the item that the verbs select; no such file there, no URL."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.archive.answer import static_answer
+from ibi.archive.url_key import UrlKeys
+from ibi.messages import UrlList, UrlRequest, parse_url_list
+from ibi.pairs import Pairs
+from ibi.relation import Relation
+from tests.standards_archives import MTC_M16D, NOW
+
+KEYS = UrlKeys(b"s" * 32)
+DOC = "http://mtc-m16d.sid.inpe.br/col/iconet.com.br/banon/2009/09.09.22.01/doc"
+
+
+def ask(request: UrlRequest) -> UrlList:
+    answer = static_answer(MTC_M16D.profile, MTC_M16D.catalog, request, NOW, KEYS)
+    read = parse_url_list(Pairs.decode(answer.with_key(KEYS, NOW.seconds, 1)))
+    assert isinstance(read, UrlList)
+    return read
+
+
+@pytest.mark.parametrize("modifier", ["", "!", "+"])
+def test_a_path_works_beside_verbs(modifier: str) -> None:
+    entry = ask(MTC_M16D.request("LK47B6W/362SFKH", modifier, "/reference.bib")).entry(Relation.from_modifier(modifier))
+    assert entry is not None
+    assert entry.url == f"{DOC}/reference.bib"
+
+
+@pytest.mark.parametrize("modifier", ["", "!", "+"])
+def test_no_such_file_is_an_ibi_without_a_url_and_without_a_key(modifier: str) -> None:
+    """So that whoever resolves knows the item to be here, and says that it has no such file."""
+    answer = ask(MTC_M16D.request("LK47B6W/362SFKH", modifier, "/REFERENCE.bib"))
+    entry = answer.entry(Relation.from_modifier(modifier))
+    assert entry is not None
+    assert (entry.url, answer.url_key) == (None, None)
+    assert entry.ibi is not None
+
+
+def test_get_file_list_wins_over_a_path_that_does_not_exist() -> None:
+    entry = ask(MTC_M16D.request("LK47B6W/362SFKH", "", "/nothing", file_list=True)).entry()
+    assert entry is not None
+    assert entry.url is not None
+    assert entry.url.endswith("?displaytype=FileList")
+
+
+def test_metadata_that_is_no_item_has_no_files() -> None:
+    answer = ask(MTC_M16D.request("LK47B6W/362SFKH", ":", "/reference.bib"))
+    assert answer.entry(Relation.from_modifier(":")) is None
