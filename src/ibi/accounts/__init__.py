@@ -1,0 +1,1 @@
+"""Accounts: who may do what. No clock, no chance and no store of its own."""

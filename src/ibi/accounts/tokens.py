@@ -1,0 +1,116 @@
+"""Tokens made, recognised and measured against what they are used for.
+
+A token reads `ibi_<id>_<secret>`. The id is public and finds the token; the secret is 256 bits of chance, so that its
+plain SHA-256 can be stored: there is nothing to guess that a slow hash would have to protect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from hmac import compare_digest
+
+from ibi.accounts.errors import (
+    InvalidExpiry,
+    InvalidScope,
+    InvalidTokenName,
+    NotAllowed,
+    NotAuthenticated,
+    UnknownToken,
+)
+from ibi.instant import Instant
+from ibi.model.token import Scope, Token
+from ibi.ports.tokens import Tokens
+
+__all__ = ["MAX_NAME", "RANDOM_BYTES", "authenticate", "new_token", "require", "revoke", "scope_named"]
+
+MAX_NAME = 100
+"""Characters in the name of a token."""
+
+_ID_BYTES = 10
+_SECRET_BYTES = 32
+RANDOM_BYTES = _ID_BYTES + _SECRET_BYTES
+"""How much chance a new token takes."""
+
+# Base 32 in small letters: one double click marks it all, and no character needs escaping in a URL or a shell.
+_ID = re.compile(r"[a-z2-7]{16}")
+_TEXT = re.compile(r"ibi_([a-z2-7]{16})_([a-z2-7]{52})")
+_NO_DIGEST = bytes(32)
+"""Compared with when there is no such token: no secret is known that hashes to it."""
+
+
+def new_token(
+    random: bytes, scope: Scope, now: Instant, *, name: str = "", expires: Instant | None = None
+) -> tuple[str, Token]:
+    """The text to be shown once, and the token to be stored. `random` is `RANDOM_BYTES` from a source nobody can
+    foresee, and is used for nothing else."""
+    if len(random) != RANDOM_BYTES:
+        raise ValueError(f"a token takes {RANDOM_BYTES} random bytes")
+    _check_name(name)
+    if expires is not None and expires.seconds <= now.seconds:
+        raise InvalidExpiry(expires=str(expires), now=str(now))
+    identity, secret = _base32(random[:_ID_BYTES]), _base32(random[_ID_BYTES:])
+    token = Token(identity, scope, _digest(secret), _whole(now), name, None if expires is None else _whole(expires))
+    return f"ibi_{identity}_{secret}", token
+
+
+def authenticate(text: str, find: Callable[[str], Token | None], now: Instant) -> Token:
+    """The valid token that `text` spells; `NotAuthenticated` for everything else, whatever is wrong with it.
+
+    A text of the right form costs one `find`, one hash and one comparison, whether or not there is such a token.
+    """
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise NotAuthenticated()
+    token = find(match[1])
+    digest = _NO_DIGEST if token is None else token.digest
+    if not compare_digest(_digest(match[2]), digest) or token is None or not token.is_valid_at(now):
+        raise NotAuthenticated()
+    return token
+
+
+def require(token: Token, needed: Scope) -> None:
+    """Refuse with `NotAllowed` what the token's scope does not include."""
+    if token.scope < needed:
+        raise NotAllowed(scope=str(token.scope), needed=str(needed))
+
+
+def revoke(tokens: Tokens, identity: str, now: Instant) -> Token:
+    """Make a token invalid for good; the token as it is then. A second time changes nothing."""
+    revoked = tokens.revoke(identity, _whole(now)) if _ID.fullmatch(identity) else None
+    if revoked is None:
+        raise UnknownToken(id=_shown(identity))
+    return revoked
+
+
+def scope_named(text: str) -> Scope:
+    for scope in Scope:
+        if scope.value == text:
+            return scope
+    raise InvalidScope(scope=_shown(text), scopes=", ".join(map(str, Scope)))
+
+
+def _check_name(name: str) -> None:
+    """A name stands in tables and log lines: it may neither break them nor fill them."""
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise InvalidTokenName(most=MAX_NAME)
+
+
+def _shown(text: str) -> str:
+    """What a message quotes. Somebody may give a whole token where its id is asked for: the secret is not repeated."""
+    return repr(text if len(text) <= 16 else f"{text[:16]}…")
+
+
+def _whole(instant: Instant) -> Instant:
+    return Instant(instant.seconds)
+
+
+def _digest(secret: str) -> bytes:
+    return sha256(secret.encode("ascii")).digest()
+
+
+def _base32(raw: bytes) -> str:
+    from base64 import b32encode
+
+    return b32encode(raw).decode("ascii").rstrip("=").lower()

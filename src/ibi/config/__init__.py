@@ -1,0 +1,44 @@
+"""Settings: `ibi.toml`, `IBI_*` variables and flags made into typed values.
+
+One table, `SETTINGS`, says what there is; loading, messages, the first `ibi.toml`, the help of the command and
+docs/settings.md all follow it. Nothing here loads a database, a web framework or a TOML parser before it is needed.
+"""
+
+from __future__ import annotations
+
+from ibi.config.errors import (
+    IncompleteIdentity,
+    InvalidSetting,
+    SettingsConflict,
+    SettingsError,
+    SettingsFileMalformed,
+    SettingsFileUnreadable,
+    SettingsFileUnwritable,
+    UnknownSetting,
+)
+from ibi.config.initial_file import write_initial_toml
+from ibi.config.loading import FILE_NAME, load_settings
+from ibi.config.secret import Secret
+from ibi.config.settings import MintSettings, Origin, Settings
+from ibi.config.table import SETTINGS, Setting, setting
+
+__all__ = [
+    "FILE_NAME",
+    "SETTINGS",
+    "IncompleteIdentity",
+    "InvalidSetting",
+    "MintSettings",
+    "Origin",
+    "Secret",
+    "Setting",
+    "Settings",
+    "SettingsConflict",
+    "SettingsError",
+    "SettingsFileMalformed",
+    "SettingsFileUnreadable",
+    "SettingsFileUnwritable",
+    "UnknownSetting",
+    "load_settings",
+    "setting",
+    "write_initial_toml",
+]

@@ -1,0 +1,158 @@
+"""Kinds of values that a setting can have, each read from text. Durations are exact: no float is made anywhere."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from ibi.clock import Granularity
+from ibi.config.secret import Secret
+from ibi.errors import InvalidGranularity, InvalidLabel
+from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
+
+__all__ = [
+    "ADDRESS",
+    "BOOLEAN",
+    "GRANULARITY",
+    "HOST",
+    "LISTENING_HOST",
+    "LISTENING_PORT",
+    "PATH",
+    "PORT",
+    "SECRET",
+    "URL",
+    "Kind",
+    "choice",
+    "seconds",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`read` makes the value from a text, or raises ValueError with a further reason, if there is one."""
+
+    expected: str
+    """Ends the sentence "this is not …"."""
+    read: Callable[[str], object]
+    toml_types: frozenset[str] = frozenset({"string"})
+    """What it may be in a TOML file: string, integer, float, boolean."""
+
+    def as_toml(self, text: str) -> str:
+        """`text`, which `read` takes, as it is written in a TOML file."""
+        if "string" not in self.toml_types or (self.toml_types > {"string"} and text[:1].isdigit()):
+            return text
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def choice(*values: str) -> Kind:
+    def read(text: str) -> str:
+        if text not in values:
+            raise ValueError
+        return text
+
+    return Kind(f"one of {', '.join(values)}", read)
+
+
+def seconds(least: str, most: str) -> Kind:
+    """A duration between two decimal numbers, written like them."""
+
+    def read(text: str) -> Fraction:
+        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+            raise ValueError
+        duration = Fraction(text)
+        if not Fraction(least) <= duration <= Fraction(most):
+            raise ValueError
+        return duration
+
+    return Kind(f"a number of seconds from {least} to {most}", read, frozenset({"integer", "float"}))
+
+
+def _whole_number(least: int, most: int) -> Kind:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise ValueError
+        return int(text)
+
+    return Kind(f"a whole number from {least} to {most}", read, frozenset({"integer"}))
+
+
+def _read_path(text: str) -> Path:
+    if not text or "\0" in text:
+        raise ValueError
+    try:
+        os.fsencode(text)
+        return Path(text).expanduser()
+    except UnicodeEncodeError:
+        raise ValueError("no file can have such a name") from None
+    except RuntimeError:
+        raise ValueError("there is no such user") from None
+
+
+def _read_listening_host(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._%:-]{1,255}", text):
+        raise ValueError
+    return text
+
+
+def _read_url(text: str) -> str:
+    """Without the final slash. A name or password in it would end up in logs: the token has its own setting."""
+    if not re.fullmatch(r"https?://[A-Za-z0-9._:\[\]-]{1,255}(/[!-~]*)?", text, re.IGNORECASE):
+        raise ValueError
+    if "?" in text or "#" in text:
+        raise ValueError("it has no ? and no #")
+    return text.rstrip("/")
+
+
+def _read_secret(text: str) -> Secret:
+    """Goes into the header of a request as it is: anything but visible ASCII would break it."""
+    if not re.fullmatch(r"[!-~]{1,1024}", text):
+        raise ValueError
+    return Secret(text)
+
+
+def _read_boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError
+    return text == "true"
+
+
+def _read_host(text: str) -> str:
+    try:
+        mount_prefix_of_repository_name(text, 80)
+    except InvalidLabel as error:
+        raise ValueError(error.reason.format(**error.details)) from None
+    return text
+
+
+def _read_address(text: str) -> str:
+    try:
+        mount_prefix_of_ibip(text, 800)
+    except InvalidLabel as error:
+        raise ValueError(error.reason.format(**error.details)) from None
+    return text
+
+
+def _read_granularity(text: str) -> Granularity | None:
+    """None stands for auto."""
+    try:
+        return None if text == "auto" else Granularity.parse(text)
+    except InvalidGranularity:
+        raise ValueError from None
+
+
+PATH = Kind("a path", _read_path)
+LISTENING_HOST = Kind("an IP address or a host name, without brackets and port", _read_listening_host)
+LISTENING_PORT = _whole_number(0, 65_535)
+PORT = _whole_number(1, 65_535)
+URL = Kind("a URL like https://ibi.example.org", _read_url)
+SECRET = Kind("a token like ibi_…_…, as it was shown when it was created", _read_secret)
+BOOLEAN = Kind("true or false", _read_boolean, frozenset({"boolean"}))
+HOST = Kind("a host name like ibi.example.org", _read_host)
+ADDRESS = Kind("an IP address", _read_address)
+GRANULARITY = Kind(
+    "auto, or 60, 1, 0.1, 0.01 and so on in seconds", _read_granularity, frozenset({"string", "integer", "float"})
+)

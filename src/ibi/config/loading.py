@@ -1,0 +1,145 @@
+"""Settings gathered: flags override `IBI_*` variables, which override the file, which overrides the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ibi.config.errors import (
+    IncompleteIdentity,
+    InvalidSetting,
+    SettingsConflict,
+    SettingsFileUnreadable,
+    UnknownSetting,
+)
+from ibi.config.kinds import PATH, SECRET
+from ibi.config.settings import MintSettings, Origin, Settings
+from ibi.config.settings_file import read_settings_file
+from ibi.config.shown import look_alike, shown, shown_path
+from ibi.config.table import SETTINGS, Setting, setting
+
+__all__ = ["FILE_NAME", "load_settings"]
+
+FILE_NAME = "ibi.toml"
+"""The file of settings in a data directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A value, where it comes from, and how a message names that place."""
+
+    value: Any
+    origin: Origin
+    place: str
+
+
+def load_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
+    """The settings, every given value checked; a `SettingsError` names the first that is wrong.
+
+    `flags` are by the name of their setting; None means not given. An empty variable counts as not given, and one that
+    is no setting is passed over, with a hint if it looks like one.
+    """
+    defaults = {one.name: _default(one) for one in SETTINGS}
+    outside = {**dict(_from_environment(environ)), **dict(_from_flags(flags))}
+    file, in_file = _file_and_values({**defaults, **outside})
+    given = {**defaults, **in_file, **outside}
+    _check_target(given)
+    _check_identity(given)
+    return _settings(given, file, tuple(_hints(environ)))
+
+
+def _default(one: Setting) -> _Given:
+    value = None if one.default is None else one.kind.read(one.default)
+    return _Given(value, Origin.DEFAULT, "the default")
+
+
+def _from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
+    for name, value in flags.items():
+        if value is not None:
+            one = setting(name)
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            place = one.flag or name
+            yield name, _Given(_read(one, text, place), Origin.FLAG, place)
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]]:
+    for one in SETTINGS:
+        text = environ.get(one.variable)
+        if text:
+            yield one.name, _Given(_read(one, text, one.variable), Origin.ENVIRONMENT, one.variable)
+
+
+def _file_and_values(given: Mapping[str, _Given]) -> tuple[Path | None, dict[str, _Given]]:
+    """The file that was named, which must exist, or else the one in the data directory, which need not."""
+    if given["config"].value is not None:
+        return _named_file(given["config"])
+    file: Path = given["data"].value / FILE_NAME
+    try:
+        values = dict(_from_file(file))
+    except FileNotFoundError:
+        return None, {}
+    if "data" in values:
+        raise UnknownSetting(file=shown_path(file), key="data", instead=": the file lies in the data directory itself")
+    return file, values
+
+
+def _named_file(config: _Given) -> tuple[Path, dict[str, _Given]]:
+    file: Path = config.value
+    try:
+        return file, dict(_from_file(file))
+    except FileNotFoundError:
+        raise SettingsFileUnreadable(file=shown_path(file), reason=f"no such file ({config.place})") from None
+
+
+def _from_file(file: Path) -> Iterator[tuple[str, _Given]]:
+    for one, text, place, written in read_settings_file(file):
+        value = _read(one, text, place, written)
+        # A path in a file means the same wherever the command is called from.
+        value = file.parent / value if one.kind is PATH else value
+        yield one.name, _Given(value, Origin.FILE, place)
+
+
+def _read(one: Setting, text: str, place: str, written: str | None = None) -> Any:
+    """The value of `text`; a message shows it as `written`, unless it is secret."""
+    try:
+        return one.kind.read(text)
+    except ValueError as error:
+        value = "what was given" if one.kind is SECRET else written or shown(text)
+        why = f": {error}" if str(error) else ""
+        raise InvalidSetting(place=place, value=value, expected=one.kind.expected, why=why) from None
+
+
+def _check_target(given: Mapping[str, _Given]) -> None:
+    """A command works on a data directory or asks a server. With two variables the server is asked."""
+    data, server = given["data"], given["server"]
+    if data.origin is Origin.FLAG and server.origin is Origin.FLAG:
+        raise SettingsConflict(first=data.place, second=server.place)
+
+
+def _check_identity(given: Mapping[str, _Given]) -> None:
+    """Half an identity would be passed over without a word, and a sandbox's labels minted where others were meant."""
+    if given["mint.host"].value is not None:
+        return
+    for name in ("mint.ip", "mint.host_port", "mint.ip_port", "mint.sandbox"):
+        if given[name].origin is not Origin.DEFAULT:
+            raise IncompleteIdentity(
+                place=given[name].place, missing="mint.host", reason="an identity begins with its host"
+            )
+
+
+def _hints(environ: Mapping[str, str]) -> Iterator[str]:
+    variables = [one.variable for one in SETTINGS]
+    for name in sorted(environ):
+        if name.startswith("IBI_") and name not in variables:
+            near = look_alike(name, variables)
+            if near is not None:
+                yield f"{shown(name, quotes=False)} is not a setting and is passed over; did you mean {near}?"
+
+
+def _settings(given: Mapping[str, _Given], file: Path | None, hints: tuple[str, ...]) -> Settings:
+    values = {name: one.value for name, one in given.items()}
+    mint = {name.removeprefix("mint."): values.pop(name) for name in list(values) if name.startswith("mint.")}
+    origins = {name: one.origin for name, one in given.items()}
+    return Settings(**values, mint=MintSettings(**mint), file=file, origins=origins, hints=hints)

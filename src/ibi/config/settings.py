@@ -1,0 +1,84 @@
+"""The settings as the rest of the package sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ibi.clock import Granularity
+from ibi.config.secret import Secret
+from ibi.model.identity import Identity
+
+if TYPE_CHECKING:
+    from ibi.minting.minter import Rules
+
+__all__ = ["MintSettings", "Origin", "Settings"]
+
+
+class Origin(IntEnum):
+    """Where a value comes from; the greater overrides the lesser."""
+
+    DEFAULT = 0
+    FILE = 1
+    ENVIRONMENT = 2
+    FLAG = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MintSettings:
+    """`[mint]`: in whose name labels are minted, and how. Durations are in seconds."""
+
+    host: str | None
+    ip: str | None
+    host_port: int
+    ip_port: int
+    sandbox: bool
+    granularity: Granularity | None
+    """None is auto."""
+    wait_bound: Fraction
+    behind_limit: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every value of `ibi.config.SETTINGS`, under the same names; `load_settings` makes it."""
+
+    data: Path
+    config: Path | None
+    host: str
+    port: int
+    server: str | None
+    token: Secret | None
+    log_level: Literal["debug", "info", "warning", "error"]
+    log_format: Literal["console", "json"]
+    lock_dir: Path | None
+    mint: MintSettings
+    file: Path | None
+    """The file that was read, if any."""
+    origins: Mapping[str, Origin] = field(compare=False, repr=False)
+    """For each setting by name, where its value comes from."""
+    hints: tuple[str, ...] = field(default=(), compare=False)
+    """Sentences for the person who gave the settings: variables that look like misspelled ones."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a command asks a server: one is given, and no data directory in a stronger way."""
+        return self.server is not None and self.origins["server"] >= self.origins["data"]
+
+    def identity(self) -> Identity | None:
+        """Who mints; None when no host is set. Not yet checked for being global."""
+        mint = self.mint
+        if mint.host is None:
+            return None
+        return Identity(mint.host, mint.ip, mint.host_port, mint.ip_port, sandbox=mint.sandbox)
+
+    def rules(self) -> Rules:
+        # Only what mints needs them: every other command starts sooner without.
+        from ibi.minting.minter import Rules
+
+        mint = self.mint
+        return Rules(mint.granularity, mint.wait_bound, mint.behind_limit)

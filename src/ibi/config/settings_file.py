@@ -1,0 +1,120 @@
+"""`ibi.toml` read: which of its keys are settings, and the text of each. What the texts mean is decided elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibi.config.errors import InvalidSetting, SettingsFileMalformed, SettingsFileUnreadable, UnknownSetting
+from ibi.config.shown import look_alike, shown, shown_path
+from ibi.config.table import SETTINGS, Setting
+
+__all__ = ["read_settings_file"]
+
+_MOST_BYTES = 1_000_000
+_KEYS = {one.name: one for one in SETTINGS if one.in_file}
+_SECTIONS = {name.partition(".")[0] for name in _KEYS if "." in name}
+
+
+@dataclass(frozen=True, slots=True)
+class _Float:
+    """A number with a point, as written: a float would round it."""
+
+    text: str
+
+
+def read_settings_file(path: Path) -> Iterator[tuple[Setting, str, str, str]]:
+    """Each setting of the file, its text, and for a message its place and its value.
+
+    FileNotFoundError if there is no such file; a `SettingsError` for a file that cannot be read or used.
+    """
+    for key, value in _flat(path, _parsed(path)):
+        one = _KEYS.get(key)
+        if one is None:
+            raise _unknown(path, key)
+        place = f"{key} in {shown_path(path)}"
+        yield one, _text(one, value, place), place, _shown(value)
+
+
+def _parsed(path: Path) -> dict[str, object]:
+    content = _read(path)
+    import tomllib
+
+    try:
+        return tomllib.loads(content.decode("utf-8"), parse_float=_Float)
+    except UnicodeDecodeError as error:
+        raise SettingsFileMalformed(file=shown_path(path), reason=f"byte {error.start} is not UTF-8") from None
+    except RecursionError:
+        raise SettingsFileMalformed(file=shown_path(path), reason="it is nested too deeply") from None
+    except ValueError as error:
+        raise SettingsFileMalformed(file=shown_path(path), reason=shown(str(error), quotes=False)) from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise SettingsFileUnreadable(file=shown_path(path), reason=error.strerror or str(error)) from None
+    if len(content) > _MOST_BYTES:
+        raise SettingsFileUnreadable(file=shown_path(path), reason=f"it is longer than {_MOST_BYTES} bytes")
+    return content
+
+
+def _flat(path: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """The keys with their values, those of a section as `section.key`."""
+    for key, value in document.items():
+        if "." in key:  # in quotes: not the same as a key in a section
+            raise _unknown(path, key)
+        if key not in _SECTIONS:
+            yield key, value
+        elif isinstance(value, dict):
+            yield from ((f"{key}.{inner}", one) for inner, one in value.items())
+        else:
+            expected = f"a section; its settings stand below a line [{key}]"
+            raise InvalidSetting(place=f"{key} in {shown_path(path)}", value=_shown(value), expected=expected, why="")
+
+
+def _unknown(path: Path, key: str) -> UnknownSetting:
+    near = look_alike(key, [*_KEYS, *_SECTIONS])
+    instead = " (write it without quotes)" if near == key else f" (did you mean {near}?)" if near else ""
+    return UnknownSetting(file=shown_path(path), key=shown(key, quotes=near == key), instead=instead)
+
+
+def _text(one: Setting, value: object, place: str) -> str:
+    found, allowed = _type(value), one.kind.toml_types
+    if found in allowed:
+        return _written(value)
+    why = (
+        ": write it without quotes"
+        if found == "string"
+        else ": write it in quotes"
+        if found and "string" in allowed
+        else ""
+    )
+    raise InvalidSetting(place=place, value=_shown(value), expected=one.kind.expected, why=why)
+
+
+def _type(value: object) -> str | None:
+    """The name of a scalar's type in TOML; None for a date, a list or a section, which no setting is."""
+    return {bool: "boolean", int: "integer", _Float: "float", str: "string"}.get(type(value))
+
+
+def _written(value: object) -> str:
+    """A scalar as text. A hexadecimal number can be longer than Python is willing to write in decimal."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if value.bit_length() <= 64 else hex(value)
+    return value.text if isinstance(value, _Float) else str(value)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return "a section"
+    if isinstance(value, list):
+        return "a list"
+    return shown(value) if isinstance(value, str) else shown(_written(value), quotes=False)
