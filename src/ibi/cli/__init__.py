@@ -23,23 +23,28 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
-    import typer
+    import click
 
     from ibi.cli.app import app
     from ibi.errors import IbiError
 
     try:
         return int(app(arguments, prog_name="ibi", standalone_mode=False) or 0)
-    except typer.Abort:
+    except click.Abort:
         return 130
-    except typer.TyperException as error:
-        return _complain(error.format_message() if hasattr(error, "format_message") else str(error), 2)
+    except click.ClickException as error:
+        return _complain(error.format_message(), error.exit_code)
     except IbiError as error:
         return _complain(str(error), 1)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
         return _complain(_of_the_system(error), 1)
+    except Exception as error:
+        if os.environ.get("IBI_LOG_LEVEL") == "debug":
+            raise
+        hint = "IBI_LOG_LEVEL=debug shows where"
+        return _complain(f"something unforeseen happened ({type(error).__name__}: {error}); {hint}", 1)
 
 
 def _of_the_system(error: OSError) -> str:

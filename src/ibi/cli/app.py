@@ -1,47 +1,40 @@
-"""The commands and their help. Each command's module is imported for its signature only; what it needs comes when it
-runs, so that `ibi explain` answers at once."""
+"""The commands. Each one's module is imported when it is called, so that `ibi explain` answers at once."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
 
-import typer
+import click
 
-from ibi.cli.explain import explain
-from ibi.cli.url import url
+from ibi import __version__
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    name="ibi",
-    help="Internet Based Identifiers: labels that nobody else can get, and links to them that last.",
-    invoke_without_command=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+# Command and the module that defines it under the same name.
+_COMMANDS = {
+    "explain": "ibi.cli.explain",
+    "mint": "ibi.cli.mint",
+    "token": "ibi.cli.token",
+    "up": "ibi.cli.up",
+    "url": "ibi.cli.url",
+}
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from ibi import __version__
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
 
-        typer.echo(f"ibi {__version__}")
-        raise typer.Exit
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(_COMMANDS[name]), name)
+        return command
 
 
-@app.callback()
-def _everywhere(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it and exit.")
-    ] = False,
-) -> None:
+@click.group(cls=_Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="ibi", message="%(prog)s %(version)s")
+@click.pass_context
+def app(context: click.Context) -> None:
     """Internet Based Identifiers: labels that nobody else can get, and links to them that last."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-app.command()(explain)
-app.command()(url)
+        click.echo(context.get_help())

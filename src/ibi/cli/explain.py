@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from ibi.cli.output import AsJson, each, print_json, print_lines
+from ibi.cli.output import as_json_option, each, print_json, print_lines
 from ibi.errors import InvalidLabel, InvalidPersistentUrl
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
@@ -14,11 +12,11 @@ from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_
 __all__ = ["explain"]
 
 
-def explain(
-    labels: Annotated[list[str], typer.Argument(metavar="LABEL_OR_URL", help="Labels, or links that hold them.")],
-    as_json: AsJson = False,
-) -> None:
-    """Say who named an item and when, from its label alone."""
+@click.command()
+@click.argument("labels", metavar="LABEL_OR_URL...", nargs=-1, required=True)
+@as_json_option
+def explain(labels: tuple[str, ...], *, as_json: bool) -> None:
+    """Say who named an item and when, from its label alone; a link is explained by the label in it."""
     each(labels, _read, _show_json if as_json else _show)
 
 

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-import typer
+import click
 
 from ibi.errors import IbiError
 
-__all__ = ["AsJson", "each", "print_json", "print_lines"]
+__all__ = ["as_json_option", "each", "print_json", "print_lines"]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each argument.")]
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 
 Read = TypeVar("Read")
 
 
 def print_json(value: object) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False))
+    click.echo(json.dumps(value, ensure_ascii=False))
 
 
 def print_lines(title: str, lines: Mapping[str, str]) -> None:
     """A heading and `name  value` lines below it, the values in one column."""
-    typer.echo(title)
+    click.echo(title)
     width = max(map(len, lines), default=0)
     for name, value in lines.items():
-        typer.echo(f"  {name:<{width}}  {value}")
+        click.echo(f"  {name:<{width}}  {value}")
 
 
 def each(texts: Iterable[str], read: Callable[[str], Read], show: Callable[[Read], None]) -> None:
@@ -36,9 +36,9 @@ def each(texts: Iterable[str], read: Callable[[str], Read], show: Callable[[Read
         try:
             value = read(text)
         except IbiError as error:
-            typer.echo(f"ibi: {error}", err=True)
+            click.echo(f"ibi: {error}", err=True)
             failed = True
         else:
             show(value)
     if failed:
-        raise typer.Exit(1)
+        raise SystemExit(1)

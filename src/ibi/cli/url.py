@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from ibi.cli.output import AsJson, each, print_json, print_lines
+from ibi.cli.output import as_json_option, each, print_json, print_lines
 from ibi.persistent_url import PersistentUrl
 
 __all__ = ["url"]
 
 
-def url(
-    urls: Annotated[list[str], typer.Argument(metavar="URL", help="Persistent URLs, with or without a host.")],
-    as_json: AsJson = False,
-) -> None:
-    """Take a persistent URL apart: which item, what of it, which file."""
+@click.command()
+@click.argument("urls", metavar="URL...", nargs=-1, required=True)
+@as_json_option
+def url(urls: tuple[str, ...], *, as_json: bool) -> None:
+    """Take persistent URLs apart, with or without a host: which item, what of it, which file."""
     each(urls, PersistentUrl.parse, _show_json if as_json else _show)
 
 

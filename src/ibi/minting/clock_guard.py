@@ -1,0 +1,68 @@
+"""Whether the machine's clock can be believed. One wrong reading would name items in the future for good (E9)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ibi.instant import Instant
+from ibi.minting.errors import ClockBeforeBuild, ClockBehind, ClockJumped
+from ibi.model.minting import Reading, Span, TickState
+
+__all__ = ["BUILT", "check_behind", "check_build_date", "check_jump", "with_accepted_clock"]
+
+BUILT = Instant.parse("2026-11-15T00:00:00Z")
+"""No honest clock shows a time before this software existed. Moved forward at each release."""
+
+_DRIFT = Fraction(1, 1000)
+"""Time services correct a clock by at most half a thousandth; twice that is no jump."""
+
+
+def check_build_date(now: Instant, accepted: Instant | None, built: Instant = BUILT) -> None:
+    if now < built and (accepted is None or now < accepted):
+        raise ClockBeforeBuild(now=str(now), built=str(built))
+
+
+def check_jump(before: Reading | None, reading: Reading, limit: Fraction) -> None:
+    """Refuse a time of day that moved against the uptime by more than `limit` and an honest drift."""
+    if before is None or before.boot != reading.boot:
+        return
+    elapsed = Fraction(reading.uptime - before.uptime, 1_000_000_000)
+    jump = reading.wall.as_fraction() - before.wall.as_fraction() - elapsed
+    if abs(jump) > limit + elapsed * _DRIFT:
+        raise ClockJumped(jump=_rounded(jump), now=str(reading.wall))
+
+
+def check_behind(now: Instant, last: Instant | None, limit: Fraction) -> None:
+    """Refuse to wait for a clock that is behind the last label by more than `limit`."""
+    if last is None or last <= now:
+        return
+    behind = last.as_fraction() - now.as_fraction()
+    if behind > limit:
+        raise ClockBehind(now=str(now), last=str(last), behind=_rounded(behind))
+
+
+def with_accepted_clock(state: TickState, reading: Reading, issued: list[Span]) -> TickState:
+    """The state after an operator vouched for the time of day, given everything that was `issued`.
+
+    What lies after now stays issued and is passed over when its time comes; minting goes on from the latest date
+    that is not after now.
+    """
+    now = reading.wall
+    ahead = _merged(sorted((span for span in issued if span.last > now), key=lambda span: span.first))
+    past = [span.last for span in issued if span.last <= now]
+    return TickState(max(past, default=None), ahead, reading, now)
+
+
+def _merged(spans: list[Span]) -> tuple[Span, ...]:
+    """Spans less than a second apart made one, so that a long run of single labels stays short to remember."""
+    merged: list[Span] = []
+    for span in spans:
+        if merged and span.first.seconds - merged[-1].last.seconds <= 1:
+            merged[-1] = Span(merged[-1].first, max(merged[-1].last, span.last))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def _rounded(seconds: Fraction) -> str:
+    return f"{float(seconds):.3f}".rstrip("0").rstrip(".")

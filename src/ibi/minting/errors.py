@@ -1,0 +1,93 @@
+"""Why minting refuses. A refusal mints nothing, ever."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ibi.errors import IbiError
+
+__all__ = [
+    "ClockBeforeBuild",
+    "ClockBehind",
+    "ClockJumped",
+    "ClockRefused",
+    "IdempotencyConflict",
+    "IdentityChanged",
+    "IdentityMissing",
+    "IdentityNotGlobal",
+    "InvalidCount",
+    "QueueTooLong",
+]
+
+
+class IdentityNotGlobal(IbiError):
+    """Labels of {place} would not be unique: {reason}. Give a host and address of your own that the whole Internet
+    knows, or say that this is a sandbox."""
+
+    code = "identity-not-global"
+
+
+class IdentityMissing(IbiError):
+    """Nobody mints here yet: set `host` (and `ip`) under [mint] in ibi.toml to the name and address that this machine
+    has on the Internet. To try things out, `ibi up` on an empty directory makes a sandbox."""
+
+    code = "identity-missing"
+
+
+class IdentityChanged(IbiError):
+    """This data directory mints as {frozen}, the settings say {configured}. Set them back, or accept the new identity
+    with `ibi mint --accept-identity`: it starts a new clock."""
+
+    code = "identity-changed"
+
+
+class InvalidCount(IbiError):
+    """count: {count} is not a number of labels from 1 to {most}."""
+
+    code = "invalid-count"
+
+
+class IdempotencyConflict(IbiError):
+    """The key {key} was used before for {before} labels, not for {count}: use another key for another request."""
+
+    code = "idempotency-conflict"
+
+
+class ClockRefused(IbiError):
+    """The clock of this machine cannot be trusted."""
+
+    code = "clock-refused"
+    retry_after = Fraction(60)
+    """Seconds after which asking again makes sense."""
+
+
+class ClockBehind(ClockRefused):
+    """The clock of this machine says {now} and is {behind} s behind the last label, {last}: no label is minted until it
+    has caught up. If the clock is right and the last label wrong, accept it with `ibi mint --accept-clock`."""
+
+    code = "clock-behind"
+
+    def __init__(self, **parameters: object) -> None:
+        super().__init__(**parameters)
+        self.retry_after = Fraction(str(parameters["behind"]))
+
+
+class ClockBeforeBuild(ClockRefused):
+    """The clock of this machine says {now}, but this software was made on {built}: set the clock, or accept it with
+    `ibi mint --accept-clock`."""
+
+    code = "clock-before-build"
+
+
+class ClockJumped(ClockRefused):
+    """The clock of this machine jumped by {jump} s to {now} without that much time passing. Minting goes on when it is
+    back, or when it is accepted with `ibi mint --accept-clock`."""
+
+    code = "clock-jumped"
+
+
+class QueueTooLong(ClockRefused):
+    """{count} labels at a granularity of {granularity} s would take {wait} s, and at most {most} s are waited for: ask
+    for fewer, or set a finer granularity."""
+
+    code = "queue-too-long"

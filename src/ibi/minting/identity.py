@@ -1,0 +1,35 @@
+"""Which identities may mint (E11)."""
+
+from __future__ import annotations
+
+from ibi.label.reach import address_is_global, host_is_global
+from ibi.minting.errors import IdentityChanged, IdentityMissing, IdentityNotGlobal
+from ibi.model.identity import Identity
+
+__all__ = ["check_identity", "settled_identity"]
+
+
+def check_identity(identity: Identity) -> None:
+    """Refuse an identity that others may have as well, unless it says that it is a sandbox."""
+    identity.prefixes  # noqa: B018  (malformed parts are refused here, with InvalidLabel)
+    if identity.sandbox:
+        return
+    if not host_is_global(identity.host.lower().removesuffix(".")):
+        raise IdentityNotGlobal(place=identity.host, reason="the name is reserved for local use")
+    if identity.ip is not None and not address_is_global(identity.ip):
+        raise IdentityNotGlobal(place=identity.ip, reason="the address means another machine in every network")
+
+
+def settled_identity(frozen: Identity | None, configured: Identity | None, *, accept: bool = False) -> Identity:
+    """Who mints here: the identity frozen in the data directory, which the settings may repeat but not quietly change.
+
+    The first use freezes what is configured; later another is taken only if an operator says so.
+    """
+    if configured is None or configured == frozen:
+        if frozen is None:
+            raise IdentityMissing
+        return frozen
+    if frozen is not None and not accept:
+        raise IdentityChanged(frozen=str(frozen), configured=str(configured))
+    check_identity(configured)
+    return configured

@@ -1,0 +1,192 @@
+"""The mint log: one line for everything that ever moved the clock, each bound to the line before it by its hash.
+
+A line is a JSON object in ASCII. It holds what the labels follow from (time, last date before, granularity, count), so
+that the log alone tells every label that was ever given out, and to whom; and the SHA-256 of the line before it, so
+that no line can be changed, dropped or put in between without breaking the chain.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal, TypeAlias
+
+from ibi.clock import Granularity
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.identity import Identity
+from ibi.model.minting import Batch, Span
+
+__all__ = ["GENESIS", "Kind", "LogBroken", "LogEntry", "decode", "encode", "hash_of", "verify"]
+
+GENESIS = "0" * 64
+"""What the first line says of the line before it."""
+
+Kind: TypeAlias = Literal["mint", "identity", "clock", "copy"]
+"""Labels minted · identity taken · clock accepted · data directory confirmed on another machine or place."""
+
+
+class LogBroken(IbiError):
+    """Line {line} of the mint log is not what was written there: {reason}. Put the log back from a backup: nothing is
+    minted on top of a damaged one."""
+
+    code = "mint-log-broken"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """A line of the log. `who` lists who asked and for how many labels, in order; `after` is the clock's last date
+    before it."""
+
+    number: int
+    kind: Kind
+    identity: Identity
+    at: Instant
+    previous: str
+    after: Instant | None = None
+    granularity: Granularity | None = None
+    who: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def count(self) -> int:
+        return sum(count for _, count in self.who)
+
+    def batch(self) -> Batch | None:
+        """The batch that the line records, None if it minted nothing."""
+        if self.granularity is None:
+            return None
+        prefixes = self.identity.repository_prefix, self.identity.ibip_prefix
+        return Batch(*prefixes, self.identity.sandbox, self.at, self.after, self.granularity, self.count)
+
+    def span(self) -> Span | None:
+        batch = self.batch()
+        return batch.span() if batch else None
+
+
+def encode(entry: LogEntry) -> bytes:
+    """The line, without its end."""
+    identity = entry.identity
+    fields: dict[str, object] = {
+        "number": entry.number,
+        "kind": entry.kind,
+        "at": str(entry.at),
+        "host": identity.host,
+        "host_port": identity.host_port,
+        "ip": identity.ip,
+        "ip_port": identity.ip_port,
+        "sandbox": identity.sandbox,
+    }
+    if entry.granularity is not None:
+        span = entry.span()
+        assert span is not None
+        fields |= {
+            "after": None if entry.after is None else str(entry.after),
+            "granularity": str(entry.granularity),
+            "count": entry.count,
+            "first": str(span.first),
+            "last": str(span.last),
+        }
+    fields |= {"who": _merged(entry.who), "previous": entry.previous}
+    return json.dumps(fields, separators=(",", ":")).encode("ascii")
+
+
+def _merged(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Neighbours of one asker made one: what a queue of single requests needs is who got which stretch of dates."""
+    merged: list[tuple[str, int]] = []
+    for name, count in who:
+        if merged and merged[-1][0] == name:
+            merged[-1] = name, merged[-1][1] + count
+        else:
+            merged.append((name, count))
+    return merged
+
+
+def decode(line: bytes, number: int) -> LogEntry:
+    """The entry that `line` writes; `LogBroken` names line `number` if it writes none."""
+    try:
+        entry = _entry(json.loads(line))
+        rewritten = encode(entry)
+    # Whatever a line may hold: numbers too large, brackets too deep, dates that no label has.
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, IbiError) as error:
+        raise LogBroken(line=number, reason=f"it cannot be read ({error})") from None
+    if rewritten != line:
+        raise LogBroken(line=number, reason="its dates do not follow from what it says")
+    return entry
+
+
+def _entry(fields: object) -> LogEntry:
+    if not isinstance(fields, dict):
+        raise TypeError("it is not an object")
+    granularity, after = fields.get("granularity"), fields.get("after")
+    ip = fields["ip"]
+    host_port, ip_port, number = fields["host_port"], fields["ip_port"], fields["number"]
+    who = fields["who"]
+    if not (isinstance(host_port, int) and isinstance(ip_port, int) and isinstance(number, int)):
+        raise TypeError("a port or number is not a number")
+    if not isinstance(who, list):
+        raise TypeError("who is not a list")
+    identity = Identity(
+        str(fields["host"]), None if ip is None else str(ip), host_port, ip_port, sandbox=fields["sandbox"] is True
+    )
+    identity.prefixes  # noqa: B018  (an identity that no label can name is refused here)
+    kind = _kind(fields["kind"])
+    if (kind == "mint") != (granularity is not None) or any(count < 1 for _, count in who):
+        raise ValueError("only a mint line mints, and at least one label for everyone it names")
+    return LogEntry(
+        number,
+        kind,
+        identity,
+        Instant.parse(str(fields["at"])),
+        str(fields["previous"]),
+        None if after is None else Instant.parse(str(after)),
+        None if granularity is None else Granularity.parse(str(granularity)),
+        tuple((str(name), int(count)) for name, count in who),
+    )
+
+
+def _kind(text: object) -> Kind:
+    for kind in ("mint", "identity", "clock", "copy"):
+        if text == kind:
+            return kind
+    raise ValueError(f"unknown kind {text!r}")
+
+
+def hash_of(line: bytes) -> str:
+    return sha256(line).hexdigest()
+
+
+def verify(lines: Iterable[bytes], head: str | None = None) -> Iterator[LogEntry]:
+    """Every entry in turn, each checked against the chain and against the dates before it; `LogBroken` otherwise.
+
+    No line vouches for the last one: give its hash, if it is known, as `head`.
+    """
+    number, previous = 0, GENESIS
+    latest: dict[str, Instant] = {}
+    for number, line in enumerate(lines, start=1):
+        entry = decode(line, number)
+        if entry.previous != previous:
+            raise LogBroken(line=number, reason="the line before it was changed or is missing")
+        if entry.number != number:
+            raise LogBroken(line=number, reason=f"it says that it is line {entry.number}")
+        _check_order(entry, latest)
+        yield entry
+        previous = hash_of(line)
+    if head is not None and head != previous:
+        raise LogBroken(line=number, reason="it was changed, or lines after it are missing")
+
+
+def _check_order(entry: LogEntry, latest: dict[str, Instant]) -> None:
+    """Dates of a prefix only grow, unless an operator accepted a clock that was set back."""
+    prefixes = entry.identity.prefixes
+    if entry.kind == "clock":
+        for prefix in prefixes:
+            latest.pop(prefix, None)
+    span = entry.span()
+    if span is None:
+        return
+    for prefix in prefixes:
+        if prefix in latest and span.first <= latest[prefix]:
+            raise LogBroken(line=entry.number, reason=f"its first date {span.first} is not after {latest[prefix]}")
+        latest[prefix] = span.last

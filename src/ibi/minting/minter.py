@@ -1,0 +1,198 @@
+"""Who gets which dates: a queue of requests against the memory of the clock.
+
+Pure, so that a store can run it inside one exclusive transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ibi.clock import Granularity, TickRun, next_ticks
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.minting.clock_guard import BUILT, check_behind, check_build_date, check_jump
+from ibi.minting.errors import ClockRefused, IdempotencyConflict, InvalidCount, QueueTooLong
+from ibi.minting.granularity import coarsest_granularity
+from ibi.model.identity import Identity
+from ibi.model.minting import Batch, MintRequest, Reading, Share, TickState
+
+__all__ = ["MAX_COUNT", "Decision", "Rules", "decide"]
+
+MAX_COUNT = 1_000_000
+"""Labels in one request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the operator wants minting to behave; every duration is in seconds."""
+
+    granularity: Granularity | None = None
+    """None chooses for each queue: the coarsest that keeps everyone's wait within `wait_bound`."""
+    wait_bound: Fraction = Fraction(1)
+    behind_limit: Fraction = Fraction(5)
+    built: Instant = BUILT
+
+    @property
+    def patience(self) -> Fraction:
+        """The longest wait that is promised; a fixed granularity may cost one tick of itself on top."""
+        if self.granularity is None:
+            return max(self.behind_limit, self.wait_bound)
+        return self.behind_limit + self.granularity.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The clock's new memory, the batch minted if any, and for each request its share or the reason why not."""
+
+    state: TickState
+    batch: Batch | None
+    outcomes: tuple[Share | IbiError, ...]
+    keys: tuple[tuple[str, Share], ...]
+    """The shares to be remembered, each with the key of its request."""
+
+
+def decide(
+    identity: Identity,
+    rules: Rules,
+    state: TickState,
+    requests: Sequence[MintRequest],
+    reading: Reading,
+    remembered: Callable[[str, str], Share | None],
+) -> Decision:
+    """Serve a queue in order. Nothing is minted for a request that is refused, or that was served before."""
+    plan = _plan(requests, remembered)
+    if not plan.fresh:
+        return Decision(state, None, plan.outcomes({}), ())
+    refusal = _clock_refusal(rules, state, reading)
+    if refusal is not None:
+        return Decision(state, None, plan.outcomes(dict.fromkeys(range(len(requests)), refusal)), ())
+    return _mint(identity, rules, state, plan, reading)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What is known of each request before the clock is asked: an outcome, or that it is to be minted."""
+
+    requests: Sequence[MintRequest]
+    settled: dict[int, Share | IbiError]
+    twins: dict[int, int]
+    """A request with the key of an earlier one in the same queue, and that earlier one."""
+
+    @property
+    def fresh(self) -> int:
+        """How many labels are to be minted."""
+        return sum(
+            request.count
+            for index, request in enumerate(self.requests)
+            if index not in self.settled and index not in self.twins
+        )
+
+    def outcomes(self, served: Mapping[int, Share | IbiError]) -> tuple[Share | IbiError, ...]:
+        """One for each request, in order; `served` are those of the requests that were to be minted."""
+        return tuple(self._outcome(index, served) for index in range(len(self.requests)))
+
+    def _outcome(self, index: int, served: Mapping[int, Share | IbiError]) -> Share | IbiError:
+        if index in self.twins:
+            outcome = self._outcome(self.twins[index], served)
+            return _same_or_conflict(self.requests[index], outcome) if isinstance(outcome, Share) else outcome
+        return self.settled[index] if index in self.settled else served[index]
+
+
+def _plan(requests: Sequence[MintRequest], remembered: Callable[[str, str], Share | None]) -> _Plan:
+    plan = _Plan(requests, {}, {})
+    first_use: dict[tuple[str, str], int] = {}
+    for index, request in enumerate(requests):
+        if not 1 <= request.count <= MAX_COUNT:
+            plan.settled[index] = InvalidCount(count=request.count, most=MAX_COUNT)
+        elif request.key is not None:
+            before = remembered(request.who, request.key)
+            twin = first_use.setdefault((request.who, request.key), index)
+            if before is not None:
+                plan.settled[index] = _same_or_conflict(request, before)
+            elif twin != index:
+                plan.twins[index] = twin
+    return plan
+
+
+def _same_or_conflict(request: MintRequest, before: Share) -> Share | IdempotencyConflict:
+    if before.count == request.count:
+        return before
+    return IdempotencyConflict(key=request.key, before=before.count, count=request.count)
+
+
+def _clock_refusal(rules: Rules, state: TickState, reading: Reading) -> ClockRefused | None:
+    try:
+        check_build_date(reading.wall, state.accepted, rules.built)
+        check_jump(state.reading, reading, rules.behind_limit)
+        check_behind(reading.wall, state.last, rules.patience)
+    except ClockRefused as refusal:
+        return refusal
+    return None
+
+
+def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, reading: Reading) -> Decision:
+    fresh = plan.fresh
+
+    def ticks_at(granularity: Granularity) -> TickRun:
+        return _free_ticks(state, reading.wall, granularity, fresh)[1]
+
+    granularity = rules.granularity or coarsest_granularity(ticks_at, rules.wait_bound, rules.patience)
+    after, ticks = _free_ticks(state, reading.wall, granularity, fresh)
+    starts = _starts(rules, plan, ticks, granularity)
+    count = sum(plan.requests[index].count for index in starts)
+    if not count:
+        return Decision(state, None, plan.outcomes({}), ())
+    prefixes = identity.repository_prefix, identity.ibip_prefix
+    batch = Batch(*prefixes, identity.sandbox, reading.wall, after, granularity, count)
+    shares = {
+        index: Share(batch, start, plan.requests[index].count, plan.requests[index].who)
+        for index, start in starts.items()
+    }
+    keys = [(plan.requests[index].key, share) for index, share in shares.items()]
+    last = ticks[count - 1].date
+    return Decision(
+        replace(state, last=last, ahead=tuple(span for span in state.ahead if span.last > last), reading=reading),
+        batch,
+        plan.outcomes(shares),
+        tuple((key, share) for key, share in keys if key is not None),
+    )
+
+
+def _free_ticks(state: TickState, now: Instant, granularity: Granularity, count: int) -> tuple[Instant | None, TickRun]:
+    """The next dates that no clock running ahead has issued already, and the date they come after."""
+    after = state.last
+    ticks = next_ticks(now, after, granularity, count)
+    for span in state.ahead:  # in order
+        if ticks.last < span.first:
+            break
+        if ticks.first <= span.last:
+            after = span.last
+            ticks = next_ticks(now, after, granularity, count)
+    return after, ticks
+
+
+def _starts(rules: Rules, plan: _Plan, ticks: TickRun, granularity: Granularity) -> dict[int, int]:
+    """Where in the run each request begins; a request that would wait too long is refused and takes no date."""
+    starts: dict[int, int] = {}
+    taken = 0
+    nobody_waits_long = ticks.waits_within(rules.patience)
+    for index, request in enumerate(plan.requests):
+        if index in plan.settled or index in plan.twins:
+            continue
+        if nobody_waits_long or ticks[taken + request.count - 1].wait <= rules.patience:
+            starts[index] = taken
+            taken += request.count
+        else:
+            plan.settled[index] = _too_long(rules, request, granularity, ticks[taken + request.count - 1].wait)
+    return starts
+
+
+def _too_long(rules: Rules, request: MintRequest, granularity: Granularity, wait: Fraction) -> QueueTooLong:
+    return QueueTooLong(
+        count=request.count,
+        granularity=str(granularity),
+        wait=f"{float(wait):.1f}",
+        most=f"{float(rules.patience):g}",
+    )

@@ -1,0 +1,58 @@
+"""Who mints: the host and address of an identification subsystem (G §5, the pair that the installer gives)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
+from ibi.label.reach import address_is_global, host_is_global
+
+__all__ = ["SANDBOX_HOST", "SANDBOX_IP", "Identity"]
+
+SANDBOX_HOST = "ibi.localhost"
+SANDBOX_IP = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Host and address, each with the port of its own form; `ip` is None where only repository names are minted.
+
+    `sandbox` says on purpose that the labels are for trying out: nobody guarantees that they are unique (E11).
+    """
+
+    host: str
+    ip: str | None = None
+    host_port: int = 80
+    ip_port: int = 800
+    sandbox: bool = False
+
+    @classmethod
+    def of_sandbox(cls, port: int) -> Identity:
+        return cls(SANDBOX_HOST, SANDBOX_IP, port, port, sandbox=True)
+
+    @property
+    def repository_prefix(self) -> str:
+        return mount_prefix_of_repository_name(self.host, self.host_port)
+
+    @property
+    def ibip_prefix(self) -> str | None:
+        return None if self.ip is None else mount_prefix_of_ibip(self.ip, self.ip_port)
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """What must belong to this minter alone: two with one prefix would mint the same labels."""
+        return tuple(prefix for prefix in (self.repository_prefix, self.ibip_prefix) if prefix)
+
+    @property
+    def is_global(self) -> bool:
+        host = self.host.lower().removesuffix(".")
+        return host_is_global(host) and (self.ip is None or address_is_global(self.ip))
+
+    @property
+    def key(self) -> str:
+        """Names the clock of this identity: another identity has another clock."""
+        return " ".join(self.prefixes)
+
+    def __str__(self) -> str:
+        address = "" if self.ip is None else f" ({self.ip}, port {self.ip_port})"
+        return f"{self.host}, port {self.host_port}{address}{', a sandbox' if self.sandbox else ''}"

@@ -1,0 +1,114 @@
+"""What minting remembers and hands out: the state of a clock, a batch of labels, an entry of the mint log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ibi.clock import Granularity, TickRun, next_ticks
+from ibi.instant import Instant
+from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
+
+__all__ = ["Batch", "MintRequest", "MintedLabel", "Reading", "Share", "Span", "TickState"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Dates from `first` to `last`, both issued, with perhaps free ones between."""
+
+    first: Instant
+    last: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at the clocks of a machine: the time of day, and how long this boot of it has been running."""
+
+    wall: Instant
+    uptime: int
+    """Nanoseconds since the machine started, asleep or not: nobody can set this clock."""
+    boot: str
+    """Which start of which machine the uptime counts from."""
+
+
+@dataclass(frozen=True, slots=True)
+class TickState:
+    """The memory of one identity's clock (Algorithm 4's last-date-for-suffix, made to survive everything)."""
+
+    last: Instant | None = None
+    ahead: tuple[Span, ...] = ()
+    """Dates issued by a clock that ran ahead and was set right by an operator; passed over when time reaches them."""
+    reading: Reading | None = None
+    """The clocks when the last label was minted: what a jump is measured from."""
+    accepted: Instant | None = None
+    """The time of day that an operator last vouched for."""
+
+
+@dataclass(frozen=True, slots=True)
+class MintedLabel:
+    """One item's label in both forms, of one instant."""
+
+    rep: str
+    ibip: str | None
+    instant: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class MintRequest:
+    """Somebody wants `count` labels; with a `key`, asking again gets the same ones."""
+
+    count: int
+    who: str
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Labels minted in one commit. Their dates follow from `now`, `after`, `granularity` and `count` by Algorithm 4
+    alone: a million labels are remembered as these four values.
+    """
+
+    rep_prefix: str
+    ibip_prefix: str | None
+    sandbox: bool
+    now: Instant
+    after: Instant | None
+    granularity: Granularity
+    count: int
+    _ticks: TickRun | None = field(default=None, init=False, repr=False, compare=False)
+
+    def ticks(self) -> TickRun:
+        """Worked out once: every share of the batch asks for them."""
+        ticks = self._ticks
+        if ticks is None:
+            ticks = next_ticks(self.now, self.after, self.granularity, self.count)
+            object.__setattr__(self, "_ticks", ticks)
+        return ticks
+
+    def span(self) -> Span:
+        ticks = self.ticks()
+        return Span(ticks.first, ticks.last)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of a batch that answers one request: `count` labels from the `start`-th on."""
+
+    batch: Batch
+    start: int
+    count: int
+    who: str
+
+    @property
+    def ready(self) -> Instant:
+        """The date of the last label: no label is handed out before its date has come."""
+        return self.batch.ticks().date(self.start + self.count - 1)
+
+    def labels(self) -> Iterator[MintedLabel]:
+        rep, ibip = self.batch.rep_prefix, self.batch.ibip_prefix
+        for date in self.batch.ticks().dates(self.start, self.count):
+            yield MintedLabel(
+                f"{rep}/{mount_suffix_of_repository_name(date)}",
+                None if ibip is None else f"{ibip}/{mount_suffix_of_ibip(date)}",
+                date,
+            )

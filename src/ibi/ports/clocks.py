@@ -1,0 +1,14 @@
+"""The clocks of a machine."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ibi.model.minting import Reading
+
+__all__ = ["Clocks"]
+
+
+class Clocks(Protocol):
+    def read(self) -> Reading:
+        """One look at the time of day and at the uptime, as close together as can be."""

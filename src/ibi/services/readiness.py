@@ -1,0 +1,80 @@
+"""Whether a label asked for now would be minted, tried without minting one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from ibi.errors import IbiError
+from ibi.minting.errors import ClockRefused, QueueTooLong
+from ibi.minting.minter import Decision, decide
+from ibi.model.minting import MintRequest, TickState
+from ibi.ports.clocks import Clocks
+from ibi.ports.ticks import Remembered, Ticks
+from ibi.services.mint_queue import MintGroup, MintQueue
+
+__all__ = ["Readiness", "StoreUnwritable", "clock_refusal"]
+
+_FRESH = 1.0
+"""Seconds for which an answer stands: the question takes the minter's lock, and anybody may ask it."""
+
+_FAILURE_COUNTS = 30.0
+"""Seconds for which a failed write says that the next one would fail: a full disk is only noticed by writing."""
+
+
+class StoreUnwritable(IbiError):
+    """The store of this minter cannot be written."""
+
+    code = "store-unwritable"
+
+
+class Readiness:
+    """Watches a minter, and tries its rules on the clock and on the store as they are now."""
+
+    def __init__(
+        self, queue: MintQueue, ticks: Ticks, clocks: Clocks, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`now` counts seconds, for judging how old an answer is."""
+        self._queue, self._ticks, self._clocks, self._now = queue, ticks, clocks, now
+        self._asking: asyncio.Task[tuple[IbiError, ...]] | None = None
+        self._asked = -_FRESH
+        self._failed: float | None = None
+        queue.watch(self._note)
+
+    async def reasons(self) -> tuple[IbiError, ...]:
+        """Why nothing would be minted; empty when all is well. Those who ask at one time share one answer."""
+        if self._asking is None or (self._asking.done() and self._now() >= self._asked + _FRESH):
+            self._asked = self._now()
+            self._asking = asyncio.create_task(asyncio.to_thread(self._try))
+        return await asyncio.shield(self._asking)
+
+    def _note(self, group: MintGroup) -> None:
+        if group.failure is not None:
+            self._failed = self._now()
+        elif group.minted:
+            self._failed = None
+
+    def _try(self) -> tuple[IbiError, ...]:
+        try:
+            refusals = self._ticks.advance(self._rehearsal).outcomes
+        except Exception:  # noqa: BLE001  whatever it is, the store does not serve; the log of a real request says why
+            return (StoreUnwritable(),)
+        reasons = tuple(refusal for refusal in refusals if isinstance(refusal, IbiError))
+        failed = self._failed
+        if failed is not None and self._now() < failed + _FAILURE_COUNTS:
+            return (*reasons, StoreUnwritable())
+        return reasons
+
+    def _rehearsal(self, state: TickState, _: Remembered) -> Decision:
+        """What the minter would decide, with nothing to be written."""
+        identity, rules = self._queue.identity, self._queue.rules
+        request = MintRequest(1, "readiness")
+        decision = decide(identity, rules, state, [request], self._clocks.read(), lambda who, key: None)
+        return Decision(state, None, decision.outcomes, ())
+
+
+def clock_refusal(reasons: tuple[IbiError, ...]) -> ClockRefused | None:
+    """The reason that lies with the clock, if there is one; a long queue is none."""
+    clock = (each for each in reasons if isinstance(each, ClockRefused) and not isinstance(each, QueueTooLong))
+    return next(clock, None)

@@ -1,0 +1,141 @@
+"""Making sure that something is on the disk, and not only on its way there."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from ibi.storage.errors import DiskRefused, StorageError
+
+__all__ = [
+    "exchange",
+    "make_directory",
+    "refusals",
+    "sync_directory",
+    "sync_file",
+    "sync_file_system",
+    "sync_tree",
+    "write_durably",
+]
+
+
+@contextmanager
+def refusals(kind: type[StorageError], path: Path) -> Iterator[None]:
+    """What the system raises inside, raised as `kind`, which takes a path and a reason."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(path=path, reason=error.strerror or str(error)) from error
+
+
+def sync_file(descriptor: int) -> None:
+    """What was written to the file, and its size."""
+    if sys.platform == "darwin":  # where a plain sync stops at the disk's own cache
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fdatasync(descriptor)
+
+
+def sync_directory(directory: Path) -> None:
+    """The names in it."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(directory: Path) -> None:
+    """The directory and whatever is missing above it, there after a crash too."""
+    if directory.is_dir():
+        return
+    make_directory(directory.parent)
+    directory.mkdir(exist_ok=True)
+    sync_directory(directory.parent)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """The file with this content, there after a crash either whole or as it was before."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with refusals(DiskRefused, path):
+        try:
+            with partial.open("xb") as file:
+                file.write(content)
+                file.flush()
+                sync_file(file.fileno())
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+def sync_tree(directory: Path) -> None:
+    """Every file and name below it, and its own name."""
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with Path(place, name).open("rb") as file:
+                os.fsync(file.fileno())
+        sync_directory(Path(place))
+    sync_directory(directory.parent)
+
+
+def sync_file_system(descriptor: int) -> bool:
+    """Everything on the file system of an open file; false where the system cannot, or does not tell of failures.
+
+    A failure since the descriptor was opened is told, and only once to each descriptor.
+    """
+    function = _system_call("syncfs") if _SYNCFS_TELLS else None
+    if function is None:
+        return False
+    if function(descriptor) != 0:
+        _raise_last()
+    return True
+
+
+def exchange(one: str, other: str) -> bool:
+    """Exchange two names in one step; false where the system or the file system cannot."""
+    function = _system_call("renameat2")
+    if function is None:
+        return False
+    if function(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    if _last_error() in (errno.EINVAL, errno.ENOSYS):
+        return False
+    _raise_last()
+    return False
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_SYNCFS_TELLS = sys.platform == "linux" and tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 8)
+"""Linux before 5.8 reports success for what it could not write."""
+
+
+@cache
+def _system_call(name: str) -> Callable[..., int] | None:
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    function: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    return function
+
+
+def _last_error() -> int:
+    import ctypes
+
+    return ctypes.get_errno()
+
+
+def _raise_last() -> None:
+    number = _last_error()
+    raise OSError(number, os.strerror(number))

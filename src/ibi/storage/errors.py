@@ -1,0 +1,83 @@
+"""Why a store refuses. Each message says what to do about it."""
+
+from __future__ import annotations
+
+from ibi.errors import IbiError
+
+__all__ = [
+    "DataDirectoryCopied",
+    "DiskRefused",
+    "IdentityInUse",
+    "LockRefused",
+    "NotAStore",
+    "StorageError",
+    "StoreClosed",
+    "StoreDamaged",
+    "StoreForked",
+    "StoreNewer",
+]
+
+
+class StorageError(IbiError):
+    """The store cannot be used."""
+
+    code = "storage"
+
+
+class DiskRefused(StorageError):
+    """{path} could not be written: {reason}. Nothing of this request was done. Free some space, or see what the system
+    says of the disk; then ask again."""
+
+    code = "disk-refused"
+
+
+class NotAStore(StorageError):
+    """{path} cannot be used as a store of content: {reason}."""
+
+    code = "not-a-store"
+
+
+class StoreDamaged(StorageError):
+    """{path} is damaged: {reason}. Put it back from a backup, or move it away with its -wal and -shm files: what
+    mint.log tells is then read from there."""
+
+    code = "store-damaged"
+
+
+class StoreNewer(StorageError):
+    """{path} was written by a newer version of this software (format {found}, this one knows {known}): install that."""
+
+    code = "store-newer"
+
+
+class StoreClosed(StorageError):
+    """{path} was closed."""
+
+    code = "store-closed"
+
+
+class StoreForked(StorageError):
+    """{path} was opened before this process was forked off: each process opens its own."""
+
+    code = "store-forked"
+
+
+class IdentityInUse(StorageError):
+    """The data directory {path} of this machine mints as {prefix}: a second one would give out the same labels. Use
+    that one; or stop it, move it off this machine, and try again."""
+
+    code = "identity-in-use"
+
+
+class DataDirectoryCopied(StorageError):
+    """The data directory {path} was used on another machine last. If it still mints there, both would give out the same
+    labels. If it does not, confirm with `ibi mint --accept-copy` that this is its place now."""
+
+    code = "data-directory-copied"
+
+
+class LockRefused(StorageError):
+    """The lock {path} cannot be used: {reason}. Put that right, or set `lock_dir` (IBI_LOCK_DIR) to another directory,
+    the same one for everybody who mints on this machine."""
+
+    code = "lock-refused"

@@ -1,0 +1,1 @@
+"""Stores that forget everything when the process ends: for tests."""

@@ -1,0 +1,203 @@
+"""The file of the mint log: lines are only ever added, and are on the disk before anyone relies on them.
+
+Who writes holds the lock of the data directory. A reader needs none: what it was told is there stays there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ibi.minting.mint_log import GENESIS, LogBroken, hash_of
+from ibi.storage.disk import refusals, sync_directory, sync_file
+from ibi.storage.errors import DiskRefused
+
+__all__ = ["BEGINNING", "MintLogFile", "Position", "Written"]
+
+_CHUNK = 1 << 16
+_REWRITTEN = 1 << 20
+
+
+class Position(NamedTuple):
+    """Up to where the log is known: how many lines and bytes, where the last line begins, and its hash."""
+
+    number: int
+    size: int
+    last: int
+    head: str
+
+    def after(self, line: bytes) -> Position:
+        return Position(self.number + 1, self.size + len(line) + 1, self.size, hash_of(line))
+
+
+BEGINNING = Position(0, 0, 0, GENESIS)
+
+
+class Written(NamedTuple):
+    """A line, and up to where the log is known with it."""
+
+    line: bytes
+    position: Position
+
+
+class _Status(NamedTuple):
+    """Which file lies there, and what tells that it was changed."""
+
+    device: int = 0
+    inode: int = 0
+    size: int = 0
+    changed: int = 0
+
+
+def _status_of(found: os.stat_result) -> _Status:
+    return _Status(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class MintLogFile:
+    """Its methods are called under the lock, all but `lines`."""
+
+    def __init__(self, path: Path, on_step: Callable[[str], None] | None = None) -> None:
+        """`on_step` is told of each step of writing; a line is then written in two parts, for a crash between them."""
+        self.path = path
+        self._on_step = on_step
+        self._descriptor: int | None = None
+        self._file = _Status()
+        self._known: tuple[_Status, Position] | None = None
+
+    def is_at(self, position: Position) -> bool:
+        """Whether the file ends at `position` and not after it; `LogBroken` if before it, or in another line than the
+        one that is known. Cheap while nobody else writes."""
+        with refusals(DiskRefused, self.path):
+            status = self._status()
+            if self._known != (status, position):
+                self._check_tail(status, position)
+                self._known = (status, position) if status.size == position.size else None
+        return self._known is not None
+
+    def append(self, line: bytes, position: Position) -> Position:
+        """Put `line` after `position`, where the file ends. It is on the disk afterwards, or `DiskRefused` is raised
+        and it is gone; or it is found there later and counts: its dates are lost then, but never given twice."""
+        after = position.after(line)
+        with refusals(DiskRefused, self.path):
+            try:
+                self._write(line + b"\n", position.size)
+                self._step("line written")
+                sync_file(self._open())
+                self._step("line synced")
+            except OSError:
+                self._cut_back(position.size)
+                raise
+            self._known = _status_of(os.fstat(self._open())), after
+        return after
+
+    def take_in(self, position: Position) -> Iterator[Written]:
+        """The lines after `position`, all on the disk before the first is given; a torn one at the end is cut off."""
+        with refusals(DiskRefused, self.path):
+            end = self._cut_torn_line(position.size, self._status().size)
+            # After a failed sync, the system may hold as written what never reached the disk: so it is written again.
+            start = max(position.size, end - _REWRITTEN)
+            self._write_all(os.pread(self._open(), end - start, start), start)
+            sync_file(self._open())
+            self._step("extra lines synced")
+        for line in self.lines(position.size, end):
+            position = position.after(line)
+            yield Written(line, position)
+
+    def read(self, start: int, length: int) -> bytes:
+        with refusals(DiskRefused, self.path):
+            return os.pread(self._open(), length, start)
+
+    def lines(self, start: int, end: int) -> Iterator[bytes]:
+        """The whole lines between two places, without their ends."""
+        if start == end:
+            return
+        with refusals(DiskRefused, self.path), self.path.open("rb") as file:
+            file.seek(start)
+            while start < end and (line := file.readline(end - start)).endswith(b"\n"):
+                start += len(line)
+                yield line[:-1]
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor, self._known = None, None
+
+    def _open(self) -> int:
+        if self._descriptor is None:
+            try:
+                self._descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            except FileNotFoundError:
+                self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                sync_directory(self.path.parent)
+            self._file = _status_of(os.fstat(self._descriptor))
+        return self._descriptor
+
+    def _status(self) -> _Status:
+        """What lies at the path now: put back by somebody, it may be another file than the one that is open."""
+        try:
+            status = _status_of(os.stat(self.path))  # noqa: PTH116  (in every commit, and quicker)
+        except FileNotFoundError:
+            status = _Status()
+        if status[:2] != self._file[:2]:
+            self.close()
+        return status
+
+    def _check_tail(self, status: _Status, position: Position) -> None:
+        if status.size < position.size:
+            raise LogBroken(line=position.number, reason="the file ends before it")
+        if position == BEGINNING:
+            return
+        line = os.pread(self._open(), position.size - position.last, position.last)
+        if line[-1:] != b"\n" or hash_of(line[:-1]) != position.head:
+            raise LogBroken(line=position.number, reason="it was changed, or lines before it are missing")
+
+    def _write(self, content: bytes, start: int) -> None:
+        if self._on_step is None:
+            self._write_all(content, start)
+            return
+        half = len(content) // 2
+        self._write_all(content[:half], start)
+        self._step("line half written")
+        self._write_all(content[half:], start + half)
+
+    def _write_all(self, content: bytes, start: int) -> None:
+        while content:
+            written = os.pwrite(self._open(), content, start)
+            content, start = content[written:], start + written
+
+    def _cut_back(self, size: int) -> None:
+        """After a failure: what can be undone is; what cannot is found by whoever comes next."""
+        with suppress(OSError):
+            os.ftruncate(self._open(), size)
+        with suppress(OSError):
+            self.close()
+
+    def _cut_torn_line(self, start: int, end: int) -> int:
+        """Cut off what a crash left of a last line after `start`, and give where the file ends then. Nobody got its
+        labels: they leave after it is on the disk."""
+        whole = self._begin_of_line(start, end)
+        last = self._begin_of_line(start, end - 1) if whole == end > start else whole
+        # A file system may have kept the end of a line and filled its begin with zeros.
+        if b"\0" in os.pread(self._open(), end - last, last):
+            whole = last
+        if whole < end:
+            os.ftruncate(self._open(), whole)
+            self._step("torn line cut")
+        return whole
+
+    def _begin_of_line(self, start: int, end: int) -> int:
+        """The place after the last line end between `start` and `end`; `start` if there is none."""
+        while end > start:
+            begin = max(start, end - _CHUNK)
+            found = os.pread(self._open(), end - begin, begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+        return start
+
+    def _step(self, name: str) -> None:
+        if self._on_step is not None:
+            self._on_step(name)

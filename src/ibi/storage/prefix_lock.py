@@ -1,0 +1,223 @@
+"""One prefix, one minter: a lock for each prefix of an identity that the whole machine respects.
+
+The file of a prefix tells who mints under it and how far that has come. Whoever mints holds a shared lock on it for as
+long as its store is open; the processes of one data directory share it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from ibi.errors import InvalidInstant
+from ibi.instant import Instant
+from ibi.storage.data_lock import is_data_directory_of
+from ibi.storage.disk import refusals
+from ibi.storage.errors import IdentityInUse, LockRefused
+from ibi.storage.lock_directory import LockDirectory
+
+__all__ = ["NOBODY", "Owner", "PrefixLocks", "PrefixRecord"]
+
+_LONGEST = 16_384
+_BEYOND = 1 << 62
+_PATIENCE = 5.0
+"""Seconds to wait while somebody else is about to take or give up a lock: it takes them a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An instance of a store, and the data directory it lives in."""
+
+    instance: str
+    path: str
+
+    def is_elsewhere(self, other: Owner) -> bool:
+        """Whether it lives in its directory still, and that is not the directory of the `other`."""
+        if not self.path or self.is_beside(other):
+            return False
+        return is_data_directory_of(Path(self.path), self.instance)
+
+    def is_beside(self, other: Owner) -> bool:
+        """Whether both have one directory, by whatever name."""
+        try:
+            return self.path == other.path or Path(self.path).samefile(other.path)
+        except OSError:
+            return False
+
+    def is_same(self, other: Owner) -> bool:
+        return self.instance == other.instance and self.is_beside(other)
+
+
+NOBODY = Owner("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRecord:
+    """What the file of a prefix says: who mints under it, the latest date, and the number of the log's last line."""
+
+    prefix: str
+    owner: Owner
+    high: Instant | None = None
+    number: int = 0
+
+    def encode(self) -> bytes:
+        high = None if self.high is None else str(self.high)
+        fields = [self.prefix, self.owner.instance, self.owner.path, high, self.number]
+        return json.dumps(dict(zip(_FIELDS, fields, strict=True))).encode("ascii") + b"\n"
+
+    @classmethod
+    def decode(cls, content: bytes) -> PrefixRecord | None:
+        """None of what a crash has left without sense. A longer record may have left its end after the line."""
+        try:
+            fields = json.loads(content.partition(b"\n")[0])
+            prefix, instance, path, high, number = (fields[name] for name in _FIELDS)
+            date = None if high is None else Instant.parse(str(high))
+            return cls(str(prefix), Owner(str(instance), str(path)), date, int(number))
+        except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, InvalidInstant):
+            return None
+
+
+_FIELDS = ("prefix", "instance", "path", "high", "number")
+
+
+class PrefixLocks:
+    """The prefixes that a store mints under, held against everybody else on this machine.
+
+    Its methods are called under the lock of the data directory.
+    """
+
+    def __init__(self, directory: LockDirectory, owner: Owner) -> None:
+        self._directory = directory
+        self._owner = owner
+        self._user = Path(owner.path).stat().st_uid
+        self._held: dict[str, int] = {}
+
+    def are_just(self, prefixes: Iterable[str]) -> bool:
+        """Whether these are held, and no others."""
+        return self._held.keys() == set(prefixes)
+
+    def hold(self, prefixes: Iterable[str], number: int) -> Instant | None:
+        """Hold these prefixes; `IdentityInUse` and none more than before if one is another's. `number` is that of the
+        log's last line.
+
+        Gives the date that the clock has to be later than: one that another minter issued under a prefix, or this one
+        before its data directory was put back from a backup.
+        """
+        before = set(self._held)
+        try:
+            records = [self._take(prefix) for prefix in prefixes]
+        except BaseException:
+            self.keep_just(before)
+            raise
+        highs = [record.high for record in records if record.number > number and record.high is not None]
+        return max(highs, default=None)
+
+    def mark(self, high: Instant | None, number: int) -> None:
+        """Write how far minting has come. Not synced: it guards what lives no longer than the running system."""
+        for prefix, descriptor in self._held.items():
+            with refusals(LockRefused, self._path(prefix)):
+                _write(descriptor, PrefixRecord(prefix, self._owner, high, number))
+
+    def keep_just(self, prefixes: Iterable[str]) -> None:
+        """Another data directory may mint under all others from now on, after the date that is on record."""
+        for prefix in self._held.keys() - set(prefixes):
+            descriptor = self._held.pop(prefix)
+            with refusals(LockRefused, self._path(prefix)):
+                record = _read(descriptor)
+                if record is not None and record.owner.is_same(self._owner):
+                    _write(descriptor, replace(record, owner=NOBODY))
+                os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go, and stay on record as the one who mints."""
+        for descriptor in self._held.values():
+            os.close(descriptor)
+        self._held.clear()
+
+    def _take(self, prefix: str) -> PrefixRecord:
+        with refusals(LockRefused, self._path(prefix)):
+            if prefix not in self._held:
+                self._held[prefix] = self._opened(prefix)
+            return _read(self._held[prefix]) or PrefixRecord(prefix, self._owner)
+
+    def _opened(self, prefix: str) -> int:
+        descriptor = self._directory.open(_name(prefix))
+        try:
+            self._check_maker(descriptor, prefix)
+            self._lock(descriptor, prefix)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _check_maker(self, descriptor: int, prefix: str) -> None:
+        """A date written by just anybody could stop the clock for years."""
+        maker = os.fstat(descriptor).st_uid
+        if maker not in (0, os.geteuid(), self._user):
+            raise LockRefused(path=self._path(prefix), reason=f"user {maker} made it; if nobody mints there, remove it")
+        if os.geteuid() == 0 and maker != self._user:
+            os.fchown(descriptor, self._user, -1)  # the administrator was first; the minter itself must get in later
+
+    def _lock(self, descriptor: int, prefix: str) -> None:
+        """Until the lock is held, shared, and the record is ours."""
+        deadline = time.monotonic() + _PATIENCE
+        while not self._try(descriptor, prefix):
+            if time.monotonic() > deadline:
+                raise LockRefused(path=self._path(prefix), reason="somebody holds it and does not say who")
+            time.sleep(0.005)
+
+    def _try(self, descriptor: int, prefix: str) -> bool:
+        if _locked(descriptor, fcntl.LOCK_EX):
+            self._take_over(descriptor, prefix)
+        # From exclusive to shared, others get in for a moment; they find our record.
+        if not _locked(descriptor, fcntl.LOCK_SH):
+            return False
+        record = _read(descriptor)
+        if record is not None and record.owner.is_same(self._owner):
+            return True
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        if record is not None and record.owner != NOBODY:
+            raise IdentityInUse(prefix=prefix, path=record.owner.path)
+        return False
+
+    def _take_over(self, descriptor: int, prefix: str) -> None:
+        """Nobody holds the lock: write our record, unless the minter on record is still there."""
+        record = _read(descriptor)
+        if record is None or record.prefix != prefix:
+            _write(descriptor, PrefixRecord(prefix, self._owner))
+        elif not record.owner.is_same(self._owner):
+            if record.owner.is_elsewhere(self._owner):
+                raise IdentityInUse(prefix=prefix, path=record.owner.path)
+            if record.owner.instance != self._owner.instance:
+                # Its number is of another log. One beyond any of ours keeps the date in force until our store has it.
+                record = replace(record, number=_BEYOND)
+            _write(descriptor, replace(record, owner=self._owner))
+
+    def _path(self, prefix: str) -> Path:
+        return self._directory.path / _name(prefix)
+
+
+def _name(prefix: str) -> str:
+    return f"{sha256(prefix.encode()).hexdigest()[:32]}.lock"
+
+
+def _locked(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read(descriptor: int) -> PrefixRecord | None:
+    return PrefixRecord.decode(os.pread(descriptor, _LONGEST, 0))
+
+
+def _write(descriptor: int, record: PrefixRecord) -> None:
+    os.pwrite(descriptor, record.encode(), 0)

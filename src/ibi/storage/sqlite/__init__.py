@@ -1,0 +1,1 @@
+"""Stores in SQLite, one file each."""

@@ -1,0 +1,203 @@
+"""The tables of `ticks.sqlite`, and the values that their rows are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from ibi.instant import Instant
+from ibi.model.identity import Identity
+from ibi.model.minting import Reading, Share, Span, TickState
+from ibi.ports.ticks import KEY_LIFETIME
+from ibi.storage.mint_log_file import BEGINNING, Position
+from ibi.storage.sqlite.connection import Connection
+
+__all__ = ["MIGRATIONS", "Served", "Store", "TickRows"]
+
+MIGRATIONS = (
+    # store: one row. `revision` grows with every change, so that a process knows whether what it remembers still holds.
+    # clock: one row for each identity that ever minted here.
+    # served: which part of which line of the log answered a request with a key. Its rows are in the order of time.
+    """
+    CREATE TABLE store (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        instance TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        path TEXT NOT NULL,
+        identity TEXT REFERENCES clock (key),
+        revision INTEGER NOT NULL,
+        log_number INTEGER NOT NULL,
+        log_size INTEGER NOT NULL,
+        log_last INTEGER NOT NULL,
+        log_head TEXT NOT NULL
+    );
+    CREATE TABLE clock (
+        key TEXT PRIMARY KEY,
+        host TEXT NOT NULL,
+        ip TEXT,
+        host_port INTEGER NOT NULL,
+        ip_port INTEGER NOT NULL,
+        sandbox INTEGER NOT NULL,
+        last TEXT,
+        ahead TEXT NOT NULL,
+        wall TEXT,
+        uptime INTEGER,
+        boot TEXT,
+        accepted TEXT
+    ) WITHOUT ROWID;
+    CREATE TABLE served (
+        id INTEGER PRIMARY KEY,
+        digest BLOB NOT NULL UNIQUE,
+        at INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        line INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        count INTEGER NOT NULL
+    );
+    """,
+)
+
+_COLUMNS = "key, host, ip, host_port, ip_port, sandbox, last, ahead, wall, uptime, boot, accepted"
+_CLOCKS = f"SELECT {_COLUMNS} FROM clock"  # noqa: S608  (nothing from outside)
+_CLOCK = f"{_CLOCKS} WHERE key = ?"
+_FROZEN = f"{_CLOCKS} WHERE key = (SELECT identity FROM store)"  # noqa: S608
+_PURGED_AT_LEAST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The row of the store itself."""
+
+    instance: str
+    machine: str
+    path: str
+    identity: str | None = None
+    """The key of the frozen one."""
+    revision: int = 0
+    log: Position = BEGINNING
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The line of the log that served a key, where it is, and which part of its batch it was."""
+
+    number: int
+    line: int
+    length: int
+    start: int
+    count: int
+
+
+class TickRows:
+    """Reads and writes rows; whoever calls it minds the transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._execute = connection.execute
+        self._execute_many = connection.executemany
+
+    def revision(self) -> int | None:
+        row = self._execute("SELECT revision FROM store").fetchone()
+        return row and int(row[0])
+
+    def store(self) -> Store:
+        row = self._execute(
+            "SELECT instance, machine, path, identity, revision, log_number, log_size, log_last, log_head FROM store"
+        ).fetchone()
+        instance, machine, path, identity, revision = row[:5]
+        return Store(instance, machine, path, identity, revision, Position(*row[5:]))
+
+    def save_store(self, store: Store) -> None:
+        self._execute(
+            "REPLACE INTO store VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (store.instance, store.machine, store.path, store.identity, store.revision, *store.log),
+        )
+
+    def identity(self) -> Identity | None:
+        row = self._execute(_FROZEN).fetchone()
+        return row and _identity(row)
+
+    def clock(self, key: str) -> TickState:
+        return _state(self._execute(_CLOCK, (key,)).fetchone())
+
+    def clocks(self) -> dict[str, TickState]:
+        return {row[0]: _state(row) for row in self._execute(_CLOCKS)}
+
+    def save_identity(self, identity: Identity) -> None:
+        """Its clock stays as it is, if there is one; a spelling of the host or a mark of the sandbox is renewed."""
+        parts = (identity.host, identity.ip, identity.host_port, identity.ip_port, identity.sandbox)
+        self._execute(
+            "INSERT INTO clock (key, host, ip, host_port, ip_port, sandbox, ahead) VALUES (?, ?, ?, ?, ?, ?, '[]')"
+            " ON CONFLICT DO UPDATE SET host = excluded.host, ip = excluded.ip, sandbox = excluded.sandbox",
+            (identity.key, *parts),
+        )
+
+    def save_clock(self, key: str, state: TickState) -> None:
+        reading = state.reading
+        self._execute(
+            "UPDATE clock SET last = ?, ahead = ?, wall = ?, uptime = ?, boot = ?, accepted = ? WHERE key = ?",
+            (
+                _text(state.last),
+                json.dumps([(str(span.first), str(span.last)) for span in state.ahead]) if state.ahead else "[]",
+                _text(reading.wall) if reading else None,
+                reading.uptime if reading else None,
+                reading.boot if reading else None,
+                _text(state.accepted),
+                key,
+            ),
+        )
+
+    def served(self, who: str, key: str) -> Served | None:
+        row = self._execute(
+            "SELECT number, line, length, start, count FROM served WHERE digest = ?", (_digest(who, key),)
+        ).fetchone()
+        return row and Served(*row)
+
+    def save_served(self, keys: Sequence[tuple[str, Share]], log: Position, at: int) -> None:
+        """Remember the shares of the last line of the log, and forget as many old ones as are due."""
+        if not keys:
+            return
+        place = (at, log.number, log.last, log.size - log.last - 1)
+        rows = [(_digest(share.who, key), *place, share.start, share.count) for key, share in keys]
+        self._execute_many("INSERT INTO served VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._execute(
+            "DELETE FROM served WHERE id <= (SELECT max(id) FROM (SELECT id, at FROM served ORDER BY id LIMIT ?)"
+            " WHERE at < ?)",
+            (max(_PURGED_AT_LEAST, 2 * len(rows)), at - KEY_LIFETIME),
+        )
+
+    def restamp_served(self, at: int) -> None:
+        """After the clock was set right: every key is kept for its whole time from now on."""
+        self._execute("UPDATE served SET at = ?", (at,))
+
+
+def _digest(who: str, key: str) -> bytes:
+    """Of any two texts that a client may send, however long or odd."""
+    name = who.encode("utf-8", "surrogatepass")
+    return sha256(b"%d %b %b" % (len(name), name, key.encode("utf-8", "surrogatepass"))).digest()[:16]
+
+
+def _identity(row: tuple[Any, ...]) -> Identity:
+    host, ip, host_port, ip_port, sandbox = row[1:6]
+    return Identity(host, ip, host_port, ip_port, sandbox=bool(sandbox))
+
+
+def _state(row: tuple[Any, ...]) -> TickState:
+    last, ahead, wall, uptime, boot, accepted = row[6:]
+    return TickState(
+        _instant(last),
+        tuple(Span(Instant.parse(first), Instant.parse(final)) for first, final in json.loads(ahead)),
+        None if wall is None else Reading(Instant.parse(wall), uptime, boot),
+        _instant(accepted),
+    )
+
+
+def _text(instant: Instant | None) -> str | None:
+    return None if instant is None else str(instant)
+
+
+def _instant(text: str | None) -> Instant | None:
+    return None if text is None else Instant.parse(text)

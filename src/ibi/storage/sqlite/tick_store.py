@@ -1,0 +1,178 @@
+"""The database and the mint log as one: what is committed is in both, and the log is never behind.
+
+A line of the log is on the disk before the database says so. What the log has more (after a crash in between, or when
+the database was put back from a backup) is taken in before anything else. Labels that nobody got may be lost so; none
+is given out twice. Whoever calls holds the lock of the data directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ibi.instant import Instant
+from ibi.minting.mint_log import Kind, LogBroken, LogEntry, decode, encode
+from ibi.minting.replay import replayed
+from ibi.model.identity import Identity
+from ibi.model.minting import Share, TickState
+from ibi.storage.mint_log_file import MintLogFile, Position
+from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, transaction
+from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
+
+__all__ = ["Known", "TickStore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is committed: the row of the store, the frozen identity and its clock."""
+
+    store: Store
+    identity: Identity | None
+    state: TickState
+
+    def next_line(self, kind: Kind, identity: Identity, at: Instant) -> LogEntry:
+        """The next line of the log, if it is not one that mints."""
+        return LogEntry(self.store.log.number + 1, kind, identity, at, self.store.log.head)
+
+
+class TickStore:
+    def __init__(self, directory: Path, new: Store, on_step: Callable[[str], None] | None) -> None:
+        """Where there is no database yet, it begins as `new`."""
+        self.path = directory / "ticks.sqlite"
+        self.log = MintLogFile(directory / "mint.log", on_step)
+        self._new = new
+        self._step = on_step or _pass_by
+        self._connection: Connection | None = None
+        self._known: Known | None = None
+
+    def begin(self) -> Known:
+        """Begin a transaction, take in what the log has more, and give what is committed."""
+        if self._connection is None:
+            self._connect()
+        known = self._begin()
+        if self.log.is_at(known.store.log):
+            return known
+        self._take_in(known)
+        return self._begin()
+
+    def commit(
+        self,
+        known: Known,
+        entry: LogEntry | None = None,
+        *,
+        clocks: Mapping[str, TickState],
+        store: Store | None = None,
+        keys: Sequence[tuple[str, Share]] = (),
+    ) -> Known:
+        """End the transaction that gave `known`: with a line of the log, the clocks that moved, and the keys served."""
+        store, identity = store or known.store, known.identity
+        if entry is not None:
+            store = replace(store, log=self.log.append(encode(entry), store.log))
+        if entry is not None and entry.kind == "identity":
+            identity = entry.identity
+        self._rows.save_served(keys, store.log, entry.at.seconds if entry else 0)
+        return self._end(store, identity, clocks, known.state)
+
+    def rollback(self) -> None:
+        """End a transaction that changed nothing, or failed."""
+        try:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except DatabaseError:
+            self.disconnect()
+
+    def disconnect(self) -> None:
+        """After an error of the database: the next transaction begins with a new connection."""
+        if self._connection is not None:
+            with suppress(DatabaseError):
+                self._connection.close()
+        self._connection = self._known = None
+
+    def close(self) -> None:
+        self.disconnect()
+        self.log.close()
+
+    # Inside a transaction.
+
+    def clocks(self) -> dict[str, TickState]:
+        return self._rows.clocks()
+
+    def keep_keys(self, at: int) -> None:
+        """After the clock was set right: every key is kept for its whole time from now on."""
+        self._rows.restamp_served(at)
+
+    def entries(self, end: Position) -> Iterator[LogEntry]:
+        for number, line in enumerate(self.log.lines(0, end.size), start=1):
+            yield decode(line, number)
+
+    def remembered(self, who: str, key: str) -> Share | None:
+        """The share that served a key, made anew from the line that recorded it."""
+        served = self._rows.served(who, key)
+        if served is None:
+            return None
+        batch = decode(self.log.read(served.line, served.length), served.number).batch()
+        return None if batch is None else Share(batch, served.start, served.count, who)
+
+    def _connect(self) -> None:
+        connection = connect(self.path, MIGRATIONS)
+        self._rows = TickRows(connection)
+        with transaction(connection):
+            if self._rows.revision() is None:
+                self._rows.save_store(self._new)
+        self._connection = connection
+
+    def _begin(self) -> Known:
+        assert self._connection is not None
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._step("begun")
+        if self._known is None or self._known.store.revision != self._rows.revision():
+            self._known = self._read()
+        return self._known
+
+    def _read(self) -> Known:
+        store, identity = self._rows.store(), self._rows.identity()
+        return Known(store, identity, TickState() if identity is None else self._rows.clock(identity.key))
+
+    def _end(self, store: Store, identity: Identity | None, clocks: Mapping[str, TickState], state: TickState) -> Known:
+        assert self._connection is not None
+        assert self._known is not None
+        if identity is not None and identity != self._known.identity:
+            self._rows.save_identity(identity)
+        for name, clock in clocks.items():
+            self._rows.save_clock(name, clock)
+        key = None if identity is None else identity.key
+        store = replace(store, identity=key, revision=store.revision + 1)
+        self._rows.save_store(store)
+        self._step("rows written")
+        self._connection.execute("COMMIT")
+        self._step("committed")
+        self._known = Known(store, identity, state if key is None else clocks.get(key, state))
+        return self._known
+
+    def _take_in(self, known: Known) -> None:
+        """Replay the lines that the database does not know."""
+        store, identity = known.store, known.identity
+        clocks = self._rows.clocks()
+        for line, after in self.log.take_in(store.log):
+            entry = decode(line, after.number)
+            _check_chain(entry, store.log)
+            clocks |= replayed(entry, clocks, partial(self.entries, store.log))
+            if entry.kind == "identity":
+                self._rows.save_identity(entry.identity)
+                identity = entry.identity
+            store = replace(store, log=after)
+        self._end(store, identity, clocks, known.state)
+        self._known = None
+        self._step("extra lines taken in")
+
+
+def _check_chain(entry: LogEntry, before: Position) -> None:
+    if entry.previous != before.head or entry.number != before.number + 1:
+        raise LogBroken(line=before.number + 1, reason="it does not follow from the line before it")
+
+
+def _pass_by(step: str) -> None:
+    """Nobody watches."""

@@ -1,0 +1,145 @@
+"""A client of the API for programs that do one thing at a time, such as the command."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
+from itertools import islice
+from urllib.parse import quote
+
+from ibi.transport.answers import label_of, object_of, one_line, refusal_of
+from ibi.transport.errors import (
+    AnswerCut,
+    InsecureServer,
+    ServerUnreachable,
+    UnexpectedAnswer,
+    UnusableKey,
+    UnusableToken,
+)
+from ibi.transport.origin import Origin
+
+__all__ = ["ApiClient"]
+
+_TIMEOUT = 90.0
+"""Seconds without a byte: where the granularity is a minute, a label may be that long in coming."""
+
+_ATTEMPTS = 3
+_MOST_KEY = 255
+_MOST_BODY = 64 * 1024
+_MOST_LINE = 16 * 1024
+_MOST_ANSWER = 16 * 1024 * 1024
+
+
+class ApiClient:
+    """Asks one server. The token is sent to it and to nobody else: redirects are not followed."""
+
+    def __init__(
+        self, server: str, token: str | None = None, *, timeout: float = _TIMEOUT, allow_plain: bool = False
+    ) -> None:
+        """`server` is its URL, with a base path if it has one. `allow_plain` sends the token unencrypted over a network
+        that is known to be safe."""
+        self._origin, self._timeout = Origin.parse(server), timeout
+        self._server = str(self._origin)
+        self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
+        if token is not None and (not _is_visible(token) or " " in token):
+            raise UnusableToken()
+        if token is not None and not (self._origin.is_private or allow_plain):
+            raise InsecureServer(server=self._server)
+
+    def identity(self) -> dict[str, object]:
+        """Who mints there."""
+        return self._object("GET", "/api/identity")
+
+    def _object(self, method: str, path: str, body: object = None) -> dict[str, object]:
+        """The JSON object that answers."""
+        content = None if body is None else json.dumps(body).encode("ascii")
+        headers = {"Accept": "application/json"} | ({} if body is None else {"Content-Type": "application/json"})
+        try:
+            with self._asked(method, path, content, headers) as answer:
+                return object_of(answer.read(_MOST_ANSWER), self._server)
+        except (HTTPException, OSError) as error:
+            raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
+
+    def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
+        """A new token, `token` in the answer; asked with one of the scope admin."""
+        return self._object("POST", "/api/tokens", {"scope": scope, "name": name, "expires": expires})
+
+    def list_tokens(self) -> list[dict[str, object]]:
+        tokens = self._object("GET", "/api/tokens").get("tokens")
+        if not isinstance(tokens, list) or not all(isinstance(each, dict) for each in tokens):
+            raise UnexpectedAnswer(server=self._server, reason="it lists no tokens")
+        return tokens
+
+    def revoke_token(self, identity: str) -> dict[str, object]:
+        return self._object("DELETE", f"/api/tokens/{quote(identity, safe='')}")
+
+    def mint(self, count: int, key: str | None = None) -> Iterator[dict[str, object]]:
+        """Labels as they arrive, each a dictionary of `rep`, `ibip`, `instant` and `sandbox`.
+
+        An answer that breaks off is asked for again under the same key and goes on where it broke: every label comes
+        once. Without a `key` one is drawn for this call.
+        """
+        key = secrets.token_hex(16) if key is None else key
+        if not _is_visible(key) or len(key) > _MOST_KEY or key != key.strip():
+            raise UnusableKey()
+        received = 0
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                for label in islice(self._labels(count, key), received, None):
+                    received += 1
+                    yield label
+                return
+            except (HTTPException, OSError) as error:
+                if attempt == _ATTEMPTS or isinstance(error, TimeoutError):
+                    raise AnswerCut(server=self._server, received=received, count=count, key=key) from error
+
+    def _labels(self, count: int, key: str) -> Iterator[dict[str, object]]:
+        """One attempt; `IncompleteRead` if fewer than `count` labels come."""
+        headers = {"Accept": "application/x-ndjson", "Content-Type": "application/json", "Idempotency-Key": key}
+        received = 0
+        with self._asked("POST", "/api/labels", json.dumps({"count": count}).encode("ascii"), headers) as answer:
+            for line in self._lines(answer):
+                received += 1
+                if received > count:
+                    raise UnexpectedAnswer(server=self._server, reason=f"more than {count} labels came")
+                yield label_of(line, self._server)
+        if received < count:
+            raise IncompleteRead(b"")
+
+    def _lines(self, answer: HTTPResponse) -> Iterator[bytes]:
+        """Whole lines, without their ends."""
+        rest = b""
+        while part := answer.read1(_MOST_BODY):
+            *lines, rest = (rest + part).split(b"\n")
+            yield from lines
+            if len(rest) > _MOST_LINE:
+                raise UnexpectedAnswer(server=self._server, reason="a line is too long")
+
+    @contextmanager
+    def _asked(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Iterator[HTTPResponse]:
+        with closing(self._origin.connection(self._timeout)) as connection:
+            self._connect(connection)
+            connection.request(method, self._origin.path + path, body, {**headers, **self._authorization})
+            with connection.getresponse() as answer:
+                if answer.status not in {200, 201}:
+                    raise refusal_of(answer.status, answer.read(_MOST_BODY), self._server)
+                yield answer
+
+    def _connect(self, connection: HTTPConnection) -> None:
+        """Apart from the rest: when this fails, nothing was asked, and trying again is the caller's matter."""
+        try:
+            connection.connect()
+        except (OSError, UnicodeError) as error:
+            raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
+
+
+def _is_visible(text: str) -> bool:
+    return bool(text) and text.isascii() and text.isprintable()
+
+
+def _reason(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return one_line(str(text)).strip()

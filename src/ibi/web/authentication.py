@@ -1,0 +1,36 @@
+"""Who asks: bearer tokens (RFC 6750), in the Authorization header alone. A token in a URL would end up in logs."""
+
+from __future__ import annotations
+
+from ibi.accounts.errors import NotAuthenticated
+from ibi.accounts.tokens import authenticate, require
+from ibi.model.token import Scope, Token
+from ibi.ports.clocks import Clocks
+from ibi.ports.tokens import Tokens
+from ibi.web.headers import RawHeaders, only_value
+
+__all__ = ["Authentication", "name_of"]
+
+
+class Authentication:
+    """Recognises the tokens of one data directory."""
+
+    def __init__(self, tokens: Tokens, clocks: Clocks) -> None:
+        self._tokens, self._clocks = tokens, clocks
+
+    def require(self, headers: RawHeaders, needed: Scope) -> Token:
+        """The token that came with a request, if it allows what is `needed`; otherwise an error that says so."""
+        try:
+            scheme, _, text = (only_value(headers, b"authorization") or "").partition(" ")
+        except ValueError:
+            raise NotAuthenticated() from None
+        if scheme.lower() != "bearer":
+            raise NotAuthenticated()
+        token = authenticate(text.strip(" "), self._tokens.find, self._clocks.read().wall)
+        require(token, needed)
+        return token
+
+
+def name_of(token: Token) -> str:
+    """How the mint log and the memory of keys call whoever asked with this token: for good, whatever its name."""
+    return f"token:{token.id}"

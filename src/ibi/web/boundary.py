@@ -1,0 +1,101 @@
+"""What surrounds every request: a name for the log, headers on the answer, a count, and a net under the application."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Mapping
+from itertools import count
+from logging import DEBUG, INFO, WARNING
+from typing import Any
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from ibi.web.client_address import truncated
+from ibi.web.errors import problem
+from ibi.web.headers import HARDENING
+from ibi.web.metrics import Metrics
+from ibi.web.refusals import InternalError, ServerStopping
+
+__all__ = ["REQUEST", "Boundary"]
+
+REQUEST = "ibi.request"
+"""Where in a scope the name of the request stands: the log and the caller know it by that."""
+
+_LONGEST_PATH = 200
+
+
+class Boundary:
+    """Pure ASGI, around everything that has routes. Nothing that a caller must not see leaves it."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, log: FilteringBoundLogger, routes: Mapping[Any, str]) -> None:
+        """`routes` tells the pattern of each endpoint, for counting."""
+        self._app, self._metrics, self._log, self._routes = app, metrics, log, routes
+        # Chance once, then a number: asking the system for chance at each request would cost more than routing it.
+        chance = secrets.token_hex(4)
+        self._names = (f"{chance}{number:08x}" for number in count(1))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        name = scope[REQUEST] = next(self._names)
+        answer = _Answer(send, name)
+        began = time.perf_counter()
+        try:
+            await self._app(scope, receive, answer.send)
+        except ClientDisconnect:
+            return  # nobody is left to answer
+        except asyncio.CancelledError:
+            # The server stops and has waited long enough.
+            if answer.status is not None:
+                raise
+            await problem(ServerStopping())(scope, receive, answer.send)
+        except Exception:
+            # The last net: a caller gets a problem, the log gets the whole story.
+            self._log.error("request failed", request=name, **_described(scope), exc_info=True)
+            if answer.status is not None:
+                raise  # half an answer is out: the server breaks the connection, so that nobody takes it for whole
+            await problem(InternalError(request=name))(scope, receive, answer.send)
+        finally:
+            self._account(scope, answer.status, name, time.perf_counter() - began)
+
+    def _account(self, scope: Scope, status: int | None, name: str, seconds: float) -> None:
+        if status is None:
+            return
+        self._metrics.answered(self._routes.get(scope.get("endpoint")), scope["method"], status)
+        level = DEBUG if status < 400 else INFO if status < 500 else WARNING
+        if self._log.is_enabled_for(level):
+            self._log.log(level, "request", request=name, **_described(scope), status=status, seconds=round(seconds, 6))
+
+
+class _Answer:
+    """Passes an answer on, with what every answer carries."""
+
+    __slots__ = ("_name", "_send", "status")
+
+    def __init__(self, send: Send, name: str) -> None:
+        self._send, self._name = send, name.encode("ascii")
+        self.status: int | None = None
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message.setdefault("headers", [])
+            present = {key for key, _ in headers}
+            headers = [*headers, *(each for each in HARDENING if each[0] not in present), (b"x-request-id", self._name)]
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+
+def _described(scope: Scope) -> dict[str, object]:
+    """A request for the log: neither its query nor any header, for they may hold secrets."""
+    client = scope.get("client")
+    return {
+        "method": scope["method"],
+        "path": scope["path"][:_LONGEST_PATH],
+        "client": truncated(client[0]) if client else "unknown",
+    }

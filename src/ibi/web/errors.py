@@ -1,0 +1,156 @@
+"""Errors as answers: the one table from an error's code to a status, and problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from http import HTTPStatus
+from math import ceil
+from typing import NamedTuple
+
+import msgspec
+from starlette.responses import Response
+
+from ibi.errors import IbiError
+
+__all__ = ["ANSWERS", "LONGEST_RETRY", "PROBLEM", "Answer", "answer_to", "problem", "retry_after"]
+
+PROBLEM = "application/problem+json"
+LONGEST_RETRY = 3600
+"""Seconds: a clock that is years behind may be put right within the hour."""
+
+
+class Answer(NamedTuple):
+    """How a code is answered."""
+
+    status: int
+    field: str | None = None
+    """The part of the request at fault, where the code alone tells it."""
+    told: bool = True
+    """Whether the message is for callers too; one that speaks of this machine's files is for the log alone."""
+
+
+_INTERNAL = Answer(500, told=False)
+
+# 400 is for a request that cannot be understood, 422 for one that is understood and contradicts an earlier one, as
+# draft-ietf-httpapi-idempotency-key-header has it (its 409 is for two at once, which here share one answer); 503 is for
+# what will pass.
+ANSWERS: Mapping[str, Answer] = {
+    # any application
+    "error": _INTERNAL,
+    "internal-error": Answer(500),
+    "server-stopping": Answer(503),
+    "not-found": Answer(404, "path"),
+    "method-not-allowed": Answer(405, "method"),
+    "not-acceptable": Answer(406, "Accept"),
+    "unsupported-media-type": Answer(415),
+    "body-too-large": Answer(413, "body"),
+    "body-too-slow": Answer(408, "body"),
+    "malformed-body": Answer(400, "body"),
+    "unknown-member": Answer(400),
+    "member-missing": Answer(400),
+    # values of the standard
+    "invalid-input": Answer(400),
+    "invalid-instant": Answer(400),
+    "invalid-granularity": Answer(400),
+    "invalid-label": Answer(400),
+    "invalid-language-tag": Answer(400),
+    "invalid-pairs": Answer(400),
+    "invalid-relation": Answer(400),
+    "invalid-message": Answer(400),
+    "invalid-persistent-url": Answer(400),
+    "missing-pair": Answer(400),
+    "missing-subject": Answer(400),
+    "punctuated-label": Answer(404),
+    "repeated-pair": Answer(400),
+    "unknown-subject": Answer(400),
+    # accounts
+    "not-authenticated": Answer(401, "Authorization"),
+    "not-allowed": Answer(403, "Authorization"),
+    "unknown-token": Answer(404, "id"),
+    "token-exists": Answer(409, "id"),
+    "invalid-scope": Answer(400, "scope"),
+    "invalid-token-name": Answer(400, "name"),
+    "invalid-expiry": Answer(400, "expires"),
+    # minting
+    "invalid-count": Answer(400, "count"),
+    "invalid-idempotency-key": Answer(400, "Idempotency-Key"),
+    "idempotency-conflict": Answer(422, "Idempotency-Key"),
+    "clock-refused": Answer(503),
+    "clock-behind": Answer(503),
+    "clock-before-build": Answer(503),
+    "clock-jumped": Answer(503),
+    "queue-too-long": Answer(503, "count"),
+    "minter-stopping": Answer(503),
+    "identity-not-global": Answer(503),
+    "identity-changed": Answer(503),
+    # the store
+    "store-unwritable": Answer(503),
+    "disk-refused": Answer(503, told=False),
+    "lock-refused": Answer(503, told=False),
+    "mint-log-broken": Answer(503, told=False),
+    "storage": Answer(503, told=False),
+    "store-closed": Answer(503, told=False),
+    "store-damaged": Answer(503, told=False),
+    "store-forked": _INTERNAL,
+    "store-newer": Answer(503, told=False),
+    "identity-missing": Answer(503, told=False),
+    "identity-in-use": Answer(503, told=False),
+    "data-directory-copied": Answer(503, told=False),
+}
+
+_UNTOLD = "This server cannot do it at the moment; its log says why."
+
+
+class _Problem(msgspec.Struct, omit_defaults=True):
+    type: str
+    title: str
+    status: int
+    detail: str
+    field: str | None = None
+    retry_after: int | None = None
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def answer_to(error: IbiError) -> Answer:
+    return ANSWERS.get(error.code, _INTERNAL)
+
+
+def problem(error: IbiError) -> Response:
+    """The error as problem details, with the headers that go with its status."""
+    answer = answer_to(error)
+    retry = retry_after(error) if answer.status == HTTPStatus.SERVICE_UNAVAILABLE else None
+    body = _Problem(
+        f"urn:ibi:problem:{error.code}",
+        error.code.replace("-", " ").capitalize(),
+        answer.status,
+        str(error) if answer.told else _UNTOLD,
+        _field(error, answer),
+        retry,
+    )
+    headers = {"cache-control": "no-store", **_headers(error, answer.status, retry)}
+    return Response(_ENCODER.encode(body), answer.status, headers, PROBLEM)
+
+
+def retry_after(error: IbiError) -> int:
+    """Whole seconds after which asking again makes sense: not sooner than the error says, nor later than in an hour."""
+    seconds = getattr(error, "retry_after", None)
+    return min(LONGEST_RETRY, max(1, ceil(seconds))) if isinstance(seconds, int | float | Fraction) else 1
+
+
+def _field(error: IbiError, answer: Answer) -> str | None:
+    named = error.parameters.get("field")
+    return named if isinstance(named, str) else answer.field
+
+
+def _headers(error: IbiError, status: int, retry: int | None) -> dict[str, str]:
+    if status == HTTPStatus.UNAUTHORIZED:
+        return {"www-authenticate": 'Bearer realm="ibi"'}
+    if status == HTTPStatus.FORBIDDEN:
+        needed = error.parameters.get("needed")
+        return {"www-authenticate": f'Bearer realm="ibi", error="insufficient_scope", scope="{needed}"'}
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        return {"allow": str(error.parameters.get("allowed"))}
+    return {} if retry is None else {"retry-after": str(retry)}

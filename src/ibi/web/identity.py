@@ -1,0 +1,47 @@
+"""`GET /api/identity`: who mints here, how finely, and whether its clock is believed. Public."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.minting.minter import MAX_COUNT
+from ibi.services.mint_queue import MintQueue
+from ibi.services.readiness import Readiness, clock_refusal
+
+__all__ = ["IdentityPage"]
+
+
+class IdentityPage:
+    def __init__(self, queue: MintQueue, readiness: Readiness) -> None:
+        self._queue, self._readiness = queue, readiness
+
+    async def get(self, _: Request) -> Response:
+        body = {**self._lasting(), "clock": await self._clock()}
+        headers = {"cache-control": "no-store"}
+        return Response(msgspec.json.encode(body), HTTPStatus.OK, headers, "application/json")
+
+    def _lasting(self) -> dict[str, object]:
+        identity, rules = self._queue.identity, self._queue.rules
+        return {
+            "host": identity.host,
+            "ip": identity.ip,
+            "host_port": identity.host_port,
+            "ip_port": identity.ip_port,
+            "prefixes": {"rep": identity.repository_prefix, "ibip": identity.ibip_prefix},
+            "is_global": identity.is_global,
+            "sandbox": identity.sandbox,
+            "granularity": "auto" if rules.granularity is None else str(rules.granularity),
+            "wait_bound": float(rules.wait_bound),
+            "longest_wait": float(rules.patience),
+            "max_count": MAX_COUNT,
+        }
+
+    async def _clock(self) -> dict[str, object]:
+        refusal = clock_refusal(await self._readiness.reasons())
+        if refusal is None:
+            return {"accepted": True, "code": None, "reason": None}
+        return {"accepted": False, "code": refusal.code, "reason": str(refusal)}

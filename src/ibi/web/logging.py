@@ -1,0 +1,77 @@
+"""The log of a server: one event a line, for people or as JSON, on standard error."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from typing import Literal, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+__all__ = ["configure_logging", "without_secrets"]
+
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["console", "json"]
+
+# A token is `ibi_<id>_<secret>`; the id may be known. Anything that follows `Bearer` is one too.
+_TOKEN = re.compile(r"(ibi_[a-z2-7]{1,16}_)[a-z2-7]+")
+_BEARER = re.compile(r"(?i)(bearer\s+)(?!ibi_)[^\s\"',]+")
+_SECRET_NAMES = frozenset({"authorization", "cookie", "password", "secret", "token"})
+
+
+def configure_logging(level: Level = "info", form: Format = "console", stream: TextIO | None = None) -> None:
+    """Set up the logs of this process, those of the libraries included. Called once, by whoever starts it."""
+    stream = stream or sys.stderr
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,
+        without_secrets,
+    ]
+    renderer = _renderer(form, stream)
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=True,
+    )
+    _configure_libraries(max(number, logging.WARNING), shared, renderer, stream)
+
+
+def _configure_libraries(level: int, shared: list[Processor], renderer: Processor, stream: TextIO) -> None:
+    """uvicorn and asyncio speak through the standard library's logging; only what goes wrong there is of interest."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+
+
+def _renderer(form: Format, stream: TextIO) -> Processor:
+    if form == "json":
+        return structlog.processors.JSONRenderer()
+    return structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
+
+
+def without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Cover what nobody should read in a log, wherever in an event it stands."""
+    return {name: "…" if name.lower() in _SECRET_NAMES else _covered(value) for name, value in event.items()}
+
+
+def _covered(value: object) -> object:
+    if isinstance(value, str):
+        return _BEARER.sub(r"\1…", _TOKEN.sub(r"\1…", value))
+    if isinstance(value, dict):
+        return {name: "…" if str(name).lower() in _SECRET_NAMES else _covered(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_covered(each) for each in value]
+    return value

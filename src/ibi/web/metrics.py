@@ -1,0 +1,102 @@
+"""`GET /metrics` for Prometheus. Every label has a handful of values; none comes from a request's own words."""
+
+from __future__ import annotations
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.errors import IbiError
+from ibi.services.mint_queue import MintGroup
+from ibi.services.readiness import Readiness, clock_refusal
+from ibi.web.errors import ANSWERS
+
+__all__ = ["Metrics", "MetricsPage"]
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_OTHER = "other"
+_GROUPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_WAITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+
+
+class Metrics:
+    """Counters of one server, in a registry of its own."""
+
+    def __init__(self) -> None:
+        registry = self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=registry)
+        self._labels = Counter("ibi_labels_minted", "Labels minted by this server.", registry=registry)
+        self._requests = Counter(
+            "ibi_mint_requests", "Requests for labels, by what became of them.", ["outcome"], registry=registry
+        )
+        self._group = Histogram(
+            "ibi_mint_group_requests", "Requests that shared one commit.", buckets=_GROUPS, registry=registry
+        )
+        self._commit = Histogram("ibi_mint_commit_seconds", "Time a commit took.", buckets=_WAITS, registry=registry)
+        self._failures = Counter("ibi_mint_commit_failures", "Commits that failed.", registry=registry)
+        self._latency = Histogram(
+            "ibi_mint_seconds",
+            "Time from a request for labels to their being ready, waits for their dates included.",
+            buckets=_WAITS,
+            registry=registry,
+        )
+        self.clock_refused = Gauge(
+            "ibi_clock_refused", "1 while nothing is minted because of this machine's clock.", registry=registry
+        )
+        self._answers = Counter(
+            "ibi_http_requests",
+            "Requests by route, method and status.",
+            ["route", "method", "status"],
+            registry=registry,
+        )
+        self._answered: dict[tuple[str, str, int], Counter] = {}
+        self._minted = self._requests.labels("minted")
+
+    def group(self, group: MintGroup) -> None:
+        """A commit was made, or failed."""
+        self._group.observe(group.requests)
+        self._commit.observe(group.seconds)
+        if group.minted:
+            self._labels.inc(group.minted)
+        if group.failure is not None:
+            self._failures.inc()
+
+    def served(self, seconds: float) -> None:
+        self._minted.inc()
+        self._latency.observe(seconds)
+
+    def refused(self, error: IbiError) -> None:
+        self._requests.labels(error.code if error.code in ANSWERS else _OTHER).inc()
+
+    def answered(self, route: str | None, method: str, status: int) -> None:
+        """`route` is a pattern of ours, None where no route matched."""
+        key = route or _OTHER, method if method in _METHODS else _OTHER, status
+        counter = self._answered.get(key)
+        if counter is None:
+            counter = self._answered[key] = self._answers.labels(*key)
+        counter.inc()
+
+
+class MetricsPage:
+    def __init__(self, metrics: Metrics, readiness: Readiness) -> None:
+        self._metrics, self._readiness = metrics, readiness
+
+    async def get(self, _: Request) -> Response:
+        refusal = clock_refusal(await self._readiness.reasons())
+        self._metrics.clock_refused.set(refusal is not None)
+        return Response(
+            generate_latest(self._metrics.registry),
+            headers={"cache-control": "no-store"},
+            media_type=CONTENT_TYPE_LATEST,
+        )

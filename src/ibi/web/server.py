@@ -1,0 +1,126 @@
+"""Serving an application: uvicorn inside this process, on a socket that is bound before anything starts."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
+
+from ibi.errors import IbiError
+from ibi.web.protocol import GuardedProtocol
+
+__all__ = ["AddressInUse", "AddressUnusable", "Server", "listen", "serve", "url_of"]
+
+_BACKLOG = 2048
+_KEEP_ALIVE = 75
+"""Seconds for which an idle connection is kept: longer than proxies keep theirs, so that they close first."""
+
+
+class AddressInUse(IbiError):
+    """Something else listens on {host} port {port} already: stop it, or take another port."""
+
+    code = "address-in-use"
+
+
+class AddressUnusable(IbiError):
+    """It is not possible to listen on {host} port {port}: {reason}."""
+
+    code = "address-unusable"
+
+
+def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[str], None] | None = None, grace: int = 10) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what is under way, for at most `grace` seconds, and return.
+
+    `ready` is told the URL as soon as requests are answered; with port 0 it has the port that was free. A second
+    SIGINT ends it at once.
+    """
+    with listen(host, port) as listener:
+        Server(app, ready=ready, grace=grace).run([listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes one that is free."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise AddressUnusable(host=host, port=port, reason=_reason(error)) from None
+    try:
+        _listen(listener, address)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise AddressInUse(host=host, port=port) from None
+        raise AddressUnusable(host=host, port=port, reason=_reason(error)) from None
+    return listener
+
+
+def _listen(listener: socket.socket, address: tuple[Any, ...]) -> None:
+    if os.name == "posix":  # elsewhere the option would let two servers share one port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(address)
+    listener.listen(_BACKLOG)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a browser on this machine finds what listens."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """uvicorn with our bounds. Set `should_exit` to stop it from another thread."""
+
+    def __init__(self, app: ASGIApp, *, ready: Callable[[str], None] | None = None, grace: int = 10) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=GuardedProtocol,
+                ws="none",
+                lifespan="on",
+                interface="asgi3",
+                log_config=None,
+                access_log=False,
+                # Who the client is would be believed from anybody on this machine.
+                proxy_headers=False,
+                server_header=False,
+                backlog=_BACKLOG,
+                timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=grace,
+            )
+        )
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and self._ready is not None:
+            self._ready(url_of((sockets or [])[0]))
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike the original, does not raise the signal again afterwards: a clean stop is a success."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)

@@ -1,0 +1,55 @@
+"""A catalogue in memory: what the port asks, in the plainest way, for tests of the rules above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ibi.archive.errors import LabelTaken
+from ibi.label import Label, RepositoryName
+from ibi.messages import LabelForms
+from ibi.model.item import Item
+from ibi.ports.catalog import Catalog, Link
+
+__all__ = ["PlainCatalog"]
+
+
+class PlainCatalog:
+    def __init__(self, *items: Item) -> None:
+        self._items: dict[RepositoryName, Item] = {}
+        self._by_label: dict[Label, RepositoryName] = {}
+        for item in items:
+            self.put(item)
+
+    def find(self, label: Label) -> Item | None:
+        rep = self._by_label.get(label)
+        return None if rep is None else self._items[rep]
+
+    def put(self, item: Item) -> None:
+        for label in item.labels.labels:
+            if self._by_label.get(label, item.rep) != item.rep:
+                raise LabelTaken(label=str(label))
+        self.remove(item.rep)
+        self._items[item.rep] = item
+        self._by_label.update(dict.fromkeys(item.labels.labels, item.rep))
+
+    def remove(self, label: Label) -> bool:
+        item = self.find(label)
+        if item is None:
+            return False
+        del self._items[item.rep]
+        for own in item.labels.labels:
+            del self._by_label[own]
+        return True
+
+    def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
+        return (self._items[rep] for rep in sorted(self._items) if after is None or rep > after)
+
+    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+        def names(item: Item) -> bool:
+            forms: LabelForms | None = getattr(item, link.value)
+            return forms is not None and label in forms.labels
+
+        return tuple(item for item in self.items() if names(item))
+
+
+_: type[Catalog] = PlainCatalog

@@ -1,0 +1,94 @@
+"""A minter as light as can be, made to be killed: `mint_worker.py DATA LOCKS ORDERS`.
+
+Opens the data directory, mints, and prints the labels of each batch as soon as they are its own: what it has printed,
+somebody may use. The orders are in JSON, see `Orders`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from ibi.instant import Instant
+from ibi.minting.minter import Decision, Rules, decide
+from ibi.model.identity import Identity
+from ibi.model.minting import MintRequest, Share, TickState
+from ibi.ports.ticks import Remembered
+from ibi.storage.machine import MachineClocks
+from ibi.storage.sqlite.ticks import SqliteTicks
+
+IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
+# This worker is no minter of the future: whatever the machine's clock says is good enough.
+RULES = Rules(wait_bound=Fraction(0), built=Instant(0))
+MACHINE = "a machine"
+
+
+@dataclass(frozen=True)
+class Orders:
+    batches: int
+    """How many to mint."""
+    count: int = 1
+    """Labels in each."""
+    step: str = ""
+    visit: int = 0
+    """Die at this step, when it is come to for so many times."""
+    key: str = ""
+    """With a key, the batches are asked for with it and a number."""
+    wait: bool = False
+    """Say "ready" and wait for a line before minting."""
+
+    @property
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Killer:
+    """Ends this process as the system does when it runs out of memory: no exception, no clean-up."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._visits: Counter[str] = Counter()
+
+    def __call__(self, step: str) -> None:
+        self._visits[step] += 1
+        if step == self._orders.step and self._visits[step] == self._orders.visit:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(data: Path, locks: Path, orders: Orders) -> None:
+    on_step = Killer(orders) if orders.step else None
+    ticks = SqliteTicks(data, machine=MACHINE, lock_directory=locks, on_step=on_step)
+    ticks.freeze(IDENTITY)
+    if orders.wait:
+        say("ready\n")
+        sys.stdin.readline()
+    clocks = MachineClocks()
+    for number in range(orders.batches):
+        request = MintRequest(orders.count, "worker", f"{orders.key}{number}" if orders.key else None)
+        say("".join(f"{label.rep}\n" for label in mint(ticks, clocks, request).labels()))
+    ticks.close()
+
+
+def mint(ticks: SqliteTicks, clocks: MachineClocks, request: MintRequest) -> Share:
+    def decision(state: TickState, remembered: Remembered) -> Decision:
+        return decide(IDENTITY, RULES, state, [request], clocks.read(), remembered)
+
+    (outcome,) = ticks.advance(decision).outcomes
+    if not isinstance(outcome, Share):
+        raise outcome
+    return outcome
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), Orders(**json.loads(sys.argv[3])))

@@ -1,0 +1,75 @@
+"""The command as a person has it: real processes on a data directory of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_IBI = [sys.executable, "-c", "from ibi.cli import main; main()"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class IbiCommand:
+    """Runs `ibi` in a directory where nothing else is, with locks nobody else has."""
+
+    home: Path
+
+    @property
+    def data(self) -> Path:
+        return self.home / "ibi-data"
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("IBI_")}
+        return {**kept, "IBI_LOCK_DIR": str(self.home / "locks"), **variables}
+
+    def __call__(self, *arguments: str, **variables: str) -> Outcome:
+        done = subprocess.run(
+            [*_IBI, *arguments],
+            cwd=self.home,
+            env=self.environment(**variables),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*_IBI, *arguments],
+            cwd=self.home,
+            env=self.environment(**variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @contextmanager
+    def up(self, *arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+        """A server on a free port, and its URL; stopped at the end if it still runs."""
+        server = self.start("up", "--port", "0", "--log-level", "error", *arguments, **variables)
+        assert server.stdout is not None
+        assert server.stderr is not None
+        try:
+            first = server.stdout.readline()
+            found = re.search(r"http://\S+", first)
+            assert found, (first, server.stderr.read() if server.poll() is not None else "")
+            yield server, found[0]
+        finally:
+            if server.poll() is None:
+                server.send_signal(signal.SIGTERM)
+            server.communicate(timeout=30)

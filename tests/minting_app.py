@@ -1,0 +1,91 @@
+"""The web application on a minter with nothing on disk and clocks that tests set."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ibi.storage.memory.ticks import MemoryTicks
+from starlette.applications import Starlette
+
+from ibi.accounts.tokens import RANDOM_BYTES, new_token
+from ibi.instant import Instant
+from ibi.minting.minter import Rules
+from ibi.model.identity import Identity
+from ibi.model.token import Scope
+from ibi.ports.ticks import Ticks
+from ibi.ports.tokens import Tokens
+from ibi.services.mint_queue import MintQueue
+from ibi.storage.memory.tokens import MemoryTokens
+from ibi.web.app import create_app
+from tests.asgi_client import Answer, ask
+from tests.set_clocks import SetClocks
+
+IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
+CREATED = Instant.parse("2026-11-16T00:00:00Z")
+ONE = b'{"count": 1}'
+
+
+def add_token(tokens: Tokens, scope: Scope) -> str:
+    text, token = new_token(secrets.token_bytes(RANDOM_BYTES), scope, CREATED)
+    tokens.add(token)
+    return text
+
+
+@dataclass
+class MintingApp:
+    """Everything a test may want to look at. `who` names a token by its scope."""
+
+    app: Starlette
+    queue: MintQueue
+    ticks: Ticks
+    tokens: Tokens
+    clocks: SetClocks
+    texts: dict[Scope, str] = field(default_factory=dict)
+
+    def bearer(self, scope: Scope = Scope.DEPOSIT) -> dict[str, str]:
+        if scope not in self.texts:
+            self.texts[scope] = add_token(self.tokens, scope)
+        return {"authorization": f"Bearer {self.texts[scope]}"}
+
+    async def get(self, path: str) -> Answer:
+        return await ask(self.app, "GET", path)
+
+    async def mint(self, count: object = 1, headers: Mapping[str, str] | None = None) -> Answer:
+        """Ask for labels as a well-behaved client."""
+        sent = {**self.bearer(), "content-type": "application/json", **(headers or {})}
+        return await ask(self.app, "POST", "/api/labels", sent, json.dumps({"count": count}).encode())
+
+    def nothing_minted(self) -> bool:
+        return self.ticks.state().last is None
+
+
+def made(
+    rules: Rules | None = None,
+    identity: Identity = IDENTITY,
+    *,
+    clocks: SetClocks | None = None,
+    ticks: Ticks | None = None,
+    tokens: Tokens | None = None,
+    **options: Any,
+) -> MintingApp:
+    clocks, ticks, tokens = clocks or SetClocks(), ticks or MemoryTicks(), tokens or MemoryTokens()
+    if ticks.identity() is None:
+        ticks.freeze(identity)
+    queue = MintQueue(ticks, identity, rules or Rules(), clocks, sleep=clocks.sleep)
+    app = create_app(queue=queue, ticks=ticks, tokens=tokens, clocks=clocks, **options)
+    return MintingApp(app, queue, ticks, tokens, clocks)
+
+
+@asynccontextmanager
+async def minting_app(
+    rules: Rules | None = None, identity: Identity = IDENTITY, **options: Any
+) -> AsyncIterator[MintingApp]:
+    """Started, and stopped at the end."""
+    minting = made(rules, identity, **options)
+    async with minting.app.router.lifespan_context(minting.app):
+        yield minting

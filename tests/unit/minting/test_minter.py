@@ -1,0 +1,372 @@
+"""A queue of requests against the memory of the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from ibi.clock import MINUTE, SECOND, Granularity
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.label import Ibip, parse
+from ibi.minting.errors import (
+    ClockBeforeBuild,
+    ClockBehind,
+    ClockJumped,
+    IdempotencyConflict,
+    InvalidCount,
+    QueueTooLong,
+)
+from ibi.minting.granularity import FINEST
+from ibi.minting.minter import MAX_COUNT, Decision, Rules, decide
+from ibi.model.identity import Identity
+from ibi.model.minting import Batch, MintRequest, Reading, Share, Span, TickState
+
+IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
+NOW = Instant.parse("2027-03-01T12:00:30.25Z")
+READING = Reading(NOW, 5_000_000_000, "boot")
+NOTHING: Callable[[str, str], Share | None] = lambda who, key: None  # noqa: E731
+
+
+def after(seconds: int | str) -> Instant:
+    return Instant.from_fraction(NOW.as_fraction() + Fraction(seconds))
+
+
+def queue(
+    *requests: MintRequest,
+    state: TickState = TickState(),  # noqa: B008  (frozen)
+    rules: Rules = Rules(),  # noqa: B008
+    reading: Reading = READING,
+    remembered: Callable[[str, str], Share | None] = NOTHING,
+) -> Decision:
+    return decide(IDENTITY, rules, state, requests, reading, remembered)
+
+
+def dates(outcome: Share | IbiError) -> list[Instant]:
+    assert isinstance(outcome, Share), outcome
+    return [label.instant for label in outcome.labels()]
+
+
+def refusal(outcome: Share | IbiError) -> IbiError:
+    assert isinstance(outcome, IbiError)
+    return outcome
+
+
+ONE = MintRequest(1, "ana")
+
+
+# Who gets what.
+
+
+def test_each_gets_its_part_of_one_batch_in_order() -> None:
+    decision = queue(MintRequest(2, "ana"), MintRequest(1, "rui"), MintRequest(3, "ana"))
+    assert decision.batch is not None
+    assert [tick.date for tick in decision.batch.ticks()] == [date for one in decision.outcomes for date in dates(one)]
+    assert decision.state == TickState(dates(decision.outcomes[2])[-1], (), READING, None)
+    assert decision.keys == ()
+
+
+def test_an_empty_queue_mints_nothing() -> None:
+    assert queue() == Decision(TickState(), None, (), ())
+
+
+def test_the_labels_are_those_of_the_identity() -> None:
+    (share,) = queue(ONE, reading=replace(READING, wall=Instant.parse("2027-03-01T12:00:00Z"))).outcomes
+    assert isinstance(share, Share)
+    (label,) = share.labels()
+    assert label.rep == "sid.inpe.br/mtc-m18/2027/03.01.12.00"
+    ibip = parse(label.ibip or "")
+    assert isinstance(ibip, Ibip)
+    assert (ibip.ip, ibip.port, ibip.instant) == (IDENTITY.ip, 800, label.instant)
+    assert share.ready == label.instant == parse(label.rep).instant
+
+
+def test_without_an_address_there_are_repository_names_only() -> None:
+    decision = decide(replace(IDENTITY, ip=None), Rules(), TickState(), [ONE], READING, NOTHING)
+    (share,) = decision.outcomes
+    assert isinstance(share, Share)
+    assert [label.ibip for label in share.labels()] == [None]
+
+
+def test_a_sandbox_marks_its_batches() -> None:
+    decision = decide(Identity.of_sandbox(8765), Rules(), TickState(), [ONE], READING, NOTHING)
+    assert decision.batch is not None
+    assert decision.batch.sandbox
+
+
+@pytest.mark.parametrize("count", [0, -1, -(10**12), MAX_COUNT + 1, 10**12])
+def test_a_count_out_of_range_takes_no_date(count: int) -> None:
+    alone = queue(MintRequest(count, "eva", "k"))
+    assert isinstance(alone.outcomes[0], InvalidCount)
+    assert alone.batch is None
+    among = queue(ONE, MintRequest(count, "eva"), ONE)
+    assert isinstance(among.outcomes[1], InvalidCount)
+    assert among.batch == queue(ONE, ONE).batch
+    assert str(count) in str(among.outcomes[1])
+
+
+def test_the_most_that_may_be_asked_for_takes_no_memory() -> None:
+    decision = queue(MintRequest(MAX_COUNT, "ana"), MintRequest(MAX_COUNT, "rui"), rules=Rules(wait_bound=Fraction(0)))
+    assert decision.batch is not None
+    assert decision.batch.count == 2 * MAX_COUNT
+    first, second = decision.outcomes
+    assert isinstance(first, Share)
+    assert isinstance(second, Share)
+    assert first.ready < next(second.labels()).instant
+
+
+# Keys.
+
+
+def batch_of(count: int) -> Batch:
+    batch = queue(MintRequest(count, "ana")).batch
+    assert batch is not None
+    return batch
+
+
+def test_what_was_served_is_served_again() -> None:
+    share = Share(batch_of(5), 1, 3, "ana")
+    asked: list[tuple[str, str]] = []
+
+    def remembered(who: str, key: str) -> Share | None:
+        asked.append((who, key))
+        return share
+
+    decision = queue(MintRequest(3, "ana", "k"), remembered=remembered)
+    assert decision == Decision(TickState(), None, (share,), ())
+    assert asked == [("ana", "k")]
+
+
+def test_what_was_served_is_served_again_even_if_the_clock_is_refused() -> None:
+    share = Share(batch_of(5), 1, 3, "ana")
+    state = TickState(after(3600))
+    decision = queue(MintRequest(3, "ana", "k"), state=state, remembered=lambda who, key: share)
+    assert decision.outcomes == (share,)
+    mixed = queue(ONE, MintRequest(3, "ana", "k"), state=state, remembered=lambda who, key: share)
+    assert isinstance(mixed.outcomes[0], ClockBehind)
+    assert mixed.outcomes[1] == share
+
+
+def test_a_key_used_for_another_count_is_a_conflict() -> None:
+    share = Share(batch_of(5), 1, 3, "ana")
+    decision = queue(ONE, MintRequest(2, "ana", "k"), remembered=lambda who, key: share)
+    assert isinstance(decision.outcomes[1], IdempotencyConflict)
+    assert decision.batch == queue(ONE).batch
+
+
+def test_twins_in_one_queue_share() -> None:
+    twin = MintRequest(2, "ana", "k")
+    decision = queue(twin, ONE, twin, twin)
+    assert decision.outcomes[0] == decision.outcomes[2] == decision.outcomes[3]
+    assert decision.batch is not None
+    assert decision.batch.count == 3
+    assert decision.keys == (("k", decision.outcomes[0]),)
+
+
+def test_twins_that_differ_are_a_conflict() -> None:
+    decision = queue(MintRequest(2, "ana", "k"), MintRequest(3, "ana", "k"), MintRequest(2, "ana", "k"))
+    assert isinstance(decision.outcomes[1], IdempotencyConflict)
+    assert decision.outcomes[0] == decision.outcomes[2]
+
+
+def test_one_key_of_two_askers_is_two_keys() -> None:
+    decision = queue(MintRequest(2, "ana", "k"), MintRequest(2, "rui", "k"))
+    first, second = decision.outcomes
+    assert not set(dates(first)) & set(dates(second))
+    assert [(key, share.who) for key, share in decision.keys] == [("k", "ana"), ("k", "rui")]
+
+
+def test_the_first_valid_one_of_twins_is_served() -> None:
+    decision = queue(MintRequest(0, "ana", "k"), MintRequest(2, "ana", "k"))
+    assert isinstance(decision.outcomes[0], InvalidCount)
+    assert len(dates(decision.outcomes[1])) == 2
+
+
+def test_twins_of_a_refused_one_are_refused() -> None:
+    twin = MintRequest(100, "ana", "k")
+    decision = queue(twin, ONE, twin, rules=Rules(granularity=SECOND))
+    assert decision.outcomes[0] is decision.outcomes[2]
+    assert isinstance(decision.outcomes[0], QueueTooLong)
+    assert decision.keys == ()
+
+
+# Granularity.
+
+
+def test_a_fixed_granularity_is_kept() -> None:
+    decision = queue(*[ONE] * 4, rules=Rules(granularity=SECOND))
+    assert [dates(outcome)[0].fraction for outcome in decision.outcomes] == [""] * 4
+
+
+def test_who_would_wait_too_long_at_a_fixed_granularity_takes_no_date() -> None:
+    rules = Rules(granularity=SECOND, behind_limit=Fraction(2))
+    decision = queue(ONE, MintRequest(10, "eva"), ONE, MintRequest(4, "eva"), ONE, rules=rules)
+    assert [isinstance(outcome, QueueTooLong) for outcome in decision.outcomes] == [False, True, False, True, False]
+    assert decision.batch is not None
+    assert decision.batch.count == 3
+    error = refusal(decision.outcomes[1])
+    assert "10 labels at a granularity of 1 s" in str(error)
+    assert all(dates(decision.outcomes[index])[-1] <= after(3) for index in (0, 2, 4))
+
+
+def test_if_everybody_would_wait_too_long_nothing_is_minted() -> None:
+    decision = queue(MintRequest(10, "eva"), MintRequest(20, "eva"), rules=Rules(granularity=SECOND))
+    assert decision.batch is None
+    assert decision.state == TickState()
+
+
+def test_at_a_minute_one_waits_a_minute_at_most() -> None:
+    rules = Rules(granularity=MINUTE)
+    first = queue(ONE, rules=rules)
+    second = queue(ONE, state=first.state, rules=rules)
+    assert dates(second.outcomes[0]) == [Instant.parse("2027-03-01T12:01:00Z")]
+    third = queue(ONE, state=second.state, rules=rules)
+    assert isinstance(third.outcomes[0], QueueTooLong)
+
+
+def test_at_low_traffic_labels_are_short() -> None:
+    state, reading, suffixes = TickState(), READING, []
+    for _ in range(3):
+        decision = queue(ONE, state=state, reading=reading)
+        state = decision.state
+        suffixes.append(str(dates(decision.outcomes[0])[0]))
+        wall = Instant.from_fraction(reading.wall.as_fraction() + 60)
+        reading = replace(reading, wall=wall, uptime=reading.uptime + 60 * 10**9)
+    assert suffixes == ["2027-03-01T12:00:00Z", "2027-03-01T12:01:00Z", "2027-03-01T12:02:00Z"]
+
+
+def test_with_a_bound_of_nothing_nobody_waits() -> None:
+    state, rules = TickState(), Rules(wait_bound=Fraction(0))
+    for _ in range(5):
+        decision = queue(ONE, state=state, rules=rules)
+        state = decision.state
+        (outcome,) = decision.outcomes
+        assert dates(outcome)[0] <= after("0.00000001")
+
+
+def test_a_clock_a_little_behind_does_not_make_labels_long() -> None:
+    """Everybody has to wait for the last date to pass; one second more or less, then."""
+    decision = queue(ONE, state=TickState(after(3)))
+    assert str(dates(decision.outcomes[0])[0]) == "2027-03-01T12:00:34Z"
+
+
+def test_a_clock_almost_too_far_behind_still_serves() -> None:
+    decision = queue(ONE, state=TickState(after("4.9")))
+    assert after("4.9") < dates(decision.outcomes[0])[0] <= after(5)
+
+
+def test_granularity_changes_under_load() -> None:
+    state, issued = TickState(), []
+    for text in ["60", "0.001", "1", "0.000001", "0.1", "0.01"] * 5:
+        rules = Rules(granularity=Granularity.parse(text), behind_limit=Fraction(10_000))
+        decision = queue(MintRequest(3, "ana"), MintRequest(2, "rui"), state=state, rules=rules)
+        issued += [date for outcome in decision.outcomes for date in dates(outcome)]
+        state = decision.state
+    assert issued == sorted(set(issued))
+    assert len(issued) == 150
+
+
+# The clock.
+
+
+def test_a_clock_behind_refuses_at_once_and_says_how_far() -> None:
+    decision = queue(ONE, state=TickState(after(3600)))
+    error = refusal(decision.outcomes[0])
+    assert isinstance(error, ClockBehind)
+    assert "3600 s behind" in str(error)
+    assert error.retry_after == 3600
+    assert decision.state == TickState(after(3600))
+
+
+def test_it_recovers_when_the_clock_has_caught_up() -> None:
+    state = TickState(after(3600))
+    reading = replace(READING, wall=after(3601))
+    assert dates(queue(ONE, state=state, reading=reading).outcomes[0])[0] > after(3600)
+
+
+def test_a_little_behind_is_waited_for() -> None:
+    decision = queue(ONE, state=TickState(after(2)))
+    assert after(2) < dates(decision.outcomes[0])[0] <= after(4)
+
+
+def test_a_jump_is_refused_and_forgiven_when_it_is_taken_back() -> None:
+    state = queue(ONE).state
+    for seconds in (-3600, 6, 86_400):
+        jumped = Reading(after(seconds + 1), READING.uptime + 10**9, "boot")
+        decision = queue(ONE, state=state, reading=jumped)
+        assert isinstance(decision.outcomes[0], ClockJumped)
+        assert decision.state == state
+    back = Reading(after(2), READING.uptime + 2 * 10**9, "boot")
+    assert dates(queue(ONE, state=state, reading=back).outcomes[0])
+
+
+def test_a_step_that_nobody_notices_is_no_jump() -> None:
+    state = queue(ONE).state
+    for seconds in (4, -4):
+        reading = Reading(after(seconds + 10), READING.uptime + 10 * 10**9, "boot")
+        assert dates(queue(ONE, state=state, reading=reading).outcomes[0])
+
+
+def test_drift_over_a_long_time_is_no_jump() -> None:
+    state = queue(ONE).state
+    month = 30 * 86_400
+    reading = Reading(after(month + 1000), READING.uptime + month * 10**9, "boot")
+    assert dates(queue(ONE, state=state, reading=reading).outcomes[0])
+
+
+def test_after_a_restart_uptimes_are_not_compared() -> None:
+    state = queue(ONE).state
+    reading = Reading(after(86_400), 0, "another boot")
+    assert dates(queue(ONE, state=state, reading=reading).outcomes[0])
+
+
+def test_a_clock_before_the_software_is_refused_unless_accepted() -> None:
+    reading = replace(READING, wall=Instant.parse("2020-01-01T00:00:00Z"))
+    assert isinstance(queue(ONE, reading=reading).outcomes[0], ClockBeforeBuild)
+    accepted = TickState(accepted=Instant.parse("2019-12-31T00:00:00Z"))
+    assert dates(queue(ONE, reading=reading, state=accepted).outcomes[0])
+    later = TickState(accepted=Instant.parse("2020-01-02T00:00:00Z"))
+    assert isinstance(queue(ONE, reading=reading, state=later).outcomes[0], ClockBeforeBuild)
+
+
+# Dates issued ahead.
+
+
+def test_dates_issued_ahead_are_passed_over() -> None:
+    state = TickState(after("-0.5"), (Span(after("-0.2"), after("-0.1")), Span(after("0.4"), after("0.6"))))
+    decision = queue(*[ONE] * 9, state=state, rules=Rules(granularity=Granularity.parse("0.1")))
+    issued = [date for outcome in decision.outcomes for date in dates(outcome)]
+    assert issued[0] > after("0.6")
+    assert decision.state.ahead == ()
+
+
+def test_dates_issued_ahead_are_kept_until_they_are_passed() -> None:
+    span = Span(after(60), after(70))
+    decision = queue(ONE, state=TickState(after(-100), (Span(after(-90), after(-80)), span)))
+    assert decision.state.ahead == (span,)
+
+
+def test_what_was_issued_a_little_ahead_is_waited_for() -> None:
+    """At the coarsest granularity that does not wait for more than that."""
+    state = TickState(after(-1), (Span(after("-0.5"), after(3)),))
+    decision = queue(ONE, state=state)
+    assert str(dates(decision.outcomes[0])[0]) == "2027-03-01T12:00:34Z"
+
+
+def test_what_was_issued_far_ahead_is_not_waited_for() -> None:
+    state = TickState(after(-1), (Span(after("-0.5"), after(300)),))
+    decision = queue(ONE, state=state)
+    assert isinstance(decision.outcomes[0], QueueTooLong)
+    assert decision.state == state
+
+
+def test_a_finer_granularity_fits_before_what_was_issued_ahead() -> None:
+    state = TickState(after("-0.1"), (Span(after("0.001"), after(300)),))
+    decision = queue(*[ONE] * 100, state=state)
+    issued = [date for outcome in decision.outcomes for date in dates(outcome)]
+    assert issued[-1] < after("0.001")
+    assert decision.batch is not None
+    assert decision.batch.granularity > FINEST

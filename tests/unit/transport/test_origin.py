@@ -1,0 +1,81 @@
+"""Where a server is."""
+
+from __future__ import annotations
+
+from http.client import HTTPSConnection
+
+import pytest
+
+from ibi.transport.errors import InvalidServer
+from ibi.transport.origin import Origin
+
+
+@pytest.mark.parametrize(
+    ("server", "shown"),
+    [
+        ("https://ibi.example.org", "https://ibi.example.org"),
+        ("https://ibi.example.org/", "https://ibi.example.org"),
+        ("https://ibi.example.org:8443/base/path/", "https://ibi.example.org:8443/base/path"),
+        ("http://127.0.0.1:8765", "http://127.0.0.1:8765"),
+        ("http://[::1]:8765/", "http://[::1]:8765"),
+        ("HTTPS://IBI.example.org", "https://ibi.example.org"),
+    ],
+)
+def test_the_address_of_a_server_is_read(server: str, shown: str) -> None:
+    assert str(Origin.parse(server)) == shown
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "",
+        "ibi.example.org",
+        "//ibi.example.org",
+        "ftp://ibi.example.org",
+        "https://",
+        "https:///path",
+        "https://ibi.example.org:port",
+        "https://ibi.example.org:99999",
+        "https://[::1",
+        "https://ibi.example.org/?a=b",
+        "https://ibi.example.org/#a",
+        "https://ibi.example.org/ x",
+        "https://ibi.example.org/\r\nX: y",
+        "https://ibi.example.org/é",
+    ],
+)
+def test_what_is_no_such_address_is_refused_in_one_line(server: str) -> None:
+    with pytest.raises(InvalidServer) as refusal:
+        Origin.parse(server)
+    assert str(refusal.value).isprintable()
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(InvalidServer) as refusal:
+        Origin.parse("https://user:hunter2@ibi.example.org")
+    assert "hunter2" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("server", "private"),
+    [
+        ("https://ibi.example.org", True),
+        ("http://127.0.0.1:8765", True),
+        ("http://127.9.9.9", True),
+        ("http://[::1]", True),
+        ("http://localhost:8765", True),
+        ("http://ibi.example.org", False),
+        ("http://localhost.example.org", False),
+        ("http://127.0.0.1.example.org", False),
+        ("http://192.168.1.1", False),
+        ("http://0.0.0.0", False),
+    ],
+)
+def test_it_is_known_who_can_listen_in(server: str, private: bool) -> None:
+    assert Origin.parse(server).is_private is private
+
+
+def test_https_is_checked() -> None:
+    connection = Origin.parse("https://ibi.example.org").connection(1)
+    assert isinstance(connection, HTTPSConnection)
+    assert connection._context.check_hostname  # type: ignore[attr-defined]

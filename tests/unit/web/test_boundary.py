@@ -1,0 +1,123 @@
+"""What surrounds every request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from structlog.testing import capture_logs
+
+from ibi.storage.errors import DiskRefused
+from ibi.storage.memory.ticks import MemoryTicks
+from tests.asgi_client import ask
+from tests.minting_app import MintingApp, minting_app
+
+
+class Broken(MemoryTicks):
+    """Fails with whatever it is given."""
+
+    failure: Exception | None = None
+
+    def advance(self, decide):  # type: ignore[no-untyped-def]
+        if self.failure is not None:
+            raise self.failure
+        return super().advance(decide)
+
+
+def with_route(minting: MintingApp, endpoint: object) -> None:
+    minting.app.router.routes.insert(0, Route("/odd", endpoint))  # type: ignore[arg-type]
+
+
+async def test_a_failure_nobody_foresaw_shows_nothing_and_logs_everything() -> None:
+    ticks = Broken()
+    async with minting_app(ticks=ticks) as minting:
+        ticks.failure = ZeroDivisionError("the secret is hunter2")
+        with capture_logs() as logs:
+            answer = await minting.mint()
+    assert answer.status == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "hunter2" not in answer.body.decode()
+    assert "Traceback" not in answer.body.decode()
+    name = answer.headers["x-request-id"]
+    assert name in answer.json()["detail"]
+    (failed,) = [each for each in logs if each["log_level"] == "error"]
+    assert failed["request"] == name
+    assert failed["exc_info"]
+
+
+async def test_a_full_disk_is_a_503_whose_reason_is_in_the_log_alone() -> None:
+    ticks = Broken()
+    async with minting_app(ticks=ticks) as minting:
+        ticks.failure = DiskRefused(path="/srv/ibi/mint.log", reason="no space left")
+        with capture_logs() as logs:
+            answer = await minting.mint()
+        ticks.failure = None
+        assert (await minting.mint()).status == 201
+    assert answer.status == 503
+    assert int(answer.headers["retry-after"]) >= 1
+    assert "/srv" not in answer.body.decode()
+    assert any("/srv/ibi/mint.log" in str(each.get("detail")) for each in logs)
+
+
+async def test_an_answer_that_fails_half_way_is_broken_off() -> None:
+    async def half() -> AsyncIterator[bytes]:
+        yield b"half"
+        raise ZeroDivisionError
+
+    async def endpoint(_: Request) -> Response:
+        return StreamingResponse(half())
+
+    async with minting_app() as minting:
+        with_route(minting, endpoint)
+        with capture_logs() as logs, pytest.raises(ZeroDivisionError):
+            await ask(minting.app, "GET", "/odd")
+    assert [each["event"] for each in logs] == ["request failed", "request"]
+
+
+async def test_every_answer_is_hardened() -> None:
+    async with minting_app() as minting:
+        answers = [await minting.get(path) for path in ("/healthz", "/nothing", "/metrics", "/api/identity")]
+        answers.append(await minting.mint())
+    for answer in answers:
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert len(answer.headers["x-request-id"]) == 16
+
+
+async def test_an_answer_may_say_otherwise() -> None:
+    async def page(_: Request) -> Response:
+        return Response(b"", headers={"content-security-policy": "default-src 'self'"})
+
+    async with minting_app() as minting:
+        with_route(minting, page)
+        answer = await ask(minting.app, "GET", "/odd")
+    assert answer.headers["content-security-policy"] == "default-src 'self'"
+
+
+async def test_no_two_requests_have_one_name() -> None:
+    async with minting_app() as minting:
+        names = {(await minting.get("/healthz")).headers["x-request-id"] for _ in range(50)}
+    assert len(names) == 50
+
+
+async def test_the_log_knows_the_network_of_a_client_and_nothing_secret() -> None:
+    async with minting_app() as minting:
+        token = minting.bearer()["authorization"].removeprefix("Bearer ")
+        with capture_logs() as logs:
+            await ask(minting.app, "GET", f"/nothing?token={token}", minting.bearer(), client=("203.0.113.77", 1))
+            await ask(minting.app, "GET", "/nothing", client=None)
+    assert [each["client"] for each in logs] == ["203.0.113.0/24", "unknown"]
+    assert logs[0]["path"] == "/nothing"
+    assert token not in str(logs)
+    assert "203.0.113.77" not in str(logs)
+
+
+async def test_a_hostile_path_does_not_fill_the_log() -> None:
+    async with minting_app() as minting:
+        with capture_logs() as logs:
+            await minting.get("/" + "x" * 60_000)
+    assert len(str(logs)) < 1000

@@ -1,0 +1,134 @@
+"""Errors as answers."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from fractions import Fraction
+
+import pytest
+
+import ibi
+from ibi.accounts.errors import NotAllowed, NotAuthenticated
+from ibi.errors import IbiError
+from ibi.minting.errors import ClockBehind, ClockRefused, InvalidCount
+from ibi.storage.errors import DiskRefused
+from ibi.web.errors import ANSWERS, problem, retry_after
+from ibi.web.refusals import MethodNotAllowed, UnknownMember
+from tests.asgi_client import ask
+
+# Never met while a request is answered.
+ELSEWHERE = ("ibi.cli", "ibi.config", "ibi.transport", "ibi.web.server")
+
+
+def errors_of_requests() -> Iterator[type[IbiError]]:
+    for module in pkgutil.walk_packages(ibi.__path__, "ibi."):
+        if not module.name.startswith(ELSEWHERE):
+            importlib.import_module(module.name)
+    waiting = [IbiError]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith("ibi.") and not kind.__module__.startswith(ELSEWHERE):
+            yield kind
+
+
+def test_every_error_that_a_request_can_meet_has_an_answer() -> None:
+    codes = {kind.code for kind in errors_of_requests()}
+    assert codes - set(ANSWERS) == set()
+
+
+def test_every_answer_belongs_to_an_error() -> None:
+    assert set(ANSWERS) - {kind.code for kind in errors_of_requests()} == set()
+
+
+def test_no_two_errors_have_one_code() -> None:
+    codes = [kind.code for kind in errors_of_requests() if "code" in vars(kind)]
+    assert len(codes) == len(set(codes))
+
+
+def test_a_status_says_whose_fault_it_is() -> None:
+    assert all(400 <= answer.status < 600 for answer in ANSWERS.values())
+
+
+async def answer_with(error: IbiError) -> tuple[int, dict[str, str], dict[str, object]]:
+    answer = await ask(problem(error), "GET", "/")
+    return answer.status, dict(answer.headers), answer.json()
+
+
+async def test_problem_details() -> None:
+    status, headers, body = await answer_with(InvalidCount(count=0, most=10))
+    assert status == 400
+    assert headers["content-type"] == "application/problem+json"
+    assert body == {
+        "type": "urn:ibi:problem:invalid-count",
+        "title": "Invalid count",
+        "status": 400,
+        "detail": "count: 0 is not a number of labels from 1 to 10.",
+        "field": "count",
+    }
+
+
+async def test_the_field_may_come_with_the_error() -> None:
+    assert (await answer_with(UnknownMember(field="size", known="count")))[2]["field"] == "size"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (Fraction(0), 1),
+        (Fraction(1, 1000), 1),
+        (1, 1),
+        (Fraction(1001, 1000), 2),
+        (59.5, 60),
+        (10**12, 3600),
+        (None, 1),
+    ],
+)
+def test_the_time_to_ask_again_is_whole_seconds_between_one_and_an_hour(seconds: object, shown: int) -> None:
+    error = ClockRefused()
+    error.retry_after = seconds  # type: ignore[assignment]
+    assert retry_after(error) == shown
+
+
+async def test_a_refused_clock_says_when_to_ask_again() -> None:
+    status, headers, body = await answer_with(ClockBehind(now="now", last="then", behind="7.2"))
+    assert (status, headers["retry-after"], body["retry_after"]) == (503, "8", 8)
+
+
+async def test_only_what_passes_has_a_time_to_ask_again() -> None:
+    _, headers, body = await answer_with(InvalidCount(count=0, most=10))
+    assert "retry-after" not in headers
+    assert "retry_after" not in body
+
+
+async def test_who_is_not_known_is_told_how_to_become_so() -> None:
+    assert (await answer_with(NotAuthenticated()))[1]["www-authenticate"] == 'Bearer realm="ibi"'
+    assert (
+        'error="insufficient_scope"'
+        in (await answer_with(NotAllowed(needed="deposit", scope="read")))[1]["www-authenticate"]
+    )
+
+
+async def test_a_wrong_method_is_told_the_right_ones() -> None:
+    status, headers, _ = await answer_with(MethodNotAllowed(method="PUT", allowed="GET, HEAD"))
+    assert (status, headers["allow"]) == (405, "GET, HEAD")
+
+
+async def test_the_files_of_this_machine_are_nobodys_business() -> None:
+    status, headers, body = await answer_with(DiskRefused(path="/srv/secret/place", reason="no space left"))
+    assert status == 503
+    assert int(headers["retry-after"]) >= 1
+    assert "/srv" not in str(body)
+
+
+async def test_an_error_nobody_thought_of_tells_nothing() -> None:
+    class Odd(IbiError):
+        """The secret is {secret}."""
+
+        code = "odd"
+
+    status, _, body = await answer_with(Odd(secret="hunter2"))
+    assert status == 500
+    assert "hunter2" not in str(body)

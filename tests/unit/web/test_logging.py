@@ -1,0 +1,95 @@
+"""The log of a server."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from ibi.web.logging import configure_logging, without_secrets
+
+TOKEN = f"ibi_{'a' * 16}_{'b' * 52}"
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_an_event_is_a_line_of_json() -> None:
+    stream = io.StringIO()
+    configure_logging("info", "json", stream)
+    structlog.get_logger().info("request", status=200)
+    event = json.loads(stream.getvalue())
+    assert (event["event"], event["status"], event["level"]) == ("request", 200, "info")
+    assert event["timestamp"].endswith("Z")
+
+
+def test_an_event_is_a_line_for_people() -> None:
+    stream = io.StringIO()
+    configure_logging("info", "console", stream)
+    structlog.get_logger().info("request", status=200)
+    assert stream.getvalue().count("\n") == 1
+    assert "status=200" in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_less_important_events_are_left_out() -> None:
+    stream = io.StringIO()
+    configure_logging("warning", "json", stream)
+    log = structlog.get_logger()
+    log.info("no")
+    log.warning("yes")
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["yes"]
+
+
+def test_what_goes_wrong_in_a_library_is_logged_the_same_way() -> None:
+    stream = io.StringIO()
+    configure_logging("info", "json", stream)
+    logging.getLogger("uvicorn.error").info("Started server process")
+    logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+    (event,) = map(json.loads, stream.getvalue().splitlines())
+    assert (event["event"], event["level"]) == ("Invalid HTTP request received.", "warning")
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_traceback_is_logged_without_secrets(form: str) -> None:
+    stream = io.StringIO()
+    configure_logging("info", form, stream)  # type: ignore[arg-type]
+    try:
+        raise ValueError(f"no such token: {TOKEN}")
+    except ValueError:
+        structlog.get_logger().exception("failed")
+    assert "ValueError" in stream.getvalue()
+    assert "b" * 52 not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"event": f"asked with {TOKEN}"},
+        {"event": "x", "header": f"Bearer {TOKEN}"},
+        {"event": "x", "Authorization": "Basic hunter2"},
+        {"event": "x", "headers": {"authorization": "hunter2", "Cookie": "hunter2"}},
+        {"event": "x", "headers": ["Authorization: bearer hunter2"]},
+        {"event": "x", "token": "hunter2"},
+    ],
+)
+def test_secrets_are_covered_wherever_they_stand(event: dict[str, object]) -> None:
+    covered = str(without_secrets(None, "", event))
+    assert "hunter2" not in covered
+    assert "b" * 52 not in covered
+
+
+def test_everything_else_stays() -> None:
+    event = {"event": "request", "status": 200, "path": "/api/labels", "parts": [1, "two"]}
+    assert without_secrets(None, "", event) == event

@@ -1,0 +1,163 @@
+"""The description of the API is true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.routing import Route
+
+from ibi import __version__
+from ibi.clock import SECOND
+from ibi.minting.minter import Rules
+from ibi.model.token import Scope
+from ibi.web.errors import ANSWERS
+from ibi.web.openapi import document
+from tests.asgi_client import Answer, ask
+from tests.minting_app import ONE, MintingApp, made, minting_app
+
+DOCUMENT = document()
+OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item]
+
+
+def test_every_route_is_described_and_every_description_has_a_route() -> None:
+    routes = [route for route in made().app.routes if isinstance(route, Route)]
+    found = {(route.path, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
+    assert found == set(OPERATIONS)
+
+
+async def test_it_is_served_as_it_stands() -> None:
+    async with minting_app() as minting:
+        answer = await minting.get("/api/openapi.json")
+    assert answer.json() == DOCUMENT
+    assert DOCUMENT["info"]["version"] == __version__
+
+
+def references(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if "$ref" in node:
+            yield node["$ref"]
+        for value in node.values():
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    for reference in references(DOCUMENT):
+        node = DOCUMENT
+        for part in reference.removeprefix("#/").split("/"):
+            node = node[part]
+
+
+def test_operations_have_names_of_their_own() -> None:
+    names = [DOCUMENT["paths"][path][method]["operationId"] for path, method in OPERATIONS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_a_failure_is_described_everywhere(path: str, method: str) -> None:
+    assert "500" in DOCUMENT["paths"][path][method]["responses"]
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        (found,) = [DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]]
+        return dict(found)
+    return schema
+
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def check(value: Any, schema: dict[str, Any]) -> None:
+    """As much of JSON Schema as the description uses; an object has the members described and no others."""
+    schema = resolved(schema)
+    kinds = schema.get("type")
+    if kinds is not None:
+        allowed = [kind for name in ([kinds] if isinstance(kinds, str) else kinds) for kind in TYPES[name]]
+        assert type(value) in allowed, (value, schema)
+    if "const" in schema:
+        assert value == schema["const"]
+    if isinstance(value, dict) and "properties" in schema:
+        assert set(schema["required"]) <= set(value) <= set(schema["properties"])
+        for name, member in value.items():
+            check(member, schema["properties"][name])
+    if isinstance(value, list):
+        for each in value:
+            check(each, schema["items"])
+
+
+def described(answer: Answer, path: str, method: str) -> None:
+    """The answer's status, media type, headers and body are as the description says."""
+    response = DOCUMENT["paths"][path][method]["responses"][str(answer.status)]
+    media = answer.headers["content-type"].partition(";")[0]
+    for name in response.get("headers", {}):
+        assert name.lower() in answer.headers
+    schema = response["content"][media]["schema"]
+    if media.endswith("json") and "ndjson" not in media:
+        check(answer.json(), schema)
+
+
+async def labels(minting: MintingApp, body: bytes = ONE, method: str = "POST", **headers: str) -> Answer:
+    sent = {**minting.bearer(), "content-type": "application/json"}
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return await ask(minting.app, method, "/api/labels", sent, body)
+
+
+async def test_every_answer_to_a_request_for_labels_is_described() -> None:
+    async with minting_app(Rules(SECOND)) as minting:
+        reading = minting.bearer(Scope.READ)["authorization"]
+        answers = [
+            await labels(minting, idempotency_key="k"),
+            await labels(minting, accept="application/x-ndjson"),
+            await labels(minting, b"{"),
+            await labels(minting, authorization="x"),
+            await labels(minting, authorization=reading),
+            await labels(minting, accept="text/html"),
+            await labels(minting, content_length="100000"),
+            await labels(minting, content_type="text/plain"),
+            await labels(minting, b'{"count": 2}', idempotency_key="k"),
+            await labels(minting, b'{"count": 1000}'),
+        ]
+    for answer in answers:
+        described(answer, "/api/labels", "post")
+    statuses = {str(answer.status) for answer in answers} | {"408", "500"}  # 408 and 500: see their own tests
+    assert statuses == set(DOCUMENT["paths"]["/api/labels"]["post"]["responses"])
+
+
+@pytest.mark.parametrize("path", [path for path, method in OPERATIONS if method == "get"])
+async def test_every_page_is_described(path: str) -> None:
+    async with minting_app() as minting:
+        described(await minting.get(path), path, "get")
+
+
+@pytest.mark.parametrize("path", ["/api/identity", "/readyz"])
+async def test_a_refused_clock_is_described(path: str) -> None:
+    async with minting_app() as minting:
+        minting.clocks.jump(-(10**9))
+        described(await minting.get(path), path, "get")
+
+
+def test_every_status_of_minting_is_described() -> None:
+    minting = {"not-acceptable", "unsupported-media-type", "body-too-large", "body-too-slow", "malformed-body"}
+    minting |= {
+        "not-authenticated",
+        "not-allowed",
+        "invalid-count",
+        "idempotency-conflict",
+        "clock-behind",
+        "disk-refused",
+    }
+    responses = DOCUMENT["paths"]["/api/labels"]["post"]["responses"]
+    assert {str(ANSWERS[code].status) for code in minting} <= set(responses)
