@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ibi.storage.memory.ticks import MemoryTicks
 from starlette.applications import Starlette
 
 from ibi.accounts.tokens import RANDOM_BYTES, new_token
@@ -20,6 +19,7 @@ from ibi.model.token import Scope
 from ibi.ports.ticks import Ticks
 from ibi.ports.tokens import Tokens
 from ibi.services.mint_queue import MintQueue
+from ibi.storage.memory.ticks import MemoryTicks
 from ibi.storage.memory.tokens import MemoryTokens
 from ibi.web.app import create_app
 from tests.asgi_client import Answer, ask

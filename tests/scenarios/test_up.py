@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-
 import ibi
 from tests.ibi_command import IbiCommand
 

@@ -1,0 +1,80 @@
+"""docs/command.md and the README against the command itself."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import redirect_stdout, suppress
+from io import StringIO
+
+import click
+import pytest
+
+from ibi.cli import main
+from ibi.cli.app import app
+from tests.docs.tables import ROOT
+
+PAGE = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def commands(group: click.Group = app, path: str = "ibi") -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+COMMANDS = dict(commands())
+SECTIONS = {
+    re.match(r"`(ibi(?: [a-z]+)+)", section)[1]: section  # type: ignore[index]
+    for section in PAGE.split("\n## ")[1:]
+}
+
+
+def test_every_command_has_a_section_and_no_other_has() -> None:
+    assert set(SECTIONS) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_section_names_just_the_flags_there_are(name: str) -> None:
+    options = [parameter for parameter in COMMANDS[name].params if isinstance(parameter, click.Option)]
+    documented = {
+        flag
+        for line in SECTIONS[name].splitlines()
+        if line.startswith("| `-")
+        for flag in re.findall(r"`(-[-a-z]+)`", line.split("|")[1])
+    }
+    assert documented == {flag for option in options for flag in option.opts}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_section_says_what_the_help_says(name: str) -> None:
+    section = " ".join(SECTIONS[name].split())
+    assert " ".join((COMMANDS[name].help or "").split()) in section
+    for option in (each for each in COMMANDS[name].params if isinstance(each, click.Option)):
+        assert option.help
+
+
+@pytest.mark.parametrize("example", re.findall(r"\$ (ibi (?:explain|url) .*)\n((?:.+\n)+?)```", README))
+def test_the_tour_shows_what_is_really_printed(example: tuple[str, str]) -> None:
+    command, shown = example
+    printed = StringIO()
+    with redirect_stdout(printed), suppress(SystemExit):
+        main(shlex.split(command)[1:])
+    assert printed.getvalue() == shown
+
+
+def test_the_tour_of_the_library_runs() -> None:
+    parser = doctest.DocTestParser()
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        example = parser.get_doctest(block, {}, "README", None, 0)
+        assert doctest.DocTestRunner().run(example).failed == 0
