@@ -18,6 +18,8 @@ from ibi.model.minting import MintRequest, Span, TickState
 from ibi.ports.ticks import Remembered, Ticks
 from ibi.storage.memory.ticks import MemoryTicks
 from ibi.storage.sqlite.ticks import SqliteTicks
+from tests.faults.mint_worker import Orders
+from tests.faults.workers import Machine, check_acknowledged
 from tests.minting_by_hand import IDENTITY, START, accept, dates, labels_on_record, mint, share
 from tests.set_clocks import SetClocks
 
@@ -331,3 +333,34 @@ def test_threads_are_served_one_after_the_other(ticks: Ticks, clocks: SetClocks)
         thread.join()
     names = list(labels_on_record(ticks))
     assert len(set(names)) == len(names) == 6 * 20 * 5
+
+
+# What a store on a disk keeps besides.
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_a_store_on_a_disk_is_there_again(machine: Machine, clocks: SetClocks) -> None:
+    ticks = machine.open()
+    ticks.freeze(IDENTITY)
+    first = mint(ticks, clocks, MintRequest(2, "ana", "k"))
+    before = ticks.identity(), ticks.state(), list(ticks.log())
+    ticks.close()
+    again = machine.open()
+    assert (again.identity(), again.state(), list(again.log())) == before
+    assert mint(again, clocks, MintRequest(2, "ana", "k")).outcomes == first.outcomes
+    assert dates(mint(again, clocks))[0] > dates(first)[-1]
+    again.close()
+
+
+def test_processes_are_served_one_after_the_other(machine: Machine) -> None:
+    workers = [machine.start(Orders(batches=20, count=5)) for _ in range(4)]
+    outputs = [worker.communicate(timeout=120) for worker in workers]
+    assert [errors for _, errors in outputs] == [""] * 4
+    on_record = machine.on_record()
+    assert len(set(on_record)) == len(on_record) == 4 * 20 * 5
+    for output, _ in outputs:
+        check_acknowledged(output.splitlines(), on_record)

@@ -24,7 +24,7 @@ STEP_SIZES = [1, 2, 4, 6, 60, 3600, 86_400, YEAR, 15 * YEAR]
 # Granularity under load: chosen for each queue, with and without waiting, and fixed.
 RULES = [
     Rules(wait_bound=Fraction(0)),
-    Rules(),
+    Rules(wait_bound=Fraction(1)),
     Rules(granularity=Granularity.parse("0.001")),
     Rules(granularity=Granularity.parse("1"), behind_limit=Fraction(20)),
     Rules(wait_bound=Fraction(3), behind_limit=Fraction(1)),

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from ibi.config import Settings
-from ibi.minting.clock_guard import with_accepted_clock
+from ibi.minting.clock_guard import check_behind, with_accepted_clock
 from ibi.minting.identity import settled_identity
 from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.identity import Identity
@@ -54,6 +54,7 @@ class LocalMinter:
     def _wait_for(self, share: Share) -> None:
         ready = share.ready
         while (now := self.clocks.read().wall) < ready:
+            check_behind(now, ready, self.rules.patience)  # a clock set back meanwhile: the labels stay on record
             time.sleep(float(ready.as_fraction() - now.as_fraction()))
 
 

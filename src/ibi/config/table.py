@@ -183,7 +183,7 @@ SETTINGS: tuple[Setting, ...] = (
         "IBI_MINT_WAIT_BOUND",
         None,
         seconds("0", "86400"),
-        "1",
+        "0.01",
         "How many seconds anyone may have to wait for a label when the granularity is `auto`.",
     ),
     Setting(

@@ -13,8 +13,8 @@ __all__ = ["BUILT", "check_behind", "check_build_date", "check_jump", "with_acce
 BUILT = Instant.parse("2026-11-15T00:00:00Z")
 """No honest clock shows a time before this software existed. Moved forward at each release."""
 
-_DRIFT = Fraction(1, 1000)
-"""Time services correct a clock by at most half a thousandth; twice that is no jump."""
+_DRIFT = 1000
+"""Time services correct a clock by at most half a thousandth; twice that, one part in so many, is no jump."""
 
 
 def check_build_date(now: Instant, accepted: Instant | None, built: Instant = BUILT) -> None:
@@ -26,10 +26,13 @@ def check_jump(before: Reading | None, reading: Reading, limit: Fraction) -> Non
     """Refuse a time of day that moved against the uptime by more than `limit` and an honest drift."""
     if before is None or before.boot != reading.boot:
         return
-    elapsed = Fraction(reading.uptime - before.uptime, 1_000_000_000)
-    jump = reading.wall.as_fraction() - before.wall.as_fraction() - elapsed
-    if abs(jump) > limit + elapsed * _DRIFT:
-        raise ClockJumped(jump=_rounded(jump), now=str(reading.wall))
+    # In integers, since every queue passes here.
+    digits = max(9, len(reading.wall.fraction), len(before.wall.fraction))
+    second = int(10**digits)
+    elapsed = (reading.uptime - before.uptime) * (second // 10**9)
+    jump = reading.wall.units(digits) - before.wall.units(digits) - elapsed
+    if abs(jump) * limit.denominator > limit.numerator * second + elapsed * limit.denominator // _DRIFT:
+        raise ClockJumped(jump=_rounded(Fraction(jump, second)), now=str(reading.wall))
 
 
 def check_behind(now: Instant, last: Instant | None, limit: Fraction) -> None:

@@ -30,7 +30,9 @@ class Rules:
 
     granularity: Granularity | None = None
     """None chooses for each queue: the coarsest that keeps everyone's wait within `wait_bound`."""
-    wait_bound: Fraction = Fraction(1)
+    wait_bound: Fraction = Fraction(1, 100)
+    """A longer bound buys shorter labels in a burst with the time of whoever comes one after the other: at 1 s, an
+    import would get one label a second."""
     behind_limit: Fraction = Fraction(5)
     built: Instant = BUILT
 

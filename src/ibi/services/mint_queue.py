@@ -77,7 +77,8 @@ class MintQueue:
         """Serve what is waiting, then end; nobody is left without an answer."""
         self._closed = True
         self._wake.set()
-        await asyncio.to_thread(self._thread.join)
+        if self._thread.ident is not None:
+            await asyncio.to_thread(self._thread.join)
 
     def watch(self, watcher: Callable[[MintGroup], None]) -> None:
         """Have `watcher` told of each group from now on: in the writer's thread, so it must be quick and not raise."""

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -67,9 +68,8 @@ class PrefixRecord:
     number: int = 0
 
     def encode(self) -> bytes:
-        high = None if self.high is None else str(self.high)
-        fields = [self.prefix, self.owner.instance, self.owner.path, high, self.number]
-        return json.dumps(dict(zip(_FIELDS, fields, strict=True))).encode("ascii") + b"\n"
+        high = "null" if self.high is None else f'"{self.high}"'
+        return f'{_written_owner(self.prefix, self.owner)}, "high": {high}, "number": {self.number}}}\n'.encode("ascii")
 
     @classmethod
     def decode(cls, content: bytes) -> PrefixRecord | None:
@@ -84,6 +84,12 @@ class PrefixRecord:
 
 
 _FIELDS = ("prefix", "instance", "path", "high", "number")
+
+
+@lru_cache(maxsize=64)
+def _written_owner(prefix: str, owner: Owner) -> str:
+    """The part of a record that stays the same, up to its last brace."""
+    return json.dumps({"prefix": prefix, "instance": owner.instance, "path": owner.path})[:-1]
 
 
 class PrefixLocks:
@@ -120,8 +126,8 @@ class PrefixLocks:
 
     def mark(self, high: Instant | None, number: int) -> None:
         """Write how far minting has come. Not synced: it guards what lives no longer than the running system."""
-        for prefix, descriptor in self._held.items():
-            with refusals(LockRefused, self._path(prefix)):
+        with refusals(LockRefused, self._directory.path):
+            for prefix, descriptor in self._held.items():
                 _write(descriptor, PrefixRecord(prefix, self._owner, high, number))
 
     def keep_just(self, prefixes: Iterable[str]) -> None:

@@ -28,6 +28,7 @@ from ibi.model.minting import Batch, MintRequest, Reading, Share, Span, TickStat
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 NOW = Instant.parse("2027-03-01T12:00:30.25Z")
 READING = Reading(NOW, 5_000_000_000, "boot")
+RULES = Rules(wait_bound=Fraction(1))
 NOTHING: Callable[[str, str], Share | None] = lambda who, key: None  # noqa: E731
 
 
@@ -38,7 +39,7 @@ def after(seconds: int | str) -> Instant:
 def queue(
     *requests: MintRequest,
     state: TickState = TickState(),  # noqa: B008  (frozen)
-    rules: Rules = Rules(),  # noqa: B008
+    rules: Rules = RULES,
     reading: Reading = READING,
     remembered: Callable[[str, str], Share | None] = NOTHING,
 ) -> Decision:
@@ -248,9 +249,20 @@ def test_with_a_bound_of_nothing_nobody_waits() -> None:
 
 
 def test_a_clock_a_little_behind_does_not_make_labels_long() -> None:
-    """Everybody has to wait for the last date to pass; one second more or less, then."""
+    """Everybody has to wait for the last date to pass; a ten-thousandth of a second more or less, then."""
     decision = queue(ONE, state=TickState(after(3)))
-    assert str(dates(decision.outcomes[0])[0]) == "2027-03-01T12:00:34Z"
+    assert str(dates(decision.outcomes[0])[0]) == "2027-03-01T12:00:33.2501Z"
+
+
+def test_a_clock_behind_is_not_outrun_by_many_commits() -> None:
+    """Each commit pushes the last date a little further ahead; a second's worth must not use up the patience."""
+    state = TickState(after(3))
+    for _ in range(5_000):
+        decision = queue(ONE, state=state)
+        assert dates(decision.outcomes[0])
+        state = decision.state
+    assert state.last is not None
+    assert state.last <= after("3.6")
 
 
 def test_a_clock_almost_too_far_behind_still_serves() -> None:
@@ -350,10 +362,10 @@ def test_dates_issued_ahead_are_kept_until_they_are_passed() -> None:
 
 
 def test_what_was_issued_a_little_ahead_is_waited_for() -> None:
-    """At the coarsest granularity that does not wait for more than that."""
+    """At the coarsest granularity that waits for next to nothing more than that."""
     state = TickState(after(-1), (Span(after("-0.5"), after(3)),))
     decision = queue(ONE, state=state)
-    assert str(dates(decision.outcomes[0])[0]) == "2027-03-01T12:00:34Z"
+    assert str(dates(decision.outcomes[0])[0]) == "2027-03-01T12:00:33.2501Z"
 
 
 def test_what_was_issued_far_ahead_is_not_waited_for() -> None:

@@ -46,7 +46,7 @@ async def test_anybody_may_ask_who_mints_here() -> None:
         "is_global": True,
         "sandbox": False,
         "granularity": "auto",
-        "wait_bound": 1.0,
+        "wait_bound": 0.01,
         "longest_wait": 5.0,
         "max_count": 1_000_000,
         "clock": {"accepted": True, "code": None, "reason": None},

@@ -80,6 +80,11 @@ class Store:
     revision: int = 0
     log: Position = BEGINNING
 
+    @property
+    def version(self) -> tuple[int, str]:
+        """Another after every change, even if a backup was put back in between."""
+        return self.revision, self.log.head
+
 
 @dataclass(frozen=True, slots=True)
 class Served:
@@ -99,9 +104,10 @@ class TickRows:
         self._execute = connection.execute
         self._execute_many = connection.executemany
 
-    def revision(self) -> int | None:
-        row = self._execute("SELECT revision FROM store").fetchone()
-        return row and int(row[0])
+    def version(self) -> tuple[int, str] | None:
+        """What `Store.version` is; None of a store that is not made yet."""
+        row: tuple[int, str] | None = self._execute("SELECT revision, log_head FROM store").fetchone()
+        return row
 
     def store(self) -> Store:
         row = self._execute(
@@ -162,7 +168,7 @@ class TickRows:
             return
         place = (at, log.number, log.last, log.size - log.last - 1)
         rows = [(_digest(share.who, key), *place, share.start, share.count) for key, share in keys]
-        self._execute_many("INSERT INTO served VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._execute_many("REPLACE INTO served VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._execute(
             "DELETE FROM served WHERE id <= (SELECT max(id) FROM (SELECT id, at FROM served ORDER BY id LIMIT ?)"
             " WHERE at < ?)",

@@ -117,18 +117,17 @@ class TickStore:
         return None if batch is None else Share(batch, served.start, served.count, who)
 
     def _connect(self) -> None:
-        connection = connect(self.path, MIGRATIONS)
-        self._rows = TickRows(connection)
-        with transaction(connection):
-            if self._rows.revision() is None:
+        self._connection = connect(self.path, MIGRATIONS)
+        self._rows = TickRows(self._connection)
+        with transaction(self._connection):
+            if self._rows.version() is None:
                 self._rows.save_store(self._new)
-        self._connection = connection
 
     def _begin(self) -> Known:
         assert self._connection is not None
         self._connection.execute("BEGIN IMMEDIATE")
         self._step("begun")
-        if self._known is None or self._known.store.revision != self._rows.revision():
+        if self._known is None or self._known.store.version != self._rows.version():
             self._known = self._read()
         return self._known
 

@@ -1,0 +1,82 @@
+"""Whether a minter would mint, judged without minting."""
+
+from __future__ import annotations
+
+from ibi.minting.errors import ClockBehind, QueueTooLong
+from ibi.minting.minter import Rules
+from ibi.model.identity import Identity
+from ibi.services.mint_queue import MintGroup, MintQueue
+from ibi.services.readiness import Readiness, StoreUnwritable, clock_refusal
+from ibi.storage.memory.ticks import MemoryTicks
+from tests.set_clocks import SetClocks
+
+IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
+
+
+class Watch:
+    """Seconds that a test lets pass."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Asked(MemoryTicks):
+    times = 0
+    failure: Exception | None = None
+
+    def advance(self, decide):  # type: ignore[no-untyped-def]
+        self.times += 1
+        if self.failure:
+            raise self.failure
+        return super().advance(decide)
+
+
+def judged() -> tuple[Readiness, Asked, SetClocks, Watch]:
+    ticks, clocks, watch = Asked(), SetClocks(), Watch()
+    ticks.freeze(IDENTITY)
+    queue = MintQueue(ticks, IDENTITY, Rules(), clocks)
+    return Readiness(queue, ticks, clocks, now=watch), ticks, clocks, watch
+
+
+async def test_asking_mints_nothing() -> None:
+    readiness, ticks, _, _ = judged()
+    before = list(ticks.log())
+    assert await readiness.reasons() == ()
+    assert list(ticks.log()) == before
+    assert ticks.state().last is None
+
+
+async def test_an_answer_stands_for_a_second() -> None:
+    readiness, ticks, clocks, watch = judged()
+    for now, times in ((100.0, 1), (100.9, 1), (101.0, 2), (101.5, 2), (200.0, 3)):
+        watch.now = now
+        await readiness.reasons()
+        assert ticks.times == times
+    clocks.jump(-(10**9))
+    watch.now = 201.0
+    assert [each.code for each in await readiness.reasons()] == ["clock-before-build"]
+
+
+async def test_a_failed_write_counts_for_half_a_minute() -> None:
+    readiness, _, _, watch = judged()
+    readiness._note(MintGroup(1, 0, 0.1, OSError("no space left")))
+    assert [type(each) for each in await readiness.reasons()] == [StoreUnwritable]
+    watch.now += 29
+    assert len(await readiness.reasons()) == 1
+    watch.now += 1
+    assert await readiness.reasons() == ()
+
+
+async def test_a_store_that_fails_is_a_reason_whatever_the_failure() -> None:
+    readiness, ticks, _, _ = judged()
+    ticks.failure = ZeroDivisionError()
+    assert [type(each) for each in await readiness.reasons()] == [StoreUnwritable]
+
+
+def test_a_long_queue_is_no_fault_of_the_clock() -> None:
+    long = QueueTooLong(count=1, granularity="1", wait="9", most="6")
+    behind = ClockBehind(now="", last="", behind="7")
+    assert clock_refusal((long, StoreUnwritable())) is None
+    assert clock_refusal((long, behind)) is behind

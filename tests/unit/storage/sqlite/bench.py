@@ -1,0 +1,69 @@
+"""A place to try a store of ticks: a machine with a clock set by hand, and data directories on it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from ibi.model.minting import MintRequest, Reading
+from ibi.storage.sqlite.ticks import SqliteTicks
+from tests.minting_by_hand import IDENTITY, START, labels_on_record, mint
+from tests.set_clocks import SetClocks
+
+
+class Bench:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clocks = SetClocks(START)
+        self.data = folder / "data"
+        self._opened: list[SqliteTicks] = []
+
+    def open(
+        self,
+        data: Path | None = None,
+        *,
+        machine: str = "this machine",
+        confirmed: Reading | None = None,
+        on_step: Callable[[str], None] | None = None,
+    ) -> SqliteTicks:
+        ticks = SqliteTicks(
+            data or self.data,
+            machine=machine,
+            lock_directory=self.folder / "locks",
+            clocks=self.clocks,
+            on_step=on_step,
+            confirmed=confirmed,
+        )
+        self._opened.append(ticks)
+        return ticks
+
+    def minted(self, count: int, data: Path | None = None) -> None:
+        """Open, mint so many batches, close."""
+        ticks = self.open(data)
+        if ticks.identity() is None:
+            ticks.freeze(IDENTITY)
+        for _ in range(count):
+            mint(ticks, self.clocks, MintRequest(2, "ana"))
+        ticks.close()
+
+    def forget_locks(self) -> None:
+        """As a restart of the machine does."""
+        shutil.rmtree(self.folder / "locks", ignore_errors=True)
+
+    def close(self) -> None:
+        for ticks in self._opened:
+            ticks.close()
+
+    @property
+    def log(self) -> Path:
+        return self.data / "mint" / "mint.log"
+
+    @property
+    def database(self) -> Path:
+        return self.data / "mint" / "ticks.sqlite"
+
+
+def all_unique(ticks: SqliteTicks) -> bool:
+    names = list(labels_on_record(ticks))
+    return len(set(names)) == len(names)
