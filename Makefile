@@ -46,8 +46,9 @@ test: lint ## Everything: lint and every test
 bench: dev ## Measure; fails on a missed aim
 	$(BIN)/python -m bench.run
 
-soak: dev ## The property tests with a hundred times the examples, never the same ones
+soak: dev ## The long runs: property tests with a hundred times the examples, a thousand kills of a server under load
 	$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=soak
+	SOAK_KILLS=1000 $(BIN)/pytest -q tests/faults/test_mint_server_kills.py
 
 # Universal: one lock for all platforms, with names, versions, hashes and markers, and no address of a registry.
 # `make lock UPGRADE=` keeps the versions that still fit.

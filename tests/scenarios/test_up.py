@@ -182,3 +182,17 @@ def test_tokens_are_managed_through_a_server_by_an_administrator(command: IbiCom
         assert command("token", "revoke", created["id"], **remote).code == 0
         lesser = command("token", "create", "--scope", "deposit").out.strip()
         assert command("token", "list", IBI_SERVER=url, IBI_TOKEN=lesser).code == 1
+
+
+def test_a_second_sandbox_waits_only_while_the_first_runs(command: IbiCommand) -> None:
+    """Every clone of the software begins with the same name: it belongs to whoever runs."""
+    sandbox = {"IBI_MINT_HOST": "ibi.localhost", "IBI_MINT_HOST_PORT": "8765", "IBI_MINT_SANDBOX": "true"}
+    with command.up(**sandbox):
+        first = json.loads(command("mint", "--json", **sandbox).out)
+        refused = command("mint", "--data", "other", **sandbox)
+        assert refused.code == 1
+        assert str(command.data) in refused.err
+    second = json.loads(command("mint", "--json", "--data", "other", **sandbox).out)
+    third = json.loads(command("mint", "--json", **sandbox).out)
+    labels = [ibi.parse(each["rep"]) for each in (first, second, third)]
+    assert labels == sorted(set(labels))

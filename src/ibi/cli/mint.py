@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mint"]
 
-_LARGEST_BATCH = 100_000
-"""Labels asked for at once: small enough to show progress and to stop between, large enough to be quick."""
+_LARGEST_BATCH = 1_000
+"""Labels asked for at once: few enough for others to get a turn between, and many enough to be quick."""
 _WITH_PROGRESS = 10_000
 
 

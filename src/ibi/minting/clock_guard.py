@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ibi.instant import Instant
+from ibi.label.grammar import FIRST_DATE
 from ibi.minting.errors import ClockBeforeBuild, ClockBehind, ClockJumped
 from ibi.model.minting import Reading, Span, TickState
 
@@ -18,7 +19,9 @@ _DRIFT = 1000
 
 
 def check_build_date(now: Instant, accepted: Instant | None, built: Instant = BUILT) -> None:
-    if now < built and (accepted is None or now < accepted):
+    """Refuse a time before this software, unless an operator vouched for it and an IBIp can tell it."""
+    vouched_for = accepted is not None and accepted <= now and now.seconds >= FIRST_DATE
+    if now < built and not vouched_for:
         raise ClockBeforeBuild(now=str(now), built=str(built))
 
 

@@ -103,19 +103,21 @@ class PrefixLocks:
         self._owner = owner
         self._user = Path(owner.path).stat().st_uid
         self._held: dict[str, int] = {}
+        self._sandbox = False
 
     def are_just(self, prefixes: Iterable[str]) -> bool:
         """Whether these are held, and no others."""
         return self._held.keys() == set(prefixes)
 
-    def hold(self, prefixes: Iterable[str], number: int) -> Instant | None:
+    def hold(self, prefixes: Iterable[str], number: int, *, sandbox: bool = False) -> Instant | None:
         """Hold these prefixes; `IdentityInUse` and none more than before if one is another's. `number` is that of the
-        log's last line.
+        log's last line. A prefix of sandboxes goes to whoever runs: every clone of the software has the same one.
 
         Gives the date that the clock has to be later than: one that another minter issued under a prefix, or this one
         before its data directory was put back from a backup.
         """
         before = set(self._held)
+        self._sandbox = sandbox
         try:
             records = [self._take(prefix) for prefix in prefixes]
         except BaseException:
@@ -198,7 +200,7 @@ class PrefixLocks:
         if record is None or record.prefix != prefix:
             _write(descriptor, PrefixRecord(prefix, self._owner))
         elif not record.owner.is_same(self._owner):
-            if record.owner.is_elsewhere(self._owner):
+            if not self._sandbox and record.owner.is_elsewhere(self._owner):
                 raise IdentityInUse(prefix=prefix, path=record.owner.path)
             if record.owner.instance != self._owner.instance:
                 # Its number is of another log. One beyond any of ours keeps the date in force until our store has it.

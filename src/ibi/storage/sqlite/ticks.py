@@ -114,7 +114,7 @@ class SqliteTicks:
             if known.identity == identity:
                 self._store.rollback()
                 return
-            high = self._prefixes.hold(identity.prefixes, known.store.log.number)
+            high = self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
             state = later(resumed_clock(identity, self._store.clocks()), high)
             entry = known.next_line("identity", identity, self._clocks.read().wall)
             known = self._store.commit(known, entry, clocks={identity.key: state})
@@ -187,7 +187,7 @@ class SqliteTicks:
 
     def _held(self, known: Known, identity: Identity) -> Known:
         """Hold the prefixes of the identity. Its clock goes on after whatever was given out under them."""
-        high = self._prefixes.hold(identity.prefixes, known.store.log.number)
+        high = self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
         self._step("prefixes held")
         state = later(known.state, high)
         if state != known.state:
@@ -254,7 +254,8 @@ class SqliteTicks:
         clocks = {key: later(clock, reading.wall) for key, clock in self._store.clocks().items()}
         entry = None
         if known.identity is not None:
-            self._prefixes.hold(known.identity.prefixes, known.store.log.number)
+            identity = known.identity
+            self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
             entry = known.next_line("copy", known.identity, reading.wall)
         self._store.commit(known, entry, store=here, clocks=clocks)
 

@@ -1,0 +1,55 @@
+"""Eight commands and a server on one data directory, a million labels between them."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import ibi
+from tests.faults.test_mint_server_kills import NO_WAITING, on_record
+from tests.ibi_command import IbiCommand
+
+COMMANDS = 8
+BY_COMMAND = 110_000
+BY_SERVER = 120_000
+BATCH = 1_000
+
+
+def test_a_million_labels_and_no_two_alike(tmp_path: Path) -> None:
+    command = IbiCommand(tmp_path)
+    token = command("token", "create", "--scope", "deposit").out.strip()
+    with command.up(**NO_WAITING) as (_, url), ThreadPoolExecutor(COMMANDS + 1) as together:
+        minting = [together.submit(by_command, command) for _ in range(COMMANDS)]
+        minting.append(together.submit(by_server, url, token))
+        minted = [each.result() for each in minting]
+    everything = [label for labels in minted for label in labels]
+    assert len(everything) == COMMANDS * BY_COMMAND + BY_SERVER == 1_000_000
+    assert len(set(everything)) == 1_000_000
+    assert set(everything) == on_record(command.data)
+    for labels in minted:
+        ends = [ibi.parse(label) for label in labels[::BATCH]]
+        assert ends == sorted(ends)
+
+
+def by_command(command: IbiCommand) -> list[str]:
+    outcome = command("mint", "-n", str(BY_COMMAND), **NO_WAITING)
+    assert outcome.code == 0, outcome.err
+    return [line.split()[0] for line in outcome.out.splitlines()]
+
+
+def by_server(url: str, token: str) -> list[str]:
+    parts = urlsplit(url)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    labels: list[str] = []
+    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=60)) as connection:
+        for _ in range(BY_SERVER // BATCH):
+            connection.request("POST", "/api/labels", json.dumps({"count": BATCH}), headers)
+            answer = connection.getresponse()
+            content = json.loads(answer.read())
+            assert answer.status == 201, content
+            labels += [label["rep"] for label in content["labels"]]
+    return labels
