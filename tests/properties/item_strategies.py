@@ -104,7 +104,13 @@ visibilities = st.builds(
 
 
 @st.composite
-def items(draw: st.DrawFn, minute: int = 0, *, related: st.SearchStrategy[LabelForms] = label_forms) -> Item:
+def items(
+    draw: st.DrawFn,
+    minute: int = 0,
+    *,
+    related: st.SearchStrategy[LabelForms] = label_forms,
+    described: st.SearchStrategy[DescriptiveMetadata] = metadata,
+) -> Item:
     """Any item that may exist; those it is related to come from `related` and are never itself."""
     optional = st.none() | related
     created = draw(seconds)
@@ -122,7 +128,7 @@ def items(draw: st.DrawFn, minute: int = 0, *, related: st.SearchStrategy[LabelF
         created=Instant(created),
         updated=Instant(created + draw(st.integers(0, 10_000_000)), draw(st.sampled_from(["", "5", "001"]))),
         version=draw(st.integers(1, 100)),
-        metadata=draw(metadata),
+        metadata=draw(described),
         language=language,
         files=() if gone else kept,
         target=draw(st.sampled_from([None, *(file.path for file in kept)])) if not gone else None,

@@ -16,6 +16,7 @@ from ibi.archive.visibility import Reader
 from ibi.errors import InvalidMessage, InvalidRelation
 from ibi.instant import Instant
 from ibi.messages import Deletion, State, UrlKey, UrlList, UrlRequest, ip_addresses, parse_url_list
+from ibi.model.metadata import DescriptiveMetadata
 from ibi.pairs import Pairs, Value
 from ibi.relation import Relation
 from tests.archive_catalog import PlainCatalog
@@ -36,7 +37,7 @@ def catalogs(draw: st.DrawFn) -> PlainCatalog:
     for minute in range(draw(st.integers(1, HERE))):
         others = st.sampled_from([other for other in range(KNOWN) if other != minute])
         related = st.builds(lambda other, both: forms_at(other, both=both), others, st.booleans())
-        catalog.put(draw(items(minute, related=related)))
+        catalog.put(draw(items(minute, related=related, described=st.just(DescriptiveMetadata()))))
     return catalog
 
 

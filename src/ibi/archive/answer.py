@@ -1,0 +1,91 @@
+"""R Algorithm 1, MONTARRESPOSTA: one request to the Archive's service, one answer.
+
+The answer to a `urlRequest` is all but constant: only its key changes every time. `StaticAnswer` is that constant part,
+to be kept by whoever answers often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ibi.archive.profile import ArchiveProfile
+from ibi.archive.url_key import KeySubject, UrlKeys
+from ibi.archive.url_list import Assembler, has_url
+from ibi.archive.visibility import Reader
+from ibi.instant import Instant
+from ibi.messages.answers import Confirmation, Notice
+from ibi.messages.membership import InclusionConfirmationRequest
+from ibi.messages.query import UnknownSubject
+from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
+from ibi.ports.catalog import Catalog
+
+__all__ = ["EMPTY", "StaticAnswer", "answer", "static_answer"]
+
+_CONFIRMATION = Confirmation().encode()
+_NOTICE = Notice().encode()
+
+
+@dataclass(frozen=True, slots=True)
+class StaticAnswer:
+    """The answer to a `urlRequest` but for the key, and how long and for whom it is true.
+
+    `urlkey` sorts after every other name of R Table 9.3: its pair is always the last.
+    """
+
+    body: bytes
+    subject: KeySubject | None = None
+    """What the key speaks for; None if the answer has no URL and so no key."""
+    depends_on_client: bool = False
+    """Whether a client elsewhere gets another answer: then it is nobody else's, nor any cache's (E32)."""
+    good_until: Instant | None = None
+    """When it stops being true by itself, because an embargo ends."""
+
+    def max_age(self, now: Instant, most: int) -> int:
+        """For how many seconds, at most `most`, whoever gets it may give it to others: `Cache-Control` of E32."""
+        if self.depends_on_client:
+            return 0
+        if self.good_until is None:
+            return most
+        left = self.good_until.seconds - now.seconds - (now.fraction > self.good_until.fraction)
+        return max(0, min(most, left))
+
+    def with_key(self, keys: UrlKeys, seconds: int, random: int) -> bytes:
+        """The whole answer, with the key of this second; `random` is as for `UrlKeys.make`."""
+        if self.subject is None:
+            return self.body
+        return b"%b\r\nurlkey %b" % (self.body, keys.make(self.subject, seconds, random))
+
+
+EMPTY = StaticAnswer(b"")
+"""There is no such item here (R Algorithm 2, line 4)."""
+
+
+def static_answer(
+    profile: ArchiveProfile, catalog: Catalog, request: UrlRequest, now: Instant, keys: UrlKeys
+) -> StaticAnswer:
+    """R Algorithm 1, lines 16 and 17. What the filter would take out is not looked up in the first place."""
+    reader = Reader(request.client_addresses, now)
+    assembler = Assembler(profile, catalog, request, reader)
+    told = assembler.filtered() if profile.filtered else assembler.whole()
+    if told is None:
+        return EMPTY
+    subject = keys.subject(told.ibi, request.relation) if has_url(told) else None
+    return StaticAnswer(told.encode(), subject, reader.depends_on_client, reader.good_until)
+
+
+def answer(
+    profile: ArchiveProfile, catalog: Catalog, query: str, now: Instant, random: int, keys: UrlKeys
+) -> tuple[bytes, Request]:
+    """The body of the answer, and the request it answers: an acknowledgment is still to be counted.
+
+    `InvalidMessage` for what is no request to an Archive (E18).
+    """
+    request = parse_request(query)
+    if isinstance(request, InclusionConfirmationRequest):  # lines 2 to 4
+        return _CONFIRMATION, request
+    if isinstance(request, UrlRequest):  # lines 5 to 18
+        found = static_answer(profile, catalog, request, now, keys)
+        return found.with_key(keys, now.seconds, random), request
+    if isinstance(request, Acknowledgment):  # lines 19 to 21
+        return _NOTICE, request
+    raise UnknownSubject(request.subject, 0, "it is a service of the resolver, not of an Archive")

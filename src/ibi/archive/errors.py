@@ -1,0 +1,121 @@
+"""Why an Archive refuses. A refusal changes nothing."""
+
+from __future__ import annotations
+
+from ibi.errors import IbiError
+
+__all__ = [
+    "AlreadyThere",
+    "EditionLoop",
+    "LabelTaken",
+    "LanguageOfGroup",
+    "NotAllowedNow",
+    "NothingToPublish",
+    "OriginalNeeded",
+    "SecondMetadataItem",
+    "SecondSuccessor",
+    "SecondTranslation",
+    "ServiceItemStays",
+    "TitleMissing",
+    "TranslationLanguageMissing",
+    "TranslationOfTranslation",
+    "UnknownItem",
+    "UntransferableItem",
+]
+
+
+class UnknownItem(IbiError):
+    """There is no item {label} here."""
+
+    code = "unknown-item"
+
+
+class LabelTaken(IbiError):
+    """{label} is another item's label already: an Archive keeps no two items of one IBI."""
+
+    code = "label-taken"
+
+
+class NotAllowedNow(IbiError):
+    """{label}: {act} is not possible, because {reason}."""
+
+    code = "not-allowed-now"
+
+
+class AlreadyThere(NotAllowedNow):
+    """{label} is here already: {act} is not possible, because {reason}."""
+
+    code = "already-there"
+
+
+class OriginalNeeded(NotAllowedNow):
+    """{label}: {act} is for the Archive that keeps the Original, and here is a Copy."""
+
+    code = "original-needed"
+
+
+class TitleMissing(IbiError):
+    """title: an item is published with at least one title."""
+
+    code = "title-missing"
+
+
+class NothingToPublish(IbiError):
+    """files: there is neither a file nor a URL to lead readers to."""
+
+    code = "nothing-to-publish"
+
+
+class ServiceItemStays(IbiError):
+    """{label} is this Archive's own service: as long as there is the Archive, it is neither deleted nor transferred."""
+
+    code = "service-item-stays"
+
+
+class UntransferableItem(IbiError):
+    """{label} is marked as not transferable."""
+
+    code = "untransferable-item"
+
+
+class SecondSuccessor(IbiError):
+    """{label} has a next edition already, {successor}: editions follow one another in one line. {new} can be the next
+    edition of the last one."""
+
+    code = "second-successor"
+
+
+class EditionLoop(IbiError):
+    """{new} cannot be the next edition of {label}: {label} comes after it already."""
+
+    code = "edition-loop"
+
+
+class SecondMetadataItem(IbiError):
+    """The metadata of {label} has an IBI already, {taken}."""
+
+    code = "second-metadata-item"
+
+
+class SecondTranslation(IbiError):
+    """{source} has a text in {language} already, {taken}: there is one for each language."""
+
+    code = "second-translation"
+
+
+class TranslationOfTranslation(IbiError):
+    """{label} is itself a translation: name its source, {source}."""
+
+    code = "translation-of-translation"
+
+
+class LanguageOfGroup(IbiError):
+    """language: {label} is known among its translations as the text in {language}, and stays that."""
+
+    code = "language-of-group"
+
+
+class TranslationLanguageMissing(IbiError):
+    """language: a translation needs a language."""
+
+    code = "translation-language-missing"

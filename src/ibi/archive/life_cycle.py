@@ -1,0 +1,280 @@
+"""What may become of an item in one Archive (SPEC §3).
+
+    (nothing) ──begin──▶ draft ──edit──▶ draft ──publish──▶ Original          draft ──discard──▶ (nothing)
+    Original ──update, relate──▶ Original ──delete──▶ Deleted ──purge──▶ Deleted
+    (nothing) ──copy──▶ Copy ──refresh──▶ Copy ──drop──▶ (nothing)
+    Original ──send away──▶ (nothing), or a Copy anew        (nothing), Copy ──take over──▶ Original
+
+Whatever is not in `TABLE` is refused, and `REFUSALS` says why. Nothing ever leads back from Deleted to life: the IBI
+has been said to be gone. "(nothing)" answers as if the item had never been here: Deleted is said of Originals alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from ibi.archive.errors import (
+    AlreadyThere,
+    LanguageOfGroup,
+    NotAllowedNow,
+    NothingToPublish,
+    OriginalNeeded,
+    ServiceItemStays,
+    TitleMissing,
+    UntransferableItem,
+)
+from ibi.archive.file_names import check_file_names
+from ibi.instant import Instant
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Draft, Item, name_one_item
+from ibi.model.tombstone import Tombstone
+
+__all__ = [
+    "REFUSALS",
+    "TABLE",
+    "Act",
+    "FileRemoved",
+    "Standing",
+    "Updated",
+    "copy",
+    "delete",
+    "drop",
+    "publish",
+    "purge",
+    "refresh",
+    "require",
+    "send_away",
+    "standing_of",
+    "take_over",
+    "update",
+]
+
+
+class Standing(Enum):
+    """What an item is here, from before it exists to after it is gone."""
+
+    NOTHING = "nothing"
+    """Not here: never, or no longer, as a Copy that was dropped and an Original that was transferred."""
+    DRAFT = "draft"
+    """Seen by those who work on it; no answer speaks of it, though a label may be reserved for it."""
+    ORIGINAL = "Original"
+    """Published, in its first version or in a later one."""
+    COPY = "Copy"
+    DELETED = "Deleted"
+
+
+class Act(Enum):
+    """What somebody wants to do; the value stands in messages."""
+
+    BEGIN = "beginning a draft"
+    EDIT = "editing the draft"
+    DISCARD = "discarding the draft"
+    PUBLISH = "publishing"
+    UPDATE = "an update"
+    RELATE = "recording an edition or a translation"
+    DELETE = "deleting"
+    PURGE = "purging"
+    COPY = "making a Copy"
+    REFRESH = "refreshing the Copy"
+    DROP = "dropping the Copy"
+    SEND_AWAY = "a transfer to another Archive"
+    TAKE_OVER = "a transfer to this Archive"
+
+
+_N, _W, _O, _C, _D = Standing.NOTHING, Standing.DRAFT, Standing.ORIGINAL, Standing.COPY, Standing.DELETED
+
+TABLE: Final[Mapping[tuple[Standing, Act], Standing]] = {
+    (_N, Act.BEGIN): _W,
+    (_W, Act.EDIT): _W,
+    (_W, Act.DISCARD): _N,
+    (_W, Act.PUBLISH): _O,
+    (_N, Act.COPY): _C,
+    (_N, Act.TAKE_OVER): _O,
+    (_O, Act.UPDATE): _O,
+    (_O, Act.RELATE): _O,
+    (_O, Act.DELETE): _D,
+    (_O, Act.SEND_AWAY): _N,
+    (_C, Act.REFRESH): _C,
+    (_C, Act.DROP): _N,
+    (_C, Act.TAKE_OVER): _O,
+    (_D, Act.PURGE): _D,
+}
+
+_GONE = "it was deleted, and an IBI that is gone never returns"
+_DRAFT = "it is a draft, which can be edited, published or discarded"
+_PUBLISHED = "it is published"
+_ORIGINAL_HERE = "the Original is here, and an Archive keeps no two items of one IBI"
+_COPY_ELSEWHERE = "the Original is elsewhere"
+
+REFUSALS: Final[Mapping[tuple[Standing, Act], tuple[type[NotAllowedNow], str]]] = {
+    **{(_N, act): (NotAllowedNow, "there is no such item here") for act in Act if (_N, act) not in TABLE},
+    **{(_W, act): (NotAllowedNow, _DRAFT) for act in Act if (_W, act) not in TABLE},
+    **{(_D, act): (NotAllowedNow, _GONE) for act in Act if (_D, act) not in TABLE},
+    **{(where, act): (AlreadyThere, _PUBLISHED) for where in (_O, _C) for act in (Act.BEGIN, Act.EDIT, Act.DISCARD)},
+    (_O, Act.PUBLISH): (AlreadyThere, "it was published before; it can be updated"),
+    (_O, Act.COPY): (AlreadyThere, _ORIGINAL_HERE),
+    (_O, Act.TAKE_OVER): (AlreadyThere, _ORIGINAL_HERE),
+    (_O, Act.PURGE): (NotAllowedNow, "only what was deleted can be purged"),
+    (_O, Act.REFRESH): (NotAllowedNow, "it is the Original"),
+    (_O, Act.DROP): (NotAllowedNow, "it is the Original: it can be deleted, which leaves a tombstone, or transferred"),
+    (_C, Act.PUBLISH): (AlreadyThere, _COPY_ELSEWHERE),
+    (_C, Act.COPY): (AlreadyThere, "there is a Copy; it can be refreshed"),
+    (_C, Act.PURGE): (NotAllowedNow, "only what was deleted can be purged"),
+    **{(_C, act): (OriginalNeeded, _COPY_ELSEWHERE) for act in (Act.UPDATE, Act.RELATE, Act.DELETE, Act.SEND_AWAY)},
+}
+
+
+def standing_of(item: Item | Draft | None) -> Standing:
+    if item is None:
+        return Standing.NOTHING
+    return Standing.DRAFT if isinstance(item, Draft) else Standing(item.state.value)
+
+
+def require(item: Item | Draft | None, act: Act, labels: LabelForms | None = None) -> None:
+    """Refuse what the table does not have. `labels` name, in the message, what has no label of its own."""
+    where = standing_of(item), act
+    if where in TABLE:
+        return
+    kind, reason = REFUSALS[where]
+    named = item.labels if item is not None and item.labels is not None else labels
+    raise kind(label=str(named.labels[0]) if named else "the item", act=act.value, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRemoved:
+    """A warning: the persistent path of this file dies with the update (R §8.1), though older versions keep it."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    item: Item
+    warnings: tuple[FileRemoved, ...] = ()
+
+
+def publish(draft: Draft, labels: LabelForms, now: Instant, *, here: Item | None = None) -> Item:
+    """The Original that `draft` becomes under a label that nobody has used; `here` is what bears it already, if any."""
+    require(draft if here is None else here, Act.PUBLISH, labels)
+    _check_publishable(draft)
+    return Item(
+        labels=labels,
+        created=now,
+        updated=now,
+        metadata=draft.metadata,
+        language=draft.language,
+        files=draft.files,
+        target=_target(draft),
+        target_url=draft.target_url,
+        visibility=draft.visibility,
+        edition_of=draft.edition_of,
+        translation_of=draft.translation_of,
+        describes=draft.describes,
+    )
+
+
+def update(item: Item, draft: Draft, now: Instant) -> Updated:
+    """The same item with other content: IBI, editions and the place among translations stay as they are."""
+    require(item, Act.UPDATE)
+    _check_publishable(draft)
+    if draft.language != item.language and (item.translation_of is not None or item.translations):
+        raise LanguageOfGroup(label=str(item.rep), language=str(item.language or "none"))
+    kept = {file.path for file in draft.files}
+    after = replace(
+        item,
+        metadata=draft.metadata,
+        language=draft.language,
+        files=draft.files,
+        target=_target(draft),
+        target_url=draft.target_url,
+        visibility=draft.visibility,
+        updated=max(now, item.updated),
+        version=item.version + 1,
+    )
+    return Updated(after, tuple(FileRemoved(file.path) for file in item.files if file.path not in kept))
+
+
+def delete(
+    item: Item, now: Instant, why: str, *, replaced_by: LabelForms | None = None, service: LabelForms | None = None
+) -> Item:
+    """The tombstone of an Original. `service` is the Archive's own item, which stays."""
+    require(item, Act.DELETE)
+    _check_not_service(item, service)
+    when = max(now, item.updated)
+    return replace(
+        item,
+        state=State.DELETED,
+        files=(),
+        target=None,
+        target_url=None,
+        updated=when,
+        version=item.version + 1,
+        tombstone=Tombstone(when, why, replaced_by),
+    )
+
+
+def purge(item: Item) -> Item:
+    """The tombstone alone, earlier versions gone."""
+    require(item, Act.PURGE)
+    assert item.tombstone is not None  # what is deleted has one
+    return replace(item, tombstone=replace(item.tombstone, purged=True))
+
+
+def copy(original: Item, source: str, *, here: Item | None = None) -> Item:
+    """A Copy of what `source` keeps as its Original: no Copy without one."""
+    require(here, Act.COPY, original.labels)
+    return _as_copy(original, source)
+
+
+def refresh(item: Item, original: Item) -> Item:
+    """The Copy as its Original is now."""
+    require(item, Act.REFRESH)
+    return _as_copy(original, item.source)
+
+
+def drop(item: Item) -> None:
+    """A Copy that goes leaves nothing: the caller removes it from its catalogue."""
+    require(item, Act.DROP)
+
+
+def send_away(item: Item, *, service: LabelForms | None = None) -> None:
+    """An Original that another Archive has taken over leaves nothing, or a Copy made anew."""
+    require(item, Act.SEND_AWAY)
+    _check_not_service(item, service)
+    if not item.transferable:
+        raise UntransferableItem(label=str(item.rep))
+
+
+def take_over(original: Item, *, here: Item | None = None) -> Item:
+    """The Original that another Archive sends away, as it is here from now on."""
+    require(here, Act.TAKE_OVER, original.labels)
+    require(original, Act.SEND_AWAY)
+    return replace(original, followers=())
+
+
+def _as_copy(original: Item, source: str | None) -> Item:
+    if original.state is not State.ORIGINAL:
+        raise OriginalNeeded(label=str(original.rep), act=Act.COPY.value, reason=_COPY_ELSEWHERE)
+    return replace(original, state=State.COPY, source=source, followers=())
+
+
+def _check_publishable(draft: Draft) -> None:
+    if not draft.metadata.title:
+        raise TitleMissing()
+    if not draft.files and draft.target_url is None:
+        raise NothingToPublish()
+    check_file_names(file.path for file in draft.files)
+
+
+def _target(draft: Draft) -> str | None:
+    """The only file there is needs no naming."""
+    return draft.files[0].path if draft.target is None and len(draft.files) == 1 else draft.target
+
+
+def _check_not_service(item: Item, service: LabelForms | None) -> None:
+    if service is not None and name_one_item(item.labels, service):
+        raise ServiceItemStays(label=str(item.rep))

@@ -1,0 +1,114 @@
+"""The urlkey: by it an Archive knows its own answer again when the resolver acknowledges it (R §9.2).
+
+`<unix time>-<digits>` (R Table 7.1): eight digits of chance, so that every answer has another key; twenty-four of an
+HMAC-SHA256 over time, chance, item and relation, so that nobody else can make one; and what it speaks for, so that
+nothing has to be written down per answer nor guessed from the acknowledgment, whose `ibi` is another item's after a
+translation and is missing where metadata has no IBI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hmac import compare_digest, digest
+from typing import Final
+
+from ibi.errors import InvalidInput
+from ibi.label import Label, parse
+from ibi.messages.key import MAX_KEY, UrlKey
+from ibi.messages.label_forms import LabelForms
+from ibi.relation import Relation
+
+__all__ = ["LIFETIME", "MIN_SECRET", "RANDOM_LIMIT", "KeySubject", "KnownKey", "UrlKeys"]
+
+LIFETIME: Final = 24 * 3600
+"""Seconds for which a key is good: longer than anybody may keep the answer it came with (E32)."""
+MIN_SECRET: Final = 32
+
+_RANDOM_DIGITS: Final = 8
+RANDOM_LIMIT: Final = 10**_RANDOM_DIGITS
+"""`random` is a number below this one."""
+
+_MAC_DIGITS: Final = 24
+_MAC_LIMIT: Final = 10**_MAC_DIGITS
+_TIME_DIGITS: Final = 10
+_HEAD: Final = _TIME_DIGITS + 1 + _RANDOM_DIGITS + _MAC_DIGITS
+_SLACK: Final = 60
+"""Seconds by which a key may be ahead: several machines answer for one Archive, and their clocks differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySubject:
+    """What a key speaks for, as it is signed and as it is carried."""
+
+    text: bytes
+    digits: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """A key of ours that is still good: when it was made, and what for."""
+
+    seconds: int
+    label: Label
+    relation: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class UrlKeys:
+    """Makes and recognises keys. All that answer for one Archive share its `secret`, and nobody else knows it."""
+
+    secret: bytes
+    lifetime: int = LIFETIME
+
+    def __post_init__(self) -> None:
+        if len(self.secret) < MIN_SECRET:
+            raise ValueError(f"the secret of the url keys has at least {MIN_SECRET} bytes")
+
+    def __repr__(self) -> str:
+        return f"UrlKeys(…, lifetime={self.lifetime})"
+
+    def subject(self, item: LabelForms, relation: Relation) -> KeySubject:
+        """What the keys of all answers about that relation of that item carry; to be kept with the answer.
+
+        A name that is too long for a key is signed and not carried: such a key counts nothing.
+        """
+        text = f"{item.ibip or item.rep} {relation.modifier}".encode()  # an IBIp is the shorter of the two
+        # A one before the text keeps it from losing what would be leading zeros.
+        digits = str(int.from_bytes(b"\x01" + text, "big")).encode()
+        return KeySubject(text, digits if _HEAD + len(digits) <= MAX_KEY else b"")
+
+    def make(self, subject: KeySubject, seconds: int, random: int) -> bytes:
+        """The key of an answer given at that POSIX second. `random` is chance below `RANDOM_LIMIT`."""
+        head = b"%010d-%08d" % (seconds, random % RANDOM_LIMIT)
+        return b"%b%024d%b" % (head, self._mac(head, subject.text), subject.digits)
+
+    def check(self, key: UrlKey, seconds: int) -> KnownKey | None:
+        """What the key says, if it is one of ours and still good at that second; None for everything else."""
+        text = key.reveal().encode()
+        head, mac, carried = text[: _HEAD - _MAC_DIGITS], text[_HEAD - _MAC_DIGITS : _HEAD], text[_HEAD:]
+        if len(mac) != _MAC_DIGITS or not carried or head[_TIME_DIGITS : _TIME_DIGITS + 1] != b"-":
+            return None
+        subject = _carried(carried)
+        if subject is None or not compare_digest(b"%024d" % self._mac(head, subject), mac):
+            return None
+        made = int(head[:_TIME_DIGITS])
+        return _known(made, subject) if made - _SLACK <= seconds <= made + self.lifetime else None
+
+    def _mac(self, head: bytes, subject: bytes) -> int:
+        return int.from_bytes(digest(self.secret, head + subject, "sha256")[:16], "big") % _MAC_LIMIT
+
+
+def _carried(digits: bytes) -> bytes | None:
+    """The text that the digits stand for; None if they are not written as we write them, or stand for none."""
+    number = int(digits)
+    text = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    return text[1:] if text[:1] == b"\x01" and digits[:1] != b"0" else None
+
+
+def _known(seconds: int, subject: bytes) -> KnownKey | None:
+    """Only what we have signed comes here; but an older version of ours may have signed it."""
+    try:
+        label, _, modifier = subject.decode("ascii").partition(" ")
+        return KnownKey(seconds, parse(label), Relation.from_modifier(modifier, registered=False))
+    except (InvalidInput, UnicodeDecodeError):
+        return None

@@ -1,0 +1,178 @@
+"""What an Archive keeps for a name: files in numbered versions, and where the bytes of a new version come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ibi.errors import InvalidInput
+from ibi.instant import Instant
+
+__all__ = [
+    "Bytes",
+    "Change",
+    "Copy",
+    "Damage",
+    "InvalidFilePath",
+    "Keep",
+    "KeptObject",
+    "KeptVersion",
+    "Move",
+    "Problem",
+    "Source",
+    "Stream",
+    "check_file_path",
+    "check_tree",
+]
+
+_LONGEST_PART = 255
+_LONGEST_PATH = 2048
+
+
+class InvalidFilePath(InvalidInput):
+    """{quoted} cannot be the path of a file: {reason}."""
+
+    code = "invalid-file-path"
+
+
+def check_file_path(path: str) -> None:
+    """`InvalidFilePath` unless it is parts joined by "/" that lead downwards and can be written on every disk."""
+    for offset, sign in enumerate(path):
+        if sign < " " or sign in "\\\x7f" or "\ud800" <= sign <= "\udfff":
+            raise InvalidFilePath(path, offset, "{sign} is not allowed", sign=ascii(sign))
+    if len(path.encode()) > _LONGEST_PATH:
+        raise InvalidFilePath(path, 0, "it is longer than {longest} bytes", longest=_LONGEST_PATH)
+    offset = 0
+    for part in path.split("/"):
+        _check_part(path, offset, part)
+        offset += len(part) + 1
+
+
+def _check_part(path: str, offset: int, part: str) -> None:
+    if not part:
+        raise InvalidFilePath(path, offset, "a part of it is empty")
+    if part in {".", ".."}:
+        raise InvalidFilePath(path, offset, "{part} leads elsewhere", part=part)
+    if len(part.encode()) > _LONGEST_PART:
+        raise InvalidFilePath(path, offset, "a part of it is longer than {longest} bytes", longest=_LONGEST_PART)
+
+
+def check_tree(paths: Iterable[str]) -> None:
+    """`InvalidFilePath` unless all can be files of one tree, on disks too that do not tell upper from lower case."""
+    files: dict[str, str] = {}
+    folders: dict[str, str] = {}
+    for path in paths:
+        check_file_path(path)
+        key = _folded(path)
+        if key in files or key in folders:
+            raise _collision(path, files.get(key) or folders[key])
+        files[key] = path
+        while "/" in key:
+            key = key.rpartition("/")[0]
+            if key in files:
+                raise _collision(path, files[key])
+            if folders.setdefault(key, path) is not path:
+                break
+
+
+def _collision(path: str, other: str) -> InvalidFilePath:
+    return InvalidFilePath(path, 0, "it cannot be told from {other}", other=repr(other))
+
+
+def _folded(path: str) -> str:
+    if path.isascii():
+        return path.lower()
+    from unicodedata import normalize
+
+    return normalize("NFC", normalize("NFC", path).casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """These bytes."""
+
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What the plain file at this place of the disk holds; it stays there."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The plain file at this place, which nobody writes to any more. It is gone from there once the change is made; if
+    the change is refused, it is still there."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What `read(length)` gives until it gives nothing."""
+
+    read: Callable[[int], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The file that the current version has at `path`: under the same path it stays, under another it is renamed."""
+
+    path: str
+
+
+Source = Bytes | Copy | Move | Stream | Keep
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Who makes a version, why and when."""
+
+    user: str
+    message: str
+    at: Instant
+    address: str | None = None
+    """A URI of the user: `mailto:…` or an ORCID."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVersion:
+    """One version: its change, and the digest (SHA-512, lower-case hexadecimal) of the file at each path."""
+
+    number: int
+    change: Change
+    files: Mapping[str, str] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptObject:
+    """All versions kept for a name, from the first on."""
+
+    name: str
+    versions: tuple[KeptVersion, ...]
+
+    @property
+    def head(self) -> KeptVersion:
+        return self.versions[-1]
+
+
+class Damage:
+    """What may be wrong with something kept."""
+
+    MISSING = "missing"
+    EXTRA = "extra"
+    DAMAGED = "damaged"
+    UNREADABLE = "unreadable"
+    STRUCTURE = "structure"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something found wrong: its kind (of `Damage`), the code OCFL 1.1 has for it, where, and in words."""
+
+    kind: str
+    code: str
+    path: str
+    reason: str

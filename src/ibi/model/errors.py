@@ -1,0 +1,43 @@
+"""What is wrong with something that somebody wants kept. The text quoted is theirs, the reason is for them."""
+
+from __future__ import annotations
+
+from ibi.errors import InvalidInput
+
+__all__ = ["InvalidDocument", "InvalidFileName", "InvalidItem", "InvalidMetadata", "InvalidNetwork", "NewerDocument"]
+
+
+class InvalidItem(InvalidInput):
+    """{quoted} cannot be kept as it is: {reason}."""
+
+    code = "invalid-item"
+
+
+class InvalidMetadata(InvalidItem):
+    """{quoted} cannot stand in a description: {reason}."""
+
+    code = "invalid-metadata"
+
+
+class InvalidNetwork(InvalidItem):
+    """{quoted} is not a network: {reason}."""
+
+    code = "invalid-network"
+
+
+class InvalidFileName(InvalidItem):
+    """The file {quoted} cannot be kept under this name: {reason}."""
+
+    code = "invalid-file-name"
+
+
+class InvalidDocument(InvalidInput):
+    """{quoted} is not the record of an item: {reason}."""
+
+    code = "invalid-document"
+
+
+class NewerDocument(InvalidDocument):
+    """{quoted} was written by a newer version of this software: {reason}."""
+
+    code = "newer-document"

@@ -1,0 +1,64 @@
+"""A file of an item: the name it has under `doc/`, and what its bytes are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from unicodedata import normalize
+
+from ibi.model.errors import InvalidFileName, InvalidItem
+
+__all__ = ["DEFAULT_MEDIA_TYPE", "File", "checked_path", "comparable_path"]
+
+DEFAULT_MEDIA_TYPE = "application/octet-stream"
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SHA_512 = re.compile("[0-9a-f]{128}")
+# RFC 6838 §4.2: restricted-name; parameters such as charset may follow
+_MEDIA_TYPE = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}(?:; ?[ -~]{1,200})?"
+)
+
+
+def checked_path(path: str) -> str:
+    """`path`, if it is relative, stays below the place it starts from, and is text: what no store can do without.
+
+    What other systems could not take is for `ibi.archive.file_names` to refuse, when something is deposited.
+    """
+    if path.startswith("/"):
+        raise InvalidFileName(path, 0, "a name does not begin with a slash")
+    if "\\" in path:
+        raise InvalidFileName(path, path.index("\\"), "folders are told apart by a slash, not by a backslash")
+    control = _CONTROL.search(path)
+    if control is not None:
+        raise InvalidFileName(path, control.start(), "it holds a character that cannot be shown")
+    if _SURROGATE.search(path):
+        raise InvalidFileName(path, 0, "it is no text: its bytes are not UTF-8")
+    if not {"", ".", ".."}.isdisjoint(path.split("/")):
+        raise InvalidFileName(path, 0, "no part of it may be empty, nor a dot or two alone")
+    return path
+
+
+def comparable_path(path: str) -> str:
+    """What two spellings of one name have in common: composed characters (NFC)."""
+    return path if path.isascii() else normalize("NFC", path)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """`path` is relative to `doc/`; the digest is SHA-512 in lower case hexadecimal digits, as in OCFL."""
+
+    path: str
+    size: int
+    sha512: str
+    media_type: str = DEFAULT_MEDIA_TYPE
+
+    def __post_init__(self) -> None:
+        checked_path(self.path)
+        if self.size < 0:
+            raise InvalidItem(self.path, 0, "a file has no less than no bytes", field="size")
+        if not _SHA_512.fullmatch(self.sha512):
+            raise InvalidItem(self.sha512, 0, "a digest has 128 hexadecimal digits in lower case", field="sha512")
+        if not _MEDIA_TYPE.fullmatch(self.media_type):
+            raise InvalidItem(self.media_type, 0, "a media type looks like application/pdf", field="media_type")

@@ -1,0 +1,207 @@
+"""An item: what an Archive keeps under a label (R §5.2), and the draft that it was before.
+
+`created` and `updated` are times of what a reader gets. Writing down that there is a next edition, or a translation,
+changes neither: R Example 10.1 gives the date of 2009 for an item whose next edition is of 2012.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ibi.errors import InvalidInput
+from ibi.instant import Instant
+from ibi.label import Label, RepositoryName
+from ibi.languages import LanguageTag
+from ibi.messages import field as wire
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.errors import InvalidItem
+from ibi.model.file import File, comparable_path
+from ibi.model.metadata import DescriptiveMetadata
+from ibi.model.tombstone import Tombstone
+from ibi.model.visibility import Visibility
+
+__all__ = ["Draft", "Item", "Translations", "name_one_item"]
+
+Translations = tuple[tuple[LanguageTag, LabelForms], ...]
+"""The members of a group of translations by language, in the order of the tags."""
+
+_NO_METADATA = DescriptiveMetadata()
+
+
+def name_one_item(one: LabelForms, other: LabelForms) -> bool:
+    """Whether two sets of forms have a label in common. Equal instants alone prove nothing: others mint then too."""
+    return not set(one.labels).isdisjoint(other.labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What somebody wants published. It may still lack anything; what it has is in order.
+
+    `files` are kept sorted by path. A draft of an item that is published already has that item's `labels`.
+    """
+
+    labels: LabelForms | None = None
+    metadata: DescriptiveMetadata = _NO_METADATA
+    language: LanguageTag | None = None
+    files: tuple[File, ...] = ()
+    target: str | None = None
+    """The path of the file that a reader gets who names none (R Example 9.11: arquivo alvo)."""
+    target_url: str | None = None
+    """Where a reader is sent instead: the item is a Web service."""
+    edition_of: LabelForms | None = None
+    translation_of: LabelForms | None = None
+    describes: LabelForms | None = None
+    """The item whose metadata this is."""
+    visibility: Visibility = Visibility.PUBLIC
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", _sorted_files(self.files))
+        _check_target(self.files, self.target, self.target_url)
+        object.__setattr__(self, "target_url", _checked_url(self.target_url))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """An item of this Archive: Original, Copy, or Deleted, which is said only of what was the Original here.
+
+    `files` are kept sorted by path, `translations` by tag.
+    """
+
+    labels: LabelForms
+    state: State = State.ORIGINAL
+    created: Instant
+    updated: Instant
+    version: int = 1
+    """How many times it was published: once, and with every update."""
+
+    metadata: DescriptiveMetadata = _NO_METADATA
+    language: LanguageTag | None = None
+    files: tuple[File, ...] = ()
+    target: str | None = None
+    target_url: str | None = None
+    visibility: Visibility = Visibility.PUBLIC
+
+    edition_of: LabelForms | None = None
+    next_edition: LabelForms | None = None
+    translation_of: LabelForms | None = None
+    """The source of the group, if this is not it."""
+    translations: Translations = ()
+    """What is known of the group, by language; the item itself may be there, in the forms the group knows (E29)."""
+    metadata_item: LabelForms | None = None
+    """The IBI of its metadata, if that was given one."""
+    describes: LabelForms | None = None
+
+    transferable: bool = True
+    source: str | None = None
+    """The Archive that a Copy was taken from, `host[:port]`."""
+    followers: tuple[str, ...] = ()
+    """The Archives that keep Copies up to date from here."""
+    tombstone: Tombstone | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", _sorted_files(self.files))
+        object.__setattr__(self, "translations", tuple(sorted(self.translations, key=lambda entry: str(entry[0]))))
+        _check_target(self.files, self.target, self.target_url)
+        object.__setattr__(self, "target_url", _checked_url(self.target_url))
+        self._check_identity()
+        self._check_relations()
+        self._check_translations()
+        self._check_standing()
+
+    def _check_identity(self) -> None:
+        if self.labels.rep is None:
+            raise InvalidItem(str(self.labels), 0, "every item of an Archive has a repository name", field="labels")
+        if self.updated < self.created:
+            raise InvalidItem(str(self.updated), 0, "an item is not updated before it is there", field="updated")
+        if self.version < 1:
+            raise InvalidItem(str(self.labels), 0, "the first version is version 1", field="version")
+
+    def _check_relations(self) -> None:
+        for name in ("edition_of", "next_edition", "translation_of", "metadata_item", "describes"):
+            other: LabelForms | None = getattr(self, name)
+            if other is not None and name_one_item(other, self.labels):
+                raise InvalidItem(str(other), 0, "{field} names the item itself", field=name)
+        if self.edition_of and self.next_edition and name_one_item(self.edition_of, self.next_edition):
+            raise InvalidItem(str(self.next_edition), 0, "it is the edition before this one", field="next_edition")
+        if self.describes and self.metadata_item:
+            raise InvalidItem(str(self.describes), 0, "metadata has no metadata of its own", field="metadata_item")
+
+    def _check_translations(self) -> None:
+        if self.translation_of is not None and self.language is None:
+            raise InvalidItem(str(self.labels), 0, "a translation needs a language", field="language")
+        tags = [tag for tag, _ in self.translations]
+        if len(set(tags)) != len(tags):
+            raise InvalidItem(" ".join(map(str, tags)), 0, "there is one translation a language", field="translations")
+        for tag, forms in self.translations:
+            if (tag == self.language) != name_one_item(forms, self.labels):
+                raise InvalidItem(
+                    str(forms), 0, "the item itself, and no other, is its text in its language", field="translations"
+                )
+
+    def _check_standing(self) -> None:
+        if (self.state is State.DELETED) != (self.tombstone is not None):
+            raise InvalidItem(str(self.labels), 0, "a tombstone stands where something was deleted", field="tombstone")
+        if self.tombstone is not None and (self.files or self.target_url):
+            raise InvalidItem(str(self.labels), 0, "what was deleted has neither files nor a URL", field="files")
+        if self.source is not None and self.state is not State.COPY:
+            raise InvalidItem(self.source, 0, "only a Copy was taken from somewhere", field="source")
+        for address in (*self.followers, *((self.source,) if self.source is not None else ())):
+            try:
+                wire.host_and_port(address)
+            except InvalidInput as error:
+                raise InvalidItem(address, error.offset, error.reason, field="source", **error.details) from error
+
+    @property
+    def rep(self) -> RepositoryName:
+        """The name under which it is stored."""
+        rep = self.labels.rep
+        assert rep is not None  # no item is built without it
+        return rep
+
+    def is_called(self, label: Label) -> bool:
+        return label in self.labels.labels
+
+    def translation(self, tag: LanguageTag) -> LabelForms | None:
+        """The member of its group in that language, as far as this item itself knows."""
+        return next((forms for known, forms in self.translations if known == tag), None)
+
+    def file(self, path: str) -> File | None:
+        """The file of that path, which has no leading slash; composed and decomposed letters are the same letters."""
+        index = bisect_left(self.files, path, key=_path)
+        if index < len(self.files) and self.files[index].path == path:
+            return self.files[index]
+        if path.isascii():
+            return None
+        wanted = comparable_path(path)
+        return next((file for file in self.files if comparable_path(file.path) == wanted), None)
+
+
+def _path(file: File) -> str:
+    return file.path
+
+
+def _sorted_files(files: tuple[File, ...]) -> tuple[File, ...]:
+    ordered = tuple(sorted(files, key=_path))
+    for one, other in pairwise(ordered):
+        if one.path == other.path:
+            raise InvalidItem(one.path, 0, "two files have this name", field="files")
+    return ordered
+
+
+def _check_target(files: tuple[File, ...], target: str | None, target_url: str | None) -> None:
+    if target is not None and all(file.path != target for file in files):
+        raise InvalidItem(target, 0, "the target is not among the files", field="target")
+    if target_url is not None and files:
+        raise InvalidItem(target_url, 0, "an item has files, or a URL instead of them", field="target_url")
+
+
+def _checked_url(url: str | None) -> str | None:
+    if url is None:
+        return None
+    try:
+        return wire.url(url)
+    except InvalidInput as error:
+        raise InvalidItem(url, error.offset, error.reason, field="target_url", **error.details) from error

@@ -1,0 +1,249 @@
+"""The record of an item beside its files: `item.json`, what it is anywhere, and `local.json`, what it is here.
+
+Copies of one item have the same `item.json`; who may see the bytes is in it, since that binds every holder. State,
+tombstone, where a Copy came from, who follows and whether the Original may go elsewhere are each Archive's own.
+
+What is read is what was written, to the last field. A field that is not known here, or a schema of a later version,
+is refused: dropping what a newer version wrote would be a loss that nobody notices.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from ibi.errors import InvalidInput
+from ibi.instant import Instant
+from ibi.languages import LanguageTag
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.document import (
+    Fields,
+    boolean,
+    decode_document,
+    integer,
+    many,
+    member,
+    of_object,
+    of_string,
+    string,
+    typed,
+)
+from ibi.model.errors import InvalidDocument
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.tombstone import Tombstone
+from ibi.model.visibility import Visibility, network
+
+__all__ = ["SCHEMA", "decode_item", "encode_item", "encode_local", "item_document", "local_document"]
+
+SCHEMA: Final = 1
+"""The version of both documents; a change that an older version would misread raises it."""
+
+Document = dict[str, Any]
+
+_AGENTS: Final = ("contributor", "creator")
+_LINKS: Final = ("edition_of", "next_edition", "translation_of", "metadata_item", "describes")
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def encode_item(item: Item) -> bytes:
+    return _encode(item_document(item))
+
+
+def encode_local(item: Item) -> bytes:
+    return _encode(local_document(item))
+
+
+def _encode(document: Document) -> bytes:
+    """UTF-8, indented and in a fixed order: two records differ in the lines in which the items do."""
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def item_document(item: Item) -> Document:
+    return _without_absent(
+        {
+            "schema": SCHEMA,
+            "labels": _forms(item.labels),
+            "version": item.version,
+            "created": str(item.created),
+            "updated": str(item.updated),
+            "language": _text(item.language),
+            "metadata": _metadata(item.metadata),
+            "files": [_file(file) for file in item.files],
+            "target": item.target,
+            "target_url": item.target_url,
+            "visibility": _visibility(item.visibility),
+            **{name: _forms(getattr(item, name)) for name in _LINKS},
+            "translations": {str(tag): _forms(forms) for tag, forms in item.translations},
+        }
+    )
+
+
+def local_document(item: Item) -> Document:
+    return _without_absent(
+        {
+            "schema": SCHEMA,
+            "state": item.state.value,
+            "transferable": item.transferable,
+            "source": item.source,
+            "followers": list(item.followers),
+            "tombstone": None if item.tombstone is None else _tombstone(item.tombstone),
+        }
+    )
+
+
+def _without_absent(document: Document) -> Document:
+    return {name: value for name, value in document.items() if value is not None and value != [] and value != {}}
+
+
+def _text(value: object | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _forms(forms: LabelForms | None) -> Document | None:
+    return None if forms is None else {label.form: label.spelling for label in forms.labels}
+
+
+def _file(file: File) -> Document:
+    return {"path": file.path, "size": file.size, "sha512": file.sha512, "media_type": file.media_type}
+
+
+def _metadata(metadata: DescriptiveMetadata) -> Document:
+    elements = {element: [_value(value) for value in metadata.values(element)] for element in DC_ELEMENTS}
+    others = {"licence": _text(metadata.licence), "resource_type": _text(metadata.resource_type)}
+    return _without_absent({**elements, **others})
+
+
+def _value(value: Text | Agent) -> Document:
+    if isinstance(value, Agent):
+        return _without_absent({"name": value.name, "orcid": _text(value.orcid), "language": _text(value.language)})
+    return _without_absent({"value": value.value, "language": _text(value.language)})
+
+
+def _visibility(visibility: Visibility) -> Document:
+    shown: Document = {"networks": list(map(str, visibility.networks)), "embargo": _text(visibility.embargo)}
+    return _without_absent({**shown, "listing": None if visibility.listing else False})
+
+
+def _tombstone(tombstone: Tombstone) -> Document:
+    shown: Document = {"when": str(tombstone.when), "why": tombstone.why, "replaced_by": _forms(tombstone.replaced_by)}
+    return _without_absent({**shown, "purged": tombstone.purged or None})
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def decode_item(item_json: bytes, local_json: bytes) -> Item:
+    """The item of which these are the records; `InvalidDocument` names the field that is wrong."""
+    shared, local = Fields(decode_document(item_json), "item.json"), Fields(decode_document(local_json), "local.json")
+    for fields in (shared, local):
+        fields.check_schema(SCHEMA)
+    values = {**_read_shared(shared), **_read_local(local)}
+    try:
+        return Item(**values)
+    except InvalidInput as error:
+        raise InvalidDocument("item.json", 0, "{cause}", cause=str(error)) from error
+
+
+def _tag(text: str) -> LanguageTag:
+    return LanguageTag.parse(text, registered=False)
+
+
+_read_instant = of_string(Instant.parse)
+_read_tag = of_string(_tag)
+
+
+@of_object
+def _read_forms(fields: Fields) -> LabelForms:
+    names = ("rep", "ibip")
+    return LabelForms.from_words(
+        word for name in names if (label := fields.nullable(name, string)) is not None for word in (name, label)
+    )
+
+
+@of_object
+def _read_file(fields: Fields) -> File:
+    return File(
+        fields.required("path", string),
+        fields.required("size", integer),
+        fields.required("sha512", string),
+        fields.required("media_type", string),
+    )
+
+
+@of_object
+def _read_text(fields: Fields) -> Text:
+    return Text(fields.required("value", string), fields.nullable("language", _read_tag))
+
+
+@of_object
+def _read_agent(fields: Fields) -> Agent:
+    orcid = fields.nullable("orcid", of_string(Orcid))
+    return Agent(fields.required("name", string), orcid, fields.nullable("language", _read_tag))
+
+
+@of_object
+def _read_metadata(fields: Fields) -> DescriptiveMetadata:
+    values: Document = {
+        element: fields.optional(element, many(_read_agent if element in _AGENTS else _read_text), ())
+        for element in DC_ELEMENTS
+    }
+    licence = fields.nullable("licence", of_string(Licence))
+    resource_type = fields.nullable("resource_type", of_string(member(ResourceType)))
+    return DescriptiveMetadata(**values, licence=licence, resource_type=resource_type)
+
+
+@of_object
+def _read_visibility(fields: Fields) -> Visibility:
+    networks = fields.optional("networks", many(of_string(network)), ())
+    return Visibility(networks, fields.nullable("embargo", _read_instant), fields.optional("listing", boolean, True))
+
+
+@of_object
+def _read_tombstone(fields: Fields) -> Tombstone:
+    return Tombstone(
+        fields.required("when", _read_instant),
+        fields.required("why", string),
+        fields.nullable("replaced_by", _read_forms),
+        fields.optional("purged", boolean, False),
+    )
+
+
+def _read_translations(value: object, path: str) -> tuple[tuple[LanguageTag, LabelForms], ...]:
+    texts = typed(dict, value, path)
+    return tuple((_tag(str(tag)), _read_forms(forms, f"{path}.{tag}")) for tag, forms in texts.items())
+
+
+def _read_shared(fields: Fields) -> Document:
+    values: Document = {
+        "labels": fields.required("labels", _read_forms),
+        "version": fields.required("version", integer),
+        "created": fields.required("created", _read_instant),
+        "updated": fields.required("updated", _read_instant),
+        "language": fields.nullable("language", _read_tag),
+        "metadata": fields.optional("metadata", _read_metadata, DescriptiveMetadata()),
+        "files": fields.optional("files", many(_read_file), ()),
+        "target": fields.nullable("target", string),
+        "target_url": fields.nullable("target_url", string),
+        "visibility": fields.optional("visibility", _read_visibility, Visibility.PUBLIC),
+        **{name: fields.nullable(name, _read_forms) for name in _LINKS},
+        "translations": fields.optional("translations", _read_translations, ()),
+    }
+    fields.finish()
+    return values
+
+
+def _read_local(fields: Fields) -> Document:
+    values: Document = {
+        "state": fields.required("state", of_string(member(State))),
+        "transferable": fields.required("transferable", boolean),
+        "source": fields.nullable("source", string),
+        "followers": fields.optional("followers", many(string), ()),
+        "tombstone": fields.nullable("tombstone", _read_tombstone),
+    }
+    fields.finish()
+    return values

@@ -1,0 +1,59 @@
+"""How often an item was asked for and fetched on one day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ibi.instant import Instant, civil
+from ibi.label import RepositoryName
+
+__all__ = ["Usage", "UsageDay", "UsageKind", "day_of"]
+
+
+class UsageKind(Enum):
+    """What is counted: the value is the field of `Usage`."""
+
+    RESOLUTION = "resolutions"
+    DOWNLOAD = "downloads"
+    ROBOT_RESOLUTION = "robot_resolutions"
+    ROBOT_DOWNLOAD = "robot_downloads"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDay:
+    """One item on one day, by which counts are kept: days are those of UTC, numbered from 1970-01-01."""
+
+    rep: RepositoryName
+    day: int
+
+    @property
+    def date(self) -> str:
+        year, month, day = civil(self.day)
+        return f"{year}-{month:02}-{day:02}"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """People and robots apart: robots fetch more than people do, and nobody reads what they fetch."""
+
+    resolutions: int = 0
+    downloads: int = 0
+    robot_resolutions: int = 0
+    robot_downloads: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.resolutions + other.resolutions,
+            self.downloads + other.downloads,
+            self.robot_resolutions + other.robot_resolutions,
+            self.robot_downloads + other.robot_downloads,
+        )
+
+    @classmethod
+    def one(cls, kind: UsageKind) -> Usage:
+        return cls(**{kind.value: 1})
+
+
+def day_of(instant: Instant) -> int:
+    return instant.seconds // 86_400

@@ -1,0 +1,68 @@
+"""Who may see the bytes of an item. Its metadata is for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from ibi.instant import Instant
+from ibi.messages.field import IpAddress
+from ibi.model.errors import InvalidNetwork
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
+
+__all__ = ["IpNetwork", "Visibility", "network"]
+
+IpNetwork: TypeAlias = "IPv4Network | IPv6Network"
+
+
+def network(text: str) -> IpNetwork:
+    """Read `150.163.0.0/16`, or one address. Bits beyond the prefix are refused: they are a slip of the pen."""
+    import ipaddress
+
+    try:
+        found = ipaddress.ip_network(text)
+    except ValueError:
+        raise InvalidNetwork(text, 0, "a network looks like 150.163.0.0/16 or 2001:db8::/32") from None
+    if found.version == 6 and (found.network_address.scope_id or found.network_address.ipv4_mapped):
+        raise InvalidNetwork(text, 0, "write IPv4 as IPv4, and an address without a scope")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Public unless it says otherwise; whoever may not see the item is sent to its metadata."""
+
+    networks: tuple[IpNetwork, ...] = ()
+    """Where readers have to be; none given: anywhere."""
+    embargo: Instant | None = None
+    """The bytes are nobody's before this time."""
+    listing: bool = True
+    """Whether the list of files may be shown."""
+
+    PUBLIC: ClassVar[Visibility]
+
+    @property
+    def is_public(self) -> bool:
+        return not self.networks and self.embargo is None
+
+    def is_embargoed(self, now: Instant) -> bool:
+        return self.embargo is not None and now < self.embargo
+
+    def is_open_to(self, addresses: Iterable[IpAddress], now: Instant) -> bool:
+        """Whether somebody at any of these addresses may see the bytes at that time."""
+        if self.is_embargoed(now):
+            return False
+        return not self.networks or any(
+            address in allowed for address in map(_unmapped, addresses) for allowed in self.networks
+        )
+
+
+Visibility.PUBLIC = Visibility()
+
+
+def _unmapped(address: IpAddress) -> IpAddress:
+    """The IPv4 address inside an IPv6 one: a socket that takes both writes `::ffff:150.163.2.175`."""
+    return (address.ipv4_mapped or address) if address.version == 6 else address

@@ -1,0 +1,49 @@
+"""Where an Archive looks up what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Protocol
+
+from ibi.label import Label, RepositoryName
+from ibi.model.item import Item
+
+__all__ = ["Catalog", "Link"]
+
+
+class Link(Enum):
+    """By which of its relations an item names another: the value is the field of `Item`."""
+
+    EDITION_OF = "edition_of"
+    NEXT_EDITION = "next_edition"
+    TRANSLATION_OF = "translation_of"
+    METADATA_ITEM = "metadata_item"
+    DESCRIBES = "describes"
+
+
+class Catalog(Protocol):
+    """The published items of one Archive, tombstones among them; drafts are elsewhere. Calls do not wait for others.
+
+    A label belongs to one item: R §5.2 allows an Archive no two of one IBI. Labels are compared as labels are, without
+    regard to case; what is given back is spelled as it was put.
+    """
+
+    def find(self, label: Label) -> Item | None:
+        """The item that bears this label, in either form; None if there is none, or it was dropped. Quick."""
+
+    def put(self, item: Item) -> None:
+        """Keep `item` in the place of the one with its repository name, durably.
+
+        `ibi.archive.errors.LabelTaken` if one of its labels is another item's: then nothing has changed.
+        """
+
+    def remove(self, label: Label) -> bool:
+        """Forget an item, durably, as if it had never been there; whether it was. Not for Originals: those leave a
+        tombstone, unless they were transferred."""
+
+    def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
+        """Every item in the order of repository names, from the first that comes after `after`."""
+
+    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+        """The items here that name `label` by that relation, in the order of their repository names."""

@@ -1,0 +1,58 @@
+"""E32, the Archive's side: what may be kept by others and for how long, and what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ibi.archive.answer import StaticAnswer, static_answer
+from ibi.archive.counting import Recent
+from ibi.archive.url_key import UrlKeys
+from ibi.instant import Instant
+from ibi.label import parse
+from ibi.model.visibility import Visibility, network
+from tests.archive_catalog import PlainCatalog
+from tests.standards_archives import MTC_M16D, NOW, REPORT
+
+KEYS = UrlKeys(b"s" * 32)
+
+
+def answer(visibility: Visibility, modifier: str = "") -> StaticAnswer:
+    item = MTC_M16D.catalog.find(parse(REPORT))
+    assert item is not None
+    catalog = PlainCatalog(replace(item, visibility=visibility, metadata_item=None))
+    return static_answer(MTC_M16D.profile, catalog, MTC_M16D.request(REPORT, modifier), NOW, KEYS)
+
+
+def test_an_answer_for_everybody_may_be_kept() -> None:
+    assert answer(Visibility.PUBLIC).max_age(NOW, 300) == 300
+
+
+@pytest.mark.parametrize("allowed", ["150.163.0.0/16", "10.0.0.0/8"])
+def test_an_answer_that_depends_on_the_clients_address_may_not(allowed: str) -> None:
+    assert answer(Visibility((network(allowed),))).max_age(NOW, 300) == 0
+
+
+def test_its_metadata_is_for_everybody_all_the_same() -> None:
+    assert answer(Visibility((network("10.0.0.0/8"),)), ":").max_age(NOW, 300) == 300
+
+
+def test_an_answer_is_not_kept_beyond_the_end_of_an_embargo() -> None:
+    ends = Instant(NOW.seconds + 100)
+    assert answer(Visibility(embargo=ends)).max_age(NOW, 300) == 100
+    assert answer(Visibility(embargo=ends)).max_age(NOW, 50) == 50
+    assert answer(Visibility(embargo=NOW)).max_age(NOW, 300) == 300
+    assert answer(Visibility(embargo=ends)).max_age(Instant(NOW.seconds, "5"), 300) == 99
+
+
+def test_a_key_and_a_client_count_once_in_thirty_seconds() -> None:
+    recent = Recent()
+    assert [recent.is_first(("key", "client"), second) for second in (0, 29, 30, 59, 60)] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert recent.is_first(("key", "another"), 60)

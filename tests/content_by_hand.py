@@ -1,0 +1,47 @@
+"""Content for tests: names, changes, and the judgement of an independent validator."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from ibi.instant import Instant
+from ibi.model.content import Bytes, Change, Source, Stream
+from ibi.ports.content import Content
+
+NAME = "sid.inpe.br/mtc-m18@80/2009/02.16.17.46"
+OTHER = "sid.inpe.br/mtc-m18.8080/2009/02.16.17.46.05.5"
+
+
+def change(message: str = "a change", second: int = 0) -> Change:
+    return Change("Ana Ávila", message, Instant(1_794_700_800 + second, "5"), "mailto:ana@inpe.br")
+
+
+def files(**contents: bytes) -> dict[str, Source]:
+    """Files whose names are keywords: `doc__a` is `doc/a.txt`."""
+    return {f"{name.replace('__', '/')}.txt": Bytes(content) for name, content in contents.items()}
+
+
+def stream(content: bytes) -> Stream:
+    return Stream(io.BytesIO(content).read)
+
+
+def content_of(store: Content, name: str, path: str, version: int | None = None) -> bytes:
+    with store.open(name, path, version) as file:
+        return file.read(0, file.size + 1)
+
+
+def everything_in(store: Content, name: str) -> list[dict[str, bytes]]:
+    """Every file of every version, read."""
+    versions = store.read(name).versions
+    return [{path: content_of(store, name, path, one.number) for path in one.files} for one in versions]
+
+
+def ocfl_py_says(place: Path) -> list[str]:
+    """What ocfl-py finds wrong with an object, warnings too."""
+    from ocfl.validator import Validator
+
+    validator = Validator(log_warnings=True)
+    valid = validator.validate_object(str(place))
+    messages = [str(message) for message in validator.log.messages]
+    return messages if valid else [*messages, "invalid"]

@@ -1,0 +1,75 @@
+"""Translations are a star around one source, one for each language."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.archive import translations
+from ibi.archive.errors import SecondTranslation, TranslationLanguageMissing, TranslationOfTranslation
+from ibi.languages import LanguageTag
+from ibi.model.errors import InvalidItem
+from tests.archive_catalog import PlainCatalog
+from tests.standards_archives import forms, item
+
+PT, EN, FR = LanguageTag("pt"), LanguageTag("en"), LanguageTag("fr")
+SOURCE, ENGLISH, FRENCH, OTHER = (f"lab.br/arq/2020/01.02.03.{minute:02}" for minute in range(4))
+AT = "2020-01-02T03:04:05Z"
+source = item(SOURCE, at=AT, files=("a",), language=PT, translations=((EN, forms(ENGLISH)),))
+english = item(ENGLISH, at=AT, files=("a",), language=EN, translation_of=forms(SOURCE))
+french = item(FRENCH, at=AT, files=("a",), language=FR, translation_of=forms(SOURCE))
+EVERYBODY = {PT: forms(SOURCE), EN: forms(ENGLISH), FR: forms(FRENCH)}
+
+
+def test_every_member_knows_the_group_even_those_the_source_has_not_heard_of() -> None:
+    catalog = PlainCatalog(source, english, french)
+    for member in (source, english, french):
+        assert translations.group(catalog, member) == EVERYBODY
+
+
+def test_members_know_of_one_another_where_the_source_is_elsewhere() -> None:
+    catalog = PlainCatalog(english, french)
+    assert translations.group(catalog, english) == {EN: forms(ENGLISH), FR: forms(FRENCH)}
+
+
+def test_a_member_may_say_which_language_its_source_elsewhere_has() -> None:
+    told = translations.record_translation(PlainCatalog(english), english, PT, forms(SOURCE))
+    assert translations.group(PlainCatalog(told), told) == {PT: forms(SOURCE), EN: forms(ENGLISH)}
+
+
+def test_a_second_text_in_one_language_is_refused() -> None:
+    catalog = PlainCatalog(source, english)
+    with pytest.raises(SecondTranslation, match=ENGLISH):
+        translations.check_source(catalog, forms(SOURCE), EN, None)
+    with pytest.raises(SecondTranslation, match=SOURCE):
+        translations.record_translation(catalog, source, PT, forms(OTHER))
+    translations.check_source(catalog, forms(SOURCE), FR, None)
+    translations.check_source(catalog, forms(SOURCE), EN, forms(ENGLISH))
+
+
+def test_a_country_makes_another_language() -> None:
+    translations.check_source(PlainCatalog(source), forms(SOURCE), LanguageTag("en", "US"), None)
+
+
+def test_a_translation_is_no_source() -> None:
+    with pytest.raises(TranslationOfTranslation, match=SOURCE):
+        translations.check_source(PlainCatalog(source, english), forms(ENGLISH), FR, None)
+
+
+def test_a_translation_needs_a_language() -> None:
+    with pytest.raises(TranslationLanguageMissing):
+        translations.check_source(PlainCatalog(), forms(SOURCE), None, None)
+
+
+def test_what_was_said_is_said_once_and_can_be_withdrawn() -> None:
+    catalog = PlainCatalog(source)
+    assert translations.record_translation(catalog, source, EN, forms(ENGLISH)) == source
+    told = translations.record_translation(catalog, source, FR, forms(FRENCH))
+    assert told.translation(FR) == forms(FRENCH)
+    assert translations.withdraw_translation(told, FR) == source
+
+
+def test_an_item_is_its_own_text_in_its_own_language_only() -> None:
+    catalog = PlainCatalog(source)
+    assert translations.record_translation(catalog, source, PT, forms(SOURCE)) == source
+    with pytest.raises(InvalidItem):
+        translations.record_translation(catalog, source, FR, forms(SOURCE))

@@ -1,0 +1,55 @@
+"""Who may see the bytes, from where and from when on."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.archive.visibility import Reader
+from ibi.instant import Instant
+from ibi.messages import ip_addresses
+from ibi.model.errors import InvalidNetwork
+from ibi.model.visibility import Visibility, network
+
+NOW, BEFORE = Instant(1_600_000_000), Instant(1_599_999_999, "999")
+CLOSED = Visibility((network("150.163.0.0/16"), network("2001:db8::/32")))
+
+
+@pytest.mark.parametrize(
+    ("client", "inside"),
+    [
+        ("150.163.2.175", True),
+        ("150.164.0.1", False),
+        ("2001:db8::1", True),
+        ("2001:db9::1", False),
+        ("::ffff:150.163.2.175", True),
+        ("172.16.44.200 150.163.68.1", True),
+    ],
+)
+def test_a_client_is_inside_with_any_of_its_addresses(client: str, inside: bool) -> None:
+    assert CLOSED.is_open_to(ip_addresses(client), NOW) is inside
+    reader = Reader(ip_addresses(client), NOW)
+    assert reader.may_see(CLOSED) is inside
+    assert reader.depends_on_client
+
+
+def test_an_embargo_holds_for_everybody_until_its_very_moment() -> None:
+    closed = Visibility(CLOSED.networks, NOW)
+    for client in ("150.163.2.175", "8.8.8.8"):
+        reader = Reader(ip_addresses(client), BEFORE)
+        assert not reader.may_see(closed)
+        assert (reader.good_until, reader.depends_on_client) == (NOW, False)
+    assert closed.is_open_to(ip_addresses("150.163.2.175"), NOW)
+
+
+def test_what_is_public_is_everybodys() -> None:
+    reader = Reader(ip_addresses("8.8.8.8"), NOW)
+    assert reader.may_see(Visibility.PUBLIC)
+    assert (reader.good_until, reader.depends_on_client) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "150.163", "150.163.0.1/16", "host.br", "1.2.3.4/33", "::1%eth0", "::ffff:1.2.0.0/112"]
+)
+def test_what_is_no_network_is_refused(text: str) -> None:
+    with pytest.raises(InvalidNetwork):
+        network(text)
