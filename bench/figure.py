@@ -32,7 +32,7 @@ class Figure:
 
 
 def figure_table(figures: Sequence[Figure]) -> str:
-    width = max(len(figure.name) for figure in figures)
+    width = max((len(figure.name) for figure in figures), default=0)
     lines = []
     for figure in figures:
         ratio = "" if figure.ratio is None else f"{figure.ratio:.2f}×"

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from bench.figure import Figure, figure_table
 from bench.measurement import Result, measure
 
 RESULTS = Path(__file__).parent / "results"
+SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (minting.figures,)
+"""What is measured of whole services, each beside its own reference."""
 
 
 def main() -> int:
     results = measure(core.REFERENCE, core.measurements())
     print(table(results), end="\n\n")
-    figures = minting.figures()
+    figures = [figure for suite in SUITES for figure in suite()]
     print(figure_table(figures), end="\n\n")
     print(f"written to {keep(results, figures)}")
     missed = [result.name for result in results if not result.is_met]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import core, run
+from bench.figure import Figure
 from bench.measurement import Measurement, Result, measure, over
 
 
@@ -39,11 +40,23 @@ def test_a_missed_aim_fails_the_run(
 ) -> None:
     results = [Result("reference", 1.0, 1.0, None), Result("parse", ratio, ratio, 3.0)]
     monkeypatch.setattr(run, "RESULTS", tmp_path)
+    monkeypatch.setattr(run, "SUITES", ())
     monkeypatch.setattr(run, "measure", lambda reference, measurements: results)
     assert run.main() == status
     assert word in capsys.readouterr().out
     (kept,) = tmp_path.glob("*.json")
     assert json.loads(kept.read_text(encoding="utf-8"))["results"][1]["met"] is (status == 0)
+
+
+def test_a_missed_figure_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missed = Figure("labels", 3.0, "labels/s", 3.0, "≥ 15×", is_met=False)
+    monkeypatch.setattr(run, "RESULTS", tmp_path)
+    monkeypatch.setattr(run, "SUITES", (lambda: [missed],))
+    monkeypatch.setattr(run, "measure", lambda reference, measurements: [Result("reference", 1.0, 1.0, None)])
+    assert run.main() == 1
+    assert "MISSED" in capsys.readouterr().out
 
 
 def test_every_measurement_of_the_core_runs() -> None:
