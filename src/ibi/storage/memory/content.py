@@ -1,0 +1,167 @@
+"""Content in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha512
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+
+from ibi.model.content import (
+    Bytes,
+    Change,
+    Copy,
+    Damage,
+    Keep,
+    KeptObject,
+    KeptVersion,
+    Move,
+    Problem,
+    Source,
+    Stream,
+    check_tree,
+)
+from ibi.ports.content import ContentChanged, ContentExists, ContentMissing, FileMissing, SourceRefused
+from ibi.storage.ocfl.layout import checked_name
+
+__all__ = ["MemoryContent"]
+
+_CHUNK = 1 << 20
+
+
+class MemoryContent:
+    """The port `Content` without a disk."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, KeptObject] = {}
+        self._content: dict[tuple[str, str], bytes] = {}
+        self._lock = Lock()
+
+    def create(self, name: str, files: Mapping[str, Source], change: Change) -> KeptObject:
+        check_tree(files)
+        with self._lock:
+            if checked_name(name) in self._objects:
+                raise ContentExists(name=name)
+            return self._add(KeptObject(name, ()), files, change)
+
+    def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
+        check_tree(files)
+        with self._lock:
+            return self._add(self._expected(name, head), files, change)
+
+    def purge_to(
+        self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None
+    ) -> KeptObject:
+        check_tree(files)
+        with self._lock:
+            added = self._add(self._expected(name, head), files, change)
+            kept = KeptObject(name, (replace(added.head, number=1),))
+            digests = set(kept.head.files.values())
+            self._objects[name] = kept
+            self._content = {key: value for key, value in self._content.items() if key[0] != name or key[1] in digests}
+            return kept
+
+    def read(self, name: str) -> KeptObject:
+        try:
+            return self._objects[checked_name(name)]
+        except KeyError:
+            raise ContentMissing(name=name) from None
+
+    def open(self, name: str, path: str, version: int | None = None) -> MemoryFile:
+        with self._lock:
+            kept = self.read(name)
+            number = len(kept.versions) if version is None else version
+            files = kept.versions[number - 1].files if 1 <= number <= len(kept.versions) else {}
+            if path not in files:
+                raise FileMissing(name=name, path=path, version=number)
+            return MemoryFile(self._content[name, files[path]], files[path])
+
+    def iterate(self) -> Iterator[str]:
+        return iter(sorted(self._objects, key=lambda name: name.split("/")))
+
+    def verify(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Iterator[Problem]:
+        self.read(name)
+        for (owner, digest), content in list(self._content.items()):
+            if owner != name:
+                continue
+            if on_bytes is not None:
+                on_bytes(len(content))
+            if sha512(content).hexdigest() != digest:
+                yield Problem(Damage.DAMAGED, "E092", digest, "its content is not what was deposited")
+
+    def sweep(self) -> tuple[str, ...]:
+        """A crash leaves nothing."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _expected(self, name: str, head: int | None) -> KeptObject:
+        kept = self.read(name)
+        if head not in (None, len(kept.versions)):
+            raise ContentChanged(name=name, expected=head, found=len(kept.versions))
+        return kept
+
+    def _add(self, kept: KeptObject, files: Mapping[str, Source], change: Change) -> KeptObject:
+        taken = {path: _content(source) for path, source in files.items() if not isinstance(source, Keep)}
+        digests = {path: sha512(content).hexdigest() for path, content in taken.items()}
+        state = {path: digests.get(path) or _kept(kept, source) for path, source in files.items()}
+        self._content |= {(kept.name, digests[path]): content for path, content in taken.items()}
+        version = KeptVersion(len(kept.versions) + 1, change, state)
+        self._objects[kept.name] = KeptObject(kept.name, (*kept.versions, version))
+        for source in files.values():
+            if isinstance(source, Move):
+                Path(source.path).unlink()
+        return self._objects[kept.name]
+
+
+class MemoryFile:
+    """The port's `OpenFile` on bytes."""
+
+    path: str | None = None
+
+    def __init__(self, content: bytes, digest: str) -> None:
+        self._content = content
+        self.size = len(content)
+        self.digest = digest
+
+    def fileno(self) -> int:
+        return -1
+
+    def read(self, offset: int, length: int) -> bytes:
+        return self._content[offset : offset + length]
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def __enter__(self) -> MemoryFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        self.close()
+
+
+def _kept(kept: KeptObject, source: Source) -> str:
+    assert isinstance(source, Keep)
+    files = kept.head.files if kept.versions else {}
+    if source.path not in files:
+        raise FileMissing(name=kept.name, path=source.path, version=len(kept.versions))
+    return files[source.path]
+
+
+def _content(source: Source) -> bytes:
+    match source:
+        case Bytes(content):
+            return content
+        case Stream(read):
+            return b"".join(iter(lambda: read(_CHUNK), b""))
+        case Copy(path) | Move(path):
+            if not Path(path).is_file() or Path(path).is_symlink():
+                raise SourceRefused(path=path, reason="it is not a plain file")
+            return Path(path).read_bytes()
+        case Keep():
+            raise TypeError(source)

@@ -1,0 +1,190 @@
+"""Taking content in: bytes of any size are hashed while they are copied, in constant memory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from hashlib import sha512
+
+from ibi.model.content import Bytes, Copy, Move, Source, Stream
+from ibi.ports.content import SourceRefused
+from ibi.storage.ocfl.durability import Batch, start_writing
+
+__all__ = ["Intake", "open_source"]
+
+CHUNK = 1 << 20
+_AHEAD = 1 << 24
+"""So much is left to the kernel to write out at its leisure; a gigabyte at the end would take seconds."""
+
+Step = Callable[[str], None]
+
+
+class Intake:
+    """The content of a new version, in a staged directory. Content that is there twice is kept once."""
+
+    def __init__(self, folder: str, batch: Batch, on_step: Step) -> None:
+        self.files: dict[str, str] = {}
+        """The digest of each file taken in, by its logical path."""
+        self.places: dict[str, str] = {}
+        """Where below `content` each digest lies."""
+        self.moved: list[str] = []
+        """Files to remove from where they came from, once all is done."""
+        self._content = f"{folder}/content"
+        self._incoming = f"{folder}.incoming"
+        self._folders: set[str] = set()
+        self._length = len(folder)
+        self._batch = batch
+        self._on_step = on_step
+
+    def take(self, path: str, source: Source) -> None:
+        match source:
+            case Bytes(content):
+                self._take_bytes(path, content)
+            case Copy(origin):
+                self._take_file(path, origin)
+            case Move(origin):
+                self._take_moved(path, origin)
+            case Stream(read):
+                self._take_chunks(path, read)
+            case _:
+                raise TypeError(source)
+
+    def drop(self, digest: str) -> None:
+        """Content that is kept elsewhere already."""
+        place = self.places.pop(digest, None)
+        if place is not None:
+            os.unlink(f"{self._content}/{place}")
+            self._remove_empty_folders(place)
+
+    def finish(self, folder: str) -> None:
+        """The names are to be synced too; the version's directory has this name by now."""
+        self._batch.add_directory(folder)
+        for place in self._folders:
+            self._batch.add_directory(f"{folder}{place[self._length :]}")
+
+    def _take_bytes(self, path: str, content: bytes) -> None:
+        digest = sha512(content).hexdigest()
+        if self._is_new(path, digest):
+            descriptor = os.open(self._place(path), _NEW, 0o644)
+            try:
+                _write_all(descriptor, content)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            self._batch.add_file(descriptor, len(content))
+
+    def _take_file(self, path: str, origin: str) -> None:
+        source = open_source(origin)
+        try:
+            self._take_chunks(path, lambda length: os.read(source, length), origin)
+        finally:
+            os.close(source)
+
+    def _take_moved(self, path: str, origin: str) -> None:
+        """A second name for the file, until the change is made: refused, it stays where it was."""
+        source = open_source(origin)
+        try:
+            status = os.fstat(source)
+            if status.st_nlink > 1 or status.st_dev != os.stat(os.path.dirname(self._content)).st_dev:
+                self._take_chunks(path, lambda length: os.read(source, length), origin)
+            else:
+                self._link(path, origin, source, status)
+        finally:
+            os.close(source)
+        self.moved.append(origin)
+
+    def _link(self, path: str, origin: str, source: int, status: os.stat_result) -> None:
+        digest, size = _copied(lambda length: os.read(source, length), None, origin)
+        if not self._is_new(path, digest):
+            return
+        place = self._place(path)
+        os.link(origin, place, follow_symlinks=False)
+        if not os.path.samestat(os.lstat(place), status):
+            raise SourceRefused(path=origin, reason="it was replaced while it was read")
+        os.fchmod(source, 0o644)
+        self._batch.add_file(os.dup(source), size)
+
+    def _take_chunks(self, path: str, read: Callable[[int], bytes], origin: str = "") -> None:
+        descriptor = os.open(self._incoming, _NEW, 0o644)
+        try:
+            self._on_step("content half written")
+            digest, size = _copied(read, descriptor, origin or path)
+        except BaseException:
+            os.close(descriptor)
+            os.unlink(self._incoming)
+            raise
+        if self._is_new(path, digest):
+            os.rename(self._incoming, self._place(path))
+            self._batch.add_file(descriptor, size)
+        else:
+            os.close(descriptor)
+            os.unlink(self._incoming)
+
+    def _is_new(self, path: str, digest: str) -> bool:
+        self.files[path] = digest
+        return self.places.setdefault(digest, path) is path
+
+    def _place(self, path: str) -> str:
+        place = f"{self._content}/{path}"
+        self._make_folder(place.rpartition("/")[0])
+        return place
+
+    def _make_folder(self, folder: str) -> None:
+        if folder in self._folders:
+            return
+        if folder != self._content:
+            self._make_folder(folder.rpartition("/")[0])
+        os.mkdir(folder)
+        self._folders.add(folder)
+
+    def _remove_empty_folders(self, place: str) -> None:
+        folder = f"{self._content}/{place}".rpartition("/")[0]
+        while folder in self._folders and not os.listdir(folder):
+            os.rmdir(folder)
+            self._folders.remove(folder)
+            folder = folder.rpartition("/")[0]
+
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def open_source(origin: str) -> int:
+    """A descriptor of the plain file at `origin`; links, devices, pipes and folders are refused."""
+    try:
+        # Without O_NONBLOCK, a pipe nobody writes to would be waited for.
+        descriptor = os.open(origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = "it is a symbolic link" if os.path.islink(origin) else getattr(error, "strerror", None) or str(error)
+        raise SourceRefused(path=origin, reason=reason) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SourceRefused(path=origin, reason="it is not a plain file")
+    return descriptor
+
+
+def _copied(read: Callable[[int], bytes], descriptor: int | None, origin: str) -> tuple[str, int]:
+    """The digest and size of what is read, written to `descriptor` on the way."""
+    digest, size, started = sha512(), 0, 0
+    while chunk := _read(read, origin):
+        digest.update(chunk)
+        size += len(chunk)
+        if descriptor is not None:
+            _write_all(descriptor, chunk)
+            if size - started >= _AHEAD:
+                start_writing(descriptor, size)
+                started = size
+    return digest.hexdigest(), size
+
+
+def _read(read: Callable[[int], bytes], origin: str) -> bytes:
+    try:
+        return read(CHUNK)
+    except OSError as error:
+        raise SourceRefused(path=origin, reason=error.strerror or str(error)) from error
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,89 @@
+"""All versions of an object replaced by a single one: what was deleted is gone from the disk.
+
+Two directories change names in one step: a crash leaves the old object or the new one, and the other in staging, where
+the sweep removes it. Where the file system cannot do that, the old object is moved aside first; a sweep that finds none
+in its place finishes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+
+from ibi.model.content import Change, Copy, Keep, Source
+from ibi.ports.content import ContentMissing, FileMissing
+from ibi.storage.disk import exchange
+from ibi.storage.ocfl.creation import stage_object
+from ibi.storage.ocfl.inventory import Inventory
+from ibi.storage.ocfl.recovery import write_file
+from ibi.storage.ocfl.staging import TARGET
+from ibi.storage.ocfl.workplace import Staged, Workplace, remove_moved
+
+__all__ = ["NEW", "OLD", "STEPS", "purge_to"]
+
+NEW = "object"
+OLD = "old"
+
+STEPS = (
+    "purge: staged",
+    "purge: synced",
+    "purge: moved aside",
+    "purge: replaced",
+    "purge: durable",
+    "purge: old removed",
+)
+
+
+def purge_to(work: Workplace, name: str, files: Mapping[str, Source], change: Change, head: int | None) -> Inventory:
+    """Under the object's lock throughout: it is rare, and brings little content."""
+    if not os.path.lexists(work.target(name)):
+        raise ContentMissing(name=name)
+    with work.change("purge") as staged, work.locks.held(name):
+        try:
+            before = work.current(name, head)
+            place = f"{staged.place}/{NEW}"
+            os.mkdir(place)
+            write_file(f"{staged.place}/{TARGET}", name.encode("ascii"), staged.batch)
+            sources = {path: _copied(work, source, before) for path, source in files.items()}
+            inventory, intake = stage_object(work, staged, place, name, sources, change)
+            _replace(work, staged, name)
+        except BaseException:
+            staged.undo()
+            raise
+        shutil.rmtree(staged.place)
+        work.step("purge: old removed")
+    remove_moved(intake)
+    return inventory
+
+
+def _copied(work: Workplace, source: Source, before: Inventory) -> Source:
+    """What is kept has to be copied: it lies in an object that goes away."""
+    if not isinstance(source, Keep):
+        return source
+    digest = before.versions[-1].files.get(source.path)
+    if digest is None:
+        raise FileMissing(name=before.name, path=source.path, version=before.head)
+    return Copy(f"{work.target(before.name)}/{before.manifest[digest][0]}")
+
+
+def _replace(work: Workplace, staged: Staged, name: str) -> None:
+    target, new, old = work.target(name), f"{staged.place}/{NEW}", f"{staged.place}/{OLD}"
+    staged.batch.add_directory(staged.place)
+    work.step("purge: staged")
+    staged.batch.sync()
+    work.step("purge: synced")
+    if exchange(new, target):
+        staged.undoing.append(lambda: exchange(new, target))
+    else:
+        os.rename(target, old)
+        staged.undoing.append(lambda: os.rename(old, target))
+        work.step("purge: moved aside")
+        os.rename(new, target)
+        staged.undoing.append(lambda: os.rename(target, new))
+    work.step("purge: replaced")
+    staged.batch.add_directory(target.rpartition("/")[0])
+    staged.batch.add_directory(staged.place)
+    staged.batch.sync()
+    work.step("purge: durable")
+    staged.undoing.clear()

@@ -1,0 +1,120 @@
+"""Content on the disk: the port `Content` as OCFL 1.1 objects in one storage root.
+
+Beside the root lie `ibi-store.json` (the store's version), `<root>-staging` (changes in the making) and `<root>-locks`.
+A change is prepared in staging, made durable there, renamed into the root and made durable again; then it has happened.
+Readers take no lock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ibi.model.content import Change, KeptObject, Problem, Source, check_tree
+from ibi.ports.content import ContentDamaged, FileMissing
+from ibi.storage.disk import refusals
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
+from ibi.storage.ocfl import creation, purge, recovery, revision, sweep
+from ibi.storage.ocfl.broken import Broken
+from ibi.storage.ocfl.inventory import Inventory
+from ibi.storage.ocfl.layout import checked_name, lay_out
+from ibi.storage.ocfl.object import ObjectDirectory, OpenContent
+from ibi.storage.ocfl.remembered import RememberedInventories
+from ibi.storage.ocfl.store_version import ensure_version
+from ibi.storage.ocfl.verification import verify
+from ibi.storage.ocfl.walk import names_in
+from ibi.storage.ocfl.workplace import Workplace
+
+__all__ = ["STEPS", "OcflStore"]
+
+STEPS = (*creation.STEPS, *revision.STEPS, *purge.STEPS, *recovery.STEPS, *sweep.STEPS)
+"""Where a crash is tried."""
+
+
+def _pass(step: str) -> None:
+    """Nobody watches."""
+
+
+class OcflStore:
+    """See the port. Each process opens its own, and sweeps once it is open."""
+
+    def __init__(self, root: Path, on_step: Callable[[str], None] = _pass) -> None:
+        self.root = root
+        self._process = os.getpid()
+        with refusals(DiskRefused, root):
+            ensure_version(root)
+            lay_out(root)
+            self._work = Workplace(root, on_step)
+        self._remembered = RememberedInventories()
+
+    def create(self, name: str, files: Mapping[str, Source], change: Change) -> KeptObject:
+        check_tree(files)
+        return creation.create(self._working(), checked_name(name), files, change).kept()
+
+    def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
+        check_tree(files)
+        return revision.update(self._working(), checked_name(name), files, change, head).kept()
+
+    def purge_to(
+        self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None
+    ) -> KeptObject:
+        check_tree(files)
+        return purge.purge_to(self._working(), checked_name(name), files, change, head).kept()
+
+    def read(self, name: str) -> KeptObject:
+        return self.read_inventory(name).kept()
+
+    def read_inventory(self, name: str) -> Inventory:
+        with ObjectDirectory(self._working().descriptor, checked_name(name)) as found:
+            return self._inventory(found)
+
+    def open(self, name: str, path: str, version: int | None = None) -> OpenContent:
+        with suppress(ContentDamaged):
+            return self._open(name, path, version)
+        # It may have been purged between two looks at it: the second time, damage is damage.
+        return self._open(name, path, version)
+
+    def iterate(self) -> Iterator[str]:
+        return names_in(self._working().root)
+
+    def verify(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Iterator[Problem]:
+        return verify(self._working(), checked_name(name), on_bytes)
+
+    def sweep(self) -> tuple[str, ...]:
+        return sweep.sweep(self._working())
+
+    def close(self) -> None:
+        if self._work.descriptor >= 0 and self._process == os.getpid():
+            self._work.close()
+
+    def _working(self) -> Workplace:
+        if self._process != os.getpid():
+            raise StoreForked(path=self.root)
+        if self._work.descriptor < 0:
+            raise StoreClosed(path=self.root)
+        return self._work
+
+    def _inventory(self, found: ObjectDirectory) -> Inventory:
+        with suppress(Broken):
+            return self._remembered.inventory(found)
+        # Either somebody is just replacing it, or has crashed over that: under the lock it is one or the other.
+        with self._work.locks.held(found.name):
+            return self._work.current(found.name)
+
+    def _open(self, name: str, path: str, version: int | None) -> OpenContent:
+        with ObjectDirectory(self._working().descriptor, checked_name(name)) as found:
+            inventory = self._inventory(found)
+            number = inventory.head if version is None else version
+            files = inventory.versions[number - 1].files if 1 <= number <= inventory.head else {}
+            if path not in files:
+                raise FileMissing(name=name, path=path, version=number)
+            place = inventory.manifest[files[path]][0]
+            return self._opened(found, place, files[path])
+
+    def _opened(self, found: ObjectDirectory, place: str, digest: str) -> OpenContent:
+        try:
+            return OpenContent(found.open(place), digest, f"{self.root}/{found.name}/{place}")
+        except OSError as error:
+            raise ContentDamaged(name=found.name, problem="E092", reason=f"{place}: {error.strerror}") from error

@@ -1,0 +1,323 @@
+"""The port `Content`, tried on every adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from hashlib import sha512
+from pathlib import Path
+
+import pytest
+
+from ibi.errors import InvalidLabel
+from ibi.model.content import Bytes, Copy, InvalidFilePath, Keep, Move, Source, Stream
+from ibi.ports.content import (
+    Content,
+    ContentChanged,
+    ContentExists,
+    ContentMissing,
+    FileMissing,
+    SourceRefused,
+)
+from ibi.storage.memory.content import MemoryContent
+from ibi.storage.ocfl.store import OcflStore
+from tests.content_by_hand import NAME, OTHER, change, everything_in, files, stream
+
+ADAPTERS: dict[str, Callable[[Path], Content]] = {"memory": lambda _: MemoryContent(), "ocfl": OcflStore}
+
+
+@pytest.fixture(params=ADAPTERS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Content]:
+    store = ADAPTERS[request.param](tmp_path / "data" / "content")
+    yield store
+    store.close()
+
+
+def test_what_is_kept_is_read_again(store: Content) -> None:
+    made = store.create(NAME, files(item=b"{}", doc__a=b"text", doc__empty=b""), change("first"))
+    assert store.read(NAME) == made
+    assert (made.name, made.head.number, made.head.change) == (NAME, 1, change("first"))
+    assert made.head.files == {
+        "item.txt": sha512(b"{}").hexdigest(),
+        "doc/a.txt": sha512(b"text").hexdigest(),
+        "doc/empty.txt": sha512(b"").hexdigest(),
+    }
+    assert everything_in(store, NAME) == [{"item.txt": b"{}", "doc/a.txt": b"text", "doc/empty.txt": b""}]
+
+
+def test_a_change_may_have_no_address_nor_message(store: Content) -> None:
+    bare = replace(change(""), address=None)
+    assert store.create(NAME, files(a=b""), bare) == store.read(NAME)
+    assert store.read(NAME).head.change == bare
+
+
+def test_names_may_be_in_any_script(store: Content) -> None:
+    path = "doc/São José/日本 'quoted' \"&\"/%2e%2e/emoji 🛰️.txt"
+    store.create(NAME, {path: Bytes(b"x")}, change())
+    assert everything_in(store, NAME) == [{path: b"x"}]
+
+
+def test_a_name_has_content_once(store: Content) -> None:
+    made = store.create(NAME, files(a=b"1"), change())
+    with pytest.raises(ContentExists, match="mtc-m18@80"):
+        store.create(NAME, files(a=b"2"), change())
+    assert store.read(NAME) == made
+
+
+def test_what_was_never_kept_is_missing(store: Content) -> None:
+    for call in (
+        lambda: store.read(NAME),
+        lambda: store.open(NAME, "a"),
+        lambda: store.update(NAME, files(a=b""), change()),
+        lambda: store.purge_to(NAME, files(a=b""), change()),
+        lambda: list(store.verify(NAME)),
+    ):
+        with pytest.raises(ContentMissing):
+            call()
+    assert list(store.iterate()) == []
+
+
+def test_an_update_adds_a_version_and_the_earlier_ones_stay(store: Content) -> None:
+    store.create(NAME, files(item=b"1", doc__a=b"a", doc__b=b"b"), change("first"))
+    wanted: dict[str, Source] = {
+        "item.txt": Bytes(b"2"),
+        "doc/a.txt": Keep("doc/a.txt"),
+        "doc/new name.txt": Keep("doc/b.txt"),
+    }
+    kept = store.update(NAME, wanted, change("second", 1))
+    assert [version.change.message for version in kept.versions] == ["first", "second"]
+    assert everything_in(store, NAME) == [
+        {"item.txt": b"1", "doc/a.txt": b"a", "doc/b.txt": b"b"},
+        {"item.txt": b"2", "doc/a.txt": b"a", "doc/new name.txt": b"b"},
+    ]
+
+
+def test_a_version_may_bring_nothing_new_or_have_no_files(store: Content) -> None:
+    store.create(NAME, files(a=b"1", b=b"1"), change())
+    store.update(NAME, {"b.txt": Keep("a.txt"), "c.txt": Bytes(b"1")}, change())
+    store.update(NAME, {}, change())
+    store.update(NAME, files(a=b"1"), change())
+    assert everything_in(store, NAME) == [
+        {"a.txt": b"1", "b.txt": b"1"},
+        {"b.txt": b"1", "c.txt": b"1"},
+        {},
+        {"a.txt": b"1"},
+    ]
+    assert list(store.verify(NAME)) == []
+
+
+def test_only_files_of_the_current_version_can_be_kept(store: Content) -> None:
+    with pytest.raises(FileMissing):
+        store.create(NAME, {"a": Keep("b")}, change())
+    store.create(NAME, files(a=b"1"), change())
+    store.update(NAME, files(b=b"2"), change())
+    with pytest.raises(FileMissing, match=r"Version 2 of .* has no file a\.txt"):
+        store.update(NAME, {"a.txt": Keep("a.txt"), "c.txt": Bytes(b"c")}, change())
+    assert store.read(NAME).head.number == 2
+
+
+def test_a_change_made_for_another_version_is_refused(store: Content) -> None:
+    store.create(NAME, files(a=b"1"), change())
+    store.update(NAME, files(a=b"2"), change(), head=1)
+    for make in (store.update, store.purge_to):
+        with pytest.raises(ContentChanged) as refusal:
+            make(NAME, files(a=b"3"), change(), head=1)
+        assert refusal.value.parameters == {"name": NAME, "expected": 1, "found": 2}
+    assert everything_in(store, NAME) == [{"a.txt": b"1"}, {"a.txt": b"2"}]
+
+
+def test_a_purge_leaves_one_version_alone(store: Content) -> None:
+    store.create(NAME, files(item=b"1", doc__secret=b"secret"), change())
+    store.update(NAME, files(item=b"2", doc__secret=b"more"), change())
+    with store.open(NAME, "doc/secret.txt", 1) as reading:
+        store.purge_to(NAME, {"item.txt": Bytes(b"gone"), "local.txt": Keep("item.txt")}, change("purged"), head=2)
+        assert reading.read(0, 100) == b"secret"  # who was reading may finish
+    assert everything_in(store, NAME) == [{"item.txt": b"gone", "local.txt": b"2"}]
+    assert store.read(NAME).head.change.message == "purged"
+    with pytest.raises(FileMissing):
+        store.open(NAME, "doc/secret.txt", 1)
+    with pytest.raises(FileMissing):
+        store.purge_to(NAME, {"a": Keep("doc/secret.txt")}, change())
+    assert list(store.verify(NAME)) == []
+
+
+@pytest.mark.parametrize("size", [0, 1, 1 << 20, (1 << 20) + 1, 3_000_000])
+def test_content_comes_from_bytes_streams_and_files(store: Content, size: int, tmp_path: Path) -> None:
+    content = bytes(index % 251 for index in range(1000)) * (size // 1000 + 1)
+    content = content[:size]
+    (tmp_path / "copied").write_bytes(content + b"c")
+    (tmp_path / "moved").write_bytes(content + b"m")
+    sources: dict[str, Source] = {
+        "bytes": Bytes(content),
+        "stream": stream(content + b"s"),
+        "copied": Copy(str(tmp_path / "copied")),
+        "moved": Move(str(tmp_path / "moved")),
+    }
+    store.create(NAME, sources, change())
+    assert everything_in(store, NAME) == [
+        {"bytes": content, "stream": content + b"s", "copied": content + b"c", "moved": content + b"m"}
+    ]
+    assert (tmp_path / "copied").exists()
+    assert not (tmp_path / "moved").exists()
+
+
+def test_a_file_stays_where_it_is_if_the_change_is_refused(store: Content, tmp_path: Path) -> None:
+    upload = tmp_path / "upload"
+    upload.write_bytes(b"precious")
+    with pytest.raises(SourceRefused):
+        store.create(NAME, {"a": Move(str(upload)), "b": Copy(str(tmp_path / "missing"))}, change())
+    assert upload.read_bytes() == b"precious"
+    assert list(store.iterate()) == []
+    store.create(NAME, {"a": Move(str(upload)), "b": Bytes(b"precious")}, change())
+    assert everything_in(store, NAME) == [{"a": b"precious", "b": b"precious"}]
+    assert not upload.exists()
+
+
+def test_a_stream_that_fails_changes_nothing(store: Content) -> None:
+    def read(length: int) -> bytes:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.create(NAME, {"a": Bytes(b"1"), "b": Stream(read)}, change())
+    with pytest.raises(ContentMissing):
+        store.read(NAME)
+
+
+@pytest.mark.parametrize("kind", [Copy, Move])
+@pytest.mark.parametrize("what", ["link", "folder", "missing"])
+def test_only_plain_files_are_taken_in(
+    store: Content, kind: type[Copy] | type[Move], what: str, tmp_path: Path
+) -> None:
+    (tmp_path / "plain").write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path / "plain")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SourceRefused, match=what):
+        store.create(NAME, {"a": kind(str(tmp_path / what))}, change())
+    assert list(store.iterate()) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "/", "/etc/passwd", "a/", "a//b", ".", "..", "../a", "a/../b", "a/./b", "a/..", "a\0b", "a\\b", "..\\a"),
+        *("a\nb", "a\x7f", "\ud800", "x" * 256, "é" * 128, "/".join(["x" * 100] * 30)),
+    ],
+)
+def test_a_path_that_leads_elsewhere_is_refused(store: Content, path: str) -> None:
+    with pytest.raises(InvalidFilePath):
+        store.create(NAME, {path: Bytes(b"x")}, change())
+    store.create(NAME, files(a=b"1"), change())
+    with pytest.raises(InvalidFilePath):
+        store.update(NAME, {path: Keep("a.txt")}, change())
+    with pytest.raises(FileMissing):
+        store.open(NAME, path)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("a", "a/b"), ("a/b", "a/b/c"), ("A", "a"), ("a/x", "A"), ("é", "e\u0301"), ("straße", "STRASSE"), ("x/É", "x/é")],
+)
+def test_paths_that_some_disk_cannot_tell_apart_are_refused(store: Content, one: str, other: str) -> None:
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(InvalidFilePath):
+            store.create(NAME, {first: Bytes(b"1"), second: Bytes(b"2")}, change())
+    with pytest.raises(ContentMissing):
+        store.read(NAME)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            "a",
+            "../../../etc",
+            "sid.inpe.br/../2009/02.16.17.46",
+            NAME.upper(),
+            f"{NAME}/",
+            f"/{NAME}",
+            f"{NAME}/x",
+        ),
+        *("sid.inpe.br/mtc-m18@80/2009/02.16.17.46.00", "extensions/host/2009/02.16.17.46", "8JMKD3MGP8W/34PGRBS"),
+        *(NAME.replace("/", "\\"), f"{NAME}\0", "sid.inpe.br//2009/02.16.17.46"),
+    ],
+)
+def test_only_canonical_repository_names_have_content(store: Content, name: str) -> None:
+    for call in (
+        lambda: store.create(name, files(a=b"1"), change()),
+        lambda: store.update(name, files(a=b"1"), change()),
+        lambda: store.purge_to(name, files(a=b"1"), change()),
+        lambda: store.read(name),
+        lambda: store.open(name, "a.txt"),
+        lambda: list(store.verify(name)),
+    ):
+        with pytest.raises(InvalidLabel):
+            call()
+    assert list(store.iterate()) == []
+
+
+def test_a_file_is_read_in_parts(store: Content) -> None:
+    store.create(NAME, files(a=b"0123456789"), change())
+    with store.open(NAME, "a.txt") as file:
+        assert (file.size, file.digest) == (10, sha512(b"0123456789").hexdigest())
+        assert [file.read(*part) for part in ((0, 3), (7, 100), (10, 1), (99, 1), (2, 0))] == [
+            b"012",
+            b"789",
+            b"",
+            b"",
+            b"",
+        ]
+        if file.fileno() >= 0:
+            assert Path(str(file.path)).read_bytes() == b"0123456789"
+    file.close()
+
+
+@pytest.mark.parametrize("version", [0, -1, 2, 10**9])
+def test_a_version_that_is_not_there_has_no_files(store: Content, version: int) -> None:
+    store.create(NAME, files(a=b"1"), change())
+    with pytest.raises(FileMissing):
+        store.open(NAME, "a.txt", version)
+
+
+def test_names_are_listed_in_the_order_of_their_parts(store: Content) -> None:
+    names = [NAME, OTHER, "br/sid/2010/01.01.00.00", "sid.inpe.br/mtc-m18/2010/01.01.00.00"]
+    for name in names:
+        store.create(name, files(a=b"1"), change())
+    assert list(store.iterate()) == sorted(names, key=lambda name: name.split("/"))
+
+
+def test_verification_reads_every_byte_once(store: Content) -> None:
+    store.create(NAME, files(a=b"1" * 1000, b=b"1" * 1000, c=b"2" * 500), change())
+    read: list[int] = []
+    assert list(store.verify(NAME, read.append)) == []
+    assert sum(read) == 1500
+
+
+def test_a_sweep_of_what_is_in_order_does_nothing(store: Content) -> None:
+    store.create(NAME, files(a=b"1"), change())
+    assert store.sweep() == ()
+    assert everything_in(store, NAME) == [{"a.txt": b"1"}]
+
+
+def test_of_many_at_once_one_creates(store: Content) -> None:
+    def create(number: int) -> bool:
+        try:
+            store.create(NAME, files(a=b"%d" % number), change(str(number)))
+        except ContentExists:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(create, range(16))) == [False] * 15 + [True]
+    assert everything_in(store, NAME) == [{"a.txt": store.read(NAME).head.change.message.encode()}]
+
+
+def test_updates_at_once_are_made_one_after_the_other(store: Content) -> None:
+    store.create(NAME, files(a=b"start"), change("start"))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: store.update(NAME, files(a=b"%d" % number), change(str(number))), range(24)))
+    versions = everything_in(store, NAME)
+    assert [one["a.txt"].decode() for one in versions] == [one.change.message for one in store.read(NAME).versions]
+    assert {one["a.txt"] for one in versions} == {b"start", *(b"%d" % number for number in range(24))}
+    assert list(store.verify(NAME)) == []
