@@ -12,6 +12,7 @@ from io import StringIO
 import click
 import pytest
 
+import ibi
 from ibi.cli import main
 from ibi.cli.app import app
 from tests.docs.tables import ROOT
@@ -78,3 +79,10 @@ def test_the_tour_of_the_library_runs() -> None:
     for block in blocks:
         example = parser.get_doctest(block, {}, "README", None, 0)
         assert doctest.DocTestRunner().run(example).failed == 0
+
+
+def test_every_pair_of_labels_in_the_tour_is_of_one_instant() -> None:
+    pairs = re.findall(r"(localhost/\S+?/\d{4}/[\d.]+)(?:\s+|\",\"ibip\":\")(LK47B6W\w+/\w+)", README)
+    assert len(pairs) == 3
+    for rep, ibip in pairs:
+        assert ibi.parse(rep).instant == ibi.parse(ibip).instant

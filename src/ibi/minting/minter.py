@@ -136,12 +136,13 @@ def _clock_refusal(rules: Rules, state: TickState, reading: Reading) -> ClockRef
 
 def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, reading: Reading) -> Decision:
     fresh = plan.fresh
+    begun = _begun(rules, state, reading.wall)
 
     def ticks_at(granularity: Granularity) -> TickRun:
-        return _free_ticks(state, reading.wall, granularity, fresh)[1]
+        return _free_ticks(begun, reading.wall, granularity, fresh)[1]
 
     granularity = rules.granularity or coarsest_granularity(ticks_at, rules.wait_bound, rules.patience)
-    after, ticks = _free_ticks(state, reading.wall, granularity, fresh)
+    after, ticks = _free_ticks(begun, reading.wall, granularity, fresh)
     starts = _starts(rules, plan, ticks, granularity)
     count = sum(plan.requests[index].count for index in starts)
     if not count:
@@ -160,6 +161,13 @@ def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, readi
         plan.outcomes(shares),
         tuple((key, share) for key, share in keys if key is not None),
     )
+
+
+def _begun(rules: Rules, state: TickState, now: Instant) -> TickState:
+    """Line 3 of Algorithm 4. A granularity yet to be chosen begins as the coarsest does: the first labels are short."""
+    if state.last is not None or rules.granularity is not None:
+        return state
+    return replace(state, last=Instant(now.seconds // 60 * 60 - 60))
 
 
 def _free_ticks(state: TickState, now: Instant, granularity: Granularity, count: int) -> tuple[Instant | None, TickRun]:

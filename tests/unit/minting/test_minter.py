@@ -254,6 +254,12 @@ def test_a_clock_a_little_behind_does_not_make_labels_long() -> None:
     assert str(dates(decision.outcomes[0])[0]) == "2027-03-01T12:00:33.2501Z"
 
 
+def test_the_first_labels_of_a_clock_are_short() -> None:
+    decision = queue(MintRequest(3, "a"), state=TickState(), rules=Rules(wait_bound=Fraction(1, 100)))
+    issued = [str(date) for date in dates(decision.outcomes[0])]
+    assert issued == ["2027-03-01T12:00:00Z", "2027-03-01T12:00:30Z", "2027-03-01T12:00:30.2Z"]
+
+
 def test_a_clock_behind_is_not_outrun_by_many_commits() -> None:
     """Each commit pushes the last date a little further ahead; a second's worth must not use up the patience."""
     state = TickState(after(3))
