@@ -118,7 +118,4 @@ class Relatives:
             yield Translation(), place
         for tag, forms in group(self.catalog, place.item).items():
             found = place.item if tag == place.item.language else find_forms(self.catalog, forms)
-            if found is None:
-                yield Translation(tag), Named(forms)
-            elif found.state is not State.DELETED:
-                yield Translation(tag), Held(found, forms)
+            yield Translation(tag), Named(forms) if found is None else Held(found, forms)

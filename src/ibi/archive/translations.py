@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ibi.archive.editions import find_forms
@@ -11,7 +12,9 @@ from ibi.archive.errors import (
     TranslationOfTranslation,
 )
 from ibi.archive.life_cycle import Act, require
+from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
+from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, Translations, name_one_item
 from ibi.ports.catalog import Catalog, Link
@@ -20,30 +23,61 @@ __all__ = ["check_source", "group", "record_translation", "withdraw_translation"
 
 
 def group(catalog: Catalog, item: Item) -> dict[LanguageTag, LabelForms]:
-    """Every text of the group that this Archive knows of, `item` among them if it has a language.
+    """Every text of the group that this Archive knows of, `item` among them if it is there and has a language.
 
-    The source's word comes first, then the item's own, then that of other members here: the forms in which a label is
-    given are those that were written down (E29).
+    The source's word comes first, then that of its members: labels are given in the forms that were written down
+    (E29). A text that was deleted here leaves its language to another.
     """
-    source = item if item.translation_of is None else find_forms(catalog, item.translation_of)
     known: dict[LanguageTag, LabelForms] = {}
-    for tag, forms in (*_said_by(source), *_said_by(item), *_members(catalog, item)):
-        known.setdefault(tag, forms)
+    for member in _members(catalog, item):
+        for tag, forms in _said_by(member):
+            if tag not in known and not _is_deleted(find_forms(catalog, forms)):
+                known[tag] = forms
+    if item.language is not None and not _is_deleted(item) and not _names(known.get(item.language), item):
+        known[item.language] = item.labels
     return known
 
 
-def _said_by(item: Item | None) -> Translations:
-    if item is None:
-        return ()
+def _said_by(item: Item) -> Translations:
     own = ((item.language, item.labels),) if item.language is not None else ()
     return *item.translations, *own
 
 
-def _members(catalog: Catalog, item: Item) -> Translations:
-    """Items here that say they belong to the same source: it may be elsewhere, and may not have heard of them."""
-    labels = (item.labels if item.translation_of is None else item.translation_of).labels
-    members = (member for label in labels for member in catalog.linked(Link.TRANSLATION_OF, label))
-    return tuple((member.language, member.labels) for member in members if member.language is not None)
+def _names(forms: LabelForms | None, item: Item) -> bool:
+    return forms is not None and name_one_item(forms, item.labels)
+
+
+def _is_deleted(item: Item | None) -> bool:
+    return item is not None and item.state is State.DELETED
+
+
+def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
+    """All items here that belong together by what any of them says, the source first if it is here.
+
+    It need not be a star: two Archives may each have accepted a claim that together they would not have, and a transfer
+    brings the items into one place. Whoever is asked, the group is the same.
+    """
+    found: dict[RepositoryName, Item] = {}
+    ahead = [_source(catalog, item)]
+    for forms in ahead:
+        linked = (member for label in forms.labels for member in catalog.linked(Link.TRANSLATION_OF, label))
+        for member in (find_forms(catalog, forms), *linked):
+            if member is not None and member.rep not in found:
+                found[member.rep] = member
+                ahead.append(member.labels)
+    return found.values()
+
+
+def _source(catalog: Catalog, item: Item) -> LabelForms:
+    """What the item is a translation of in the end, here or elsewhere; itself if of nothing."""
+    seen = {item.rep}
+    while item.translation_of is not None:
+        above = find_forms(catalog, item.translation_of)
+        if above is None or above.rep in seen:
+            return item.translation_of
+        seen.add(above.rep)
+        item = above
+    return item.labels
 
 
 def check_source(catalog: Catalog, source: LabelForms, language: LanguageTag | None, new: LabelForms | None) -> None:
@@ -66,9 +100,11 @@ def record_translation(catalog: Catalog, item: Item, language: LanguageTag, new:
     taken = group(catalog, item).get(language)
     if taken is not None and not name_one_item(taken, new):
         raise SecondTranslation(source=str(item.rep), language=str(language), taken=str(taken.labels[0]))
-    if item.translation(language) is not None or language == item.language:
+    said = item.translation(language)
+    if language == item.language or (said is not None and name_one_item(said, new)):
         return item
-    return replace(item, translations=(*item.translations, (language, new)))
+    others = tuple(entry for entry in item.translations if entry[0] != language)
+    return replace(item, translations=(*others, (language, new)))
 
 
 def withdraw_translation(item: Item, language: LanguageTag) -> Item:

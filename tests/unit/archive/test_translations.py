@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive import translations
+from ibi.archive import life_cycle, translations
 from ibi.archive.errors import SecondTranslation, TranslationLanguageMissing, TranslationOfTranslation
+from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.errors import InvalidItem
 from tests.archive_catalog import PlainCatalog
@@ -73,3 +74,34 @@ def test_an_item_is_its_own_text_in_its_own_language_only() -> None:
     assert translations.record_translation(catalog, source, PT, forms(SOURCE)) == source
     with pytest.raises(InvalidItem):
         translations.record_translation(catalog, source, FR, forms(SOURCE))
+
+
+def test_a_chain_that_two_archives_made_without_knowing_is_one_group_to_every_member() -> None:
+    late = item(OTHER, at=AT, files=("a",), language=LanguageTag("es"), translation_of=forms(ENGLISH))
+    catalog = PlainCatalog(source, english, french, late)
+    everybody = {**EVERYBODY, LanguageTag("es"): forms(OTHER)}
+    for member in (source, english, french, late):
+        assert translations.group(catalog, member) == everybody
+
+
+def test_a_loop_is_one_group_too() -> None:
+    one = item(SOURCE, at=AT, files=("a",), language=PT, translation_of=forms(ENGLISH))
+    catalog = PlainCatalog(one, english)
+    for member in (one, english):
+        assert translations.group(catalog, member) == {PT: forms(SOURCE), EN: forms(ENGLISH)}
+
+
+def test_of_two_texts_in_one_language_each_takes_itself_for_that_text() -> None:
+    second = item(OTHER, at=AT, files=("a",), language=EN, translation_of=forms(SOURCE))
+    catalog = PlainCatalog(source, english, second)
+    assert translations.group(catalog, source)[EN] == forms(ENGLISH)
+    assert translations.group(catalog, second)[EN] == forms(OTHER)
+
+
+def test_a_text_that_was_deleted_leaves_its_language_to_another() -> None:
+    gone = life_cycle.delete(english, Instant.parse("2021-01-01T00:00:00Z"), "a bad translation")
+    catalog = PlainCatalog(source, gone)
+    assert translations.group(catalog, source) == {PT: forms(SOURCE)}
+    translations.check_source(catalog, forms(SOURCE), EN, None)
+    told = translations.record_translation(catalog, source, EN, forms(OTHER))
+    assert told.translation(EN) == forms(OTHER)
