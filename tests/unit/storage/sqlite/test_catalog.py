@@ -17,7 +17,9 @@ import pytest
 
 from ibi.archive.dump import dump
 from ibi.archive.errors import LabelTaken
-from ibi.label import Label
+from ibi.instant import FIRST_SECOND, LAST_SECOND, Instant
+from ibi.label import Ibip, Label, RepositoryName
+from ibi.messages import LabelForms
 from ibi.model.errors import NewerDocument
 from ibi.model.file import File
 from ibi.ports.catalog import Catalog, Link
@@ -164,6 +166,46 @@ def plan(connection: Connection, statement: str) -> str:
 def test_no_question_reads_a_whole_table(file: Connection, statement: str) -> None:
     assert "SEARCH" in plan(file, statement)
     assert "SCAN" not in plan(file, statement)
+
+
+@pytest.mark.parametrize("statement", catalog_rows.FIND_SEATED.values())
+def test_a_look_up_goes_down_one_tree(file: Connection, statement: str) -> None:
+    assert plan(file, statement) == "SEARCH items USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"
+
+
+@pytest.mark.parametrize("fraction", ["", "5", "00001", "99999999999"])
+def test_both_labels_lead_to_the_same_seats(file: Connection, catalog: SqliteCatalog, fraction: str) -> None:
+    instant = Instant(1_700_000_000, fraction)
+    forms = LabelForms(RepositoryName.from_parts("a.br", 80, instant), Ibip.from_parts("150.163.34.243", 800, instant))
+    catalog.put(item(labels=forms))
+    ((number,),) = file.execute("SELECT number FROM items").fetchall()
+    assert {catalog_rows.first_seat(label) for label in forms.labels} == {number}
+
+
+def test_seats_never_end_where_the_next_begin() -> None:
+    latest = RepositoryName.from_parts("a.br", 80, Instant(LAST_SECOND, "9" * 30))
+    assert catalog_rows.first_seat(latest) + catalog_rows.SEATS < 1 << 63
+    earliest = RepositoryName.from_parts("a.br", 80, Instant(FIRST_SECOND))
+    following = RepositoryName.from_parts("a.br", 80, Instant(FIRST_SECOND, "00002"))
+    assert catalog_rows.first_seat(earliest) == 0
+    assert catalog_rows.first_seat(following) == catalog_rows.SEATS
+
+
+@pytest.mark.parametrize("seconds", [FIRST_SECOND, 1_700_000_000, LAST_SECOND])
+def test_more_items_of_one_instant_than_there_are_seats(
+    file: Connection, catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    monkeypatch.setattr(catalog_rows, "SEATS", 3)
+    names = [RepositoryName.from_parts(f"h{number}.br", 80, Instant(seconds)) for number in range(9)]
+    kept = [item(labels=LabelForms(name)) for name in names]
+    catalog.put_all([*kept, item(1), *kept])
+    assert [catalog.find(name) for name in names] == kept
+    assert catalog.find(item(1).rep) == item(1)
+    assert catalog.remove(names[1])
+    catalog.put(item(labels=LabelForms(names[1]), title="again"))
+    assert catalog.find(names[1]) == item(labels=LabelForms(names[1]), title="again")
+    assert len(list(catalog.items())) == 10
+    assert catalog.find(RepositoryName.from_parts("nobody.br", 80, Instant(seconds))) is None
 
 
 def test_pages_are_read_in_order_without_sorting(file: Connection) -> None:

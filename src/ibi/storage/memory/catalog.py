@@ -1,0 +1,77 @@
+"""The catalogue in memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterator
+from threading import Lock
+
+from ibi.archive.errors import LabelTaken
+from ibi.label import Label, RepositoryName
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item
+from ibi.ports.catalog import Link
+
+__all__ = ["MemoryCatalog"]
+
+
+class MemoryCatalog:
+    """The port `Catalog` without a disk."""
+
+    def __init__(self) -> None:
+        self._by_label: dict[Label, Item] = {}
+        self._names: list[RepositoryName] = []
+        self._links: defaultdict[tuple[Link, Label], dict[RepositoryName, None]] = defaultdict(dict)
+        self._lock = Lock()
+
+    def find(self, label: Label) -> Item | None:
+        return self._by_label.get(label)
+
+    def put(self, item: Item) -> None:
+        with self._lock:
+            for label in item.labels.labels:
+                if label in self._by_label and self._by_label[label].rep != item.rep:
+                    raise LabelTaken(label=str(label))
+            self._forget(item.rep)
+            insort(self._names, item.rep)
+            self._by_label.update(dict.fromkeys(item.labels.labels, item))
+            for link in _links(item):
+                self._links[link][item.rep] = None
+
+    def remove(self, label: Label) -> bool:
+        with self._lock:
+            return self._forget(label)
+
+    def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
+        """Those that are there when the first is asked for."""
+        with self._lock:
+            names = self._names[0 if after is None else bisect_right(self._names, after) :]
+            kept = [self._by_label[name] for name in names]
+        yield from kept
+
+    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+        with self._lock:
+            return tuple(self._by_label[name] for name in sorted(self._links.get((link, label), ())))
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _forget(self, label: Label) -> bool:
+        item = self._by_label.get(label)
+        if item is None:
+            return False
+        for own in item.labels.labels:
+            del self._by_label[own]
+        self._names.remove(item.rep)
+        for link in _links(item):
+            del self._links[link][item.rep]
+        return True
+
+
+def _links(item: Item) -> tuple[tuple[Link, Label], ...]:
+    return tuple((link, label) for link in Link for label in _labels(getattr(item, link.value)))
+
+
+def _labels(forms: LabelForms | None) -> tuple[Label, ...]:
+    return () if forms is None else forms.labels

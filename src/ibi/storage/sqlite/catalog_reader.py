@@ -1,0 +1,63 @@
+"""One thread's view of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+from weakref import finalize
+
+from ibi.label import Label
+from ibi.model.item import Item
+from ibi.ports.catalog import Link
+from ibi.storage.bounded_cache import BoundedCache
+from ibi.storage.sqlite.catalog_rows import LINKED, PAGE, PAGE_AFTER, Record, decoded, find_record
+from ibi.storage.sqlite.connection import Connection
+from ibi.storage.sqlite.label_key import label_key
+
+__all__ = ["CatalogReader"]
+
+_VERSION: Final = "PRAGMA data_version"
+_MOST_ITEMS: Final = 1_000
+_MOST_BYTES: Final = 8 << 20
+
+
+class CatalogReader:
+    """Reads on a connection that never writes: its `data_version` tells of every change by anybody else, this process'
+    own among them. What was found is remembered until it changes; what changed is read again, and decoded only if it
+    is not the same as before.
+    """
+
+    def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
+        """`item_of` gives the item of a record, from memory if it can. The connection goes with its thread."""
+        self._connection = connection
+        self._execute = connection.execute
+        self._item_of = item_of
+        self._version = -1
+        self._found: BoundedCache[Label, Item] = BoundedCache(_MOST_ITEMS, _MOST_BYTES)
+        self.close = finalize(self, connection.close)
+
+    def find(self, label: Label) -> Item | None:
+        (version,) = self._execute(_VERSION).fetchone()
+        if version != self._version:
+            self._found.clear()
+            self._version = version
+        return self._found.get(label) or self._look_up(label)
+
+    def _look_up(self, label: Label) -> Item | None:
+        record = find_record(self._connection, label)
+        if record is None:
+            return None
+        item = self._item_of(record)
+        # A change between the two statements makes this newer than its version says, which does no harm.
+        self._found.keep(label, item, len(record[0]))
+        return item
+
+    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+        return tuple(map(self._item_of, self._execute(LINKED, (link.value, label_key(label))).fetchall()))
+
+    def page(self, after: bytes) -> list[tuple[bytes, Item]]:
+        """The next `PAGE` items after that key, with their own. They are not remembered: whoever reads all of them
+        wants none of them twice, and what others want is to stay."""
+        return [
+            (key, decoded((item, local))) for key, item, local in self._execute(PAGE_AFTER, (after, PAGE)).fetchall()
+        ]

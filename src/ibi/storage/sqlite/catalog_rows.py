@@ -1,0 +1,170 @@
+"""The tables of the catalogue, and an item as rows of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NamedTuple
+
+from ibi.instant import FIRST_SECOND
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item
+from ibi.model.item_json import decode_item, item_document, local_document
+from ibi.ports.catalog import Link
+from ibi.storage.sqlite.connection import Connection
+from ibi.storage.sqlite.label_key import label_key
+
+__all__ = [
+    "FIND",
+    "FIND_SEATED",
+    "LINKED",
+    "MIGRATIONS",
+    "PAGE",
+    "PAGE_AFTER",
+    "SEATS",
+    "Record",
+    "Row",
+    "decoded",
+    "find_record",
+    "first_seat",
+    "put_row",
+    "remove_row",
+    "row_of",
+]
+
+Record = tuple[bytes, bytes]
+"""`item.json` and `local.json` without the white space."""
+
+PAGE: Final = 200
+
+SEATS: Final = 256
+"""Numbers set apart for the items of one 65,536th of a second."""
+
+# Labels are keys of `label_key`. A table of records keyed by name (WITHOUT ROWID) would have inner pages that hold
+# whole records, five a page, and be as deep as that makes it. Here inner pages hold nothing but numbers, and an item
+# gets a number that follows from the instant of its labels, which both forms share: so a look-up by either goes down
+# one tree and not two. The indexes keep labels unique and in order, and find what got no seat where it belongs.
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE items (
+        number INTEGER PRIMARY KEY,
+        rep BLOB NOT NULL UNIQUE,
+        ibip BLOB UNIQUE,
+        item BLOB NOT NULL,
+        local BLOB NOT NULL
+    );
+    CREATE TABLE links (
+        link TEXT NOT NULL,
+        label BLOB NOT NULL,
+        item INTEGER NOT NULL REFERENCES items ON DELETE CASCADE,
+        PRIMARY KEY (link, label, item)
+    ) WITHOUT ROWID;
+    CREATE INDEX links_of_item ON links (item)
+    """,
+)
+
+FIND_SEATED: Final = {
+    # The plus keeps SQLite from taking the index.
+    "rep": "SELECT item, local FROM items WHERE number BETWEEN ? AND ? AND +rep = ?",
+    "ibip": "SELECT item, local FROM items WHERE number BETWEEN ? AND ? AND +ibip = ?",
+}
+FIND: Final = {
+    "rep": "SELECT item, local FROM items WHERE rep = ?",
+    "ibip": "SELECT item, local FROM items WHERE ibip = ?",
+}
+PAGE_AFTER: Final = "SELECT rep, item, local FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
+LINKED: Final = """
+    SELECT items.item, items.local FROM links JOIN items ON items.number = links.item
+    WHERE links.link = ? AND links.label = ? ORDER BY items.rep
+"""
+
+_OWNER = "SELECT rep FROM items WHERE ibip = ?"
+# Where all seats are taken, any number will do: SQLite then takes the one after the highest.
+_PUT = """
+    INSERT INTO items (number, rep, ibip, item, local) VALUES (
+        (SELECT nullif(coalesce(max(number) + 1, :first), :last + 1) FROM items WHERE number BETWEEN :first AND :last),
+        :rep, :ibip, :item, :local)
+    ON CONFLICT (rep) DO UPDATE SET ibip = excluded.ibip, item = excluded.item, local = excluded.local
+    RETURNING number
+"""
+_UNLINK = "DELETE FROM links WHERE item = ?"
+_LINK = "INSERT INTO links (link, label, item) VALUES (?, ?, ?)"
+_REMOVE = {"rep": "DELETE FROM items WHERE rep = ?", "ibip": "DELETE FROM items WHERE ibip = ?"}
+
+
+class Row(NamedTuple):
+    """What is to be written of an item, worked out before anybody waits for it."""
+
+    rep: bytes
+    ibip: bytes | None
+    record: Record
+    links: tuple[tuple[str, bytes], ...]
+    second_label: str
+    """The one that might be another item's."""
+    first: int
+
+    def parameters(self) -> dict[str, object]:
+        item, local = self.record
+        seats = {"first": self.first, "last": self.first + SEATS - 1}
+        return {**seats, "rep": self.rep, "ibip": self.ibip, "item": item, "local": local}
+
+
+def row_of(item: Item) -> Row:
+    ibip = item.labels.ibip
+    return Row(
+        rep=label_key(item.rep),
+        ibip=None if ibip is None else label_key(ibip),
+        record=(_encoded(item_document(item)), _encoded(local_document(item))),
+        links=_links(item),
+        second_label=str(ibip or ""),
+        first=first_seat(item.rep),
+    )
+
+
+def first_seat(label: Label) -> int:
+    """The first of the numbers that are set apart for items of its instant, whatever its form."""
+    instant = label.instant
+    part = int(f"{instant.fraction:0<5.5}") * 65_536 // 100_000 if instant.fraction else 0
+    return ((instant.seconds - FIRST_SECOND) * 65_536 + part) * SEATS
+
+
+def find_record(connection: Connection, label: Label) -> Record | None:
+    first, key = first_seat(label), label_key(label)
+    seated: Record | None = connection.execute(FIND_SEATED[label.form], (first, first + SEATS - 1, key)).fetchone()
+    if seated is not None:
+        return seated
+    elsewhere: Record | None = connection.execute(FIND[label.form], (key,)).fetchone()
+    return elsewhere
+
+
+def decoded(record: Record) -> Item:
+    return decode_item(*record)
+
+
+def put_row(connection: Connection, row: Row) -> bool:
+    """Write the row in the place of the one with its name; false, and nothing is written, if its IBIp is another's."""
+    if row.ibip is not None:
+        owner = connection.execute(_OWNER, (row.ibip,)).fetchone()
+        if owner is not None and owner[0] != row.rep:
+            return False
+    # To the end of the statement, or it would still be under way when the savepoint it is in is released.
+    ((number,),) = connection.execute(_PUT, row.parameters()).fetchall()
+    connection.execute(_UNLINK, (number,))
+    connection.executemany(_LINK, ((*link, number) for link in row.links))
+    return True
+
+
+def remove_row(connection: Connection, label: Label) -> bool:
+    return connection.execute(_REMOVE[label.form], (label_key(label),)).rowcount > 0
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _links(item: Item) -> tuple[tuple[str, bytes], ...]:
+    return tuple((link.value, label_key(label)) for link in Link for label in _labels(getattr(item, link.value)))
+
+
+def _labels(forms: LabelForms | None) -> tuple[Label, ...]:
+    return () if forms is None else forms.labels

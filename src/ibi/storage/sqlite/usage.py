@@ -1,0 +1,189 @@
+"""Counts of use in SQLite: the file `usage.sqlite` of a data directory.
+
+A count is taken in memory. A thread of its own, which is there only while there is something to write, adds what has
+come together to the file once a second: a thousand downloads of an item cost one row and one commit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Condition, Lock, Thread, current_thread
+from typing import Any, Final, TypeVar
+
+from ibi.label import RepositoryName
+from ibi.model.usage import Usage, UsageDay, UsageKind
+from ibi.storage.disk import make_directory, refusals
+from ibi.storage.errors import DiskRefused, StorageError, StoreClosed, StoreForked
+from ibi.storage.memory.usage import MemoryUsageLog, sum_by_item
+from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
+from ibi.storage.sqlite.label_key import label_key, repository_name
+
+__all__ = ["FILE_NAME", "SqliteUsageLog"]
+
+FILE_NAME: Final = "usage.sqlite"
+
+_INTERVAL: Final = 1.0
+"""Seconds for which counts are gathered before they are written."""
+_EVER: Final = (-(1 << 62), 1 << 62)
+
+T = TypeVar("T")
+
+_MIGRATIONS: Final = (
+    """
+    CREATE TABLE usage (
+        rep BLOB NOT NULL,
+        day INTEGER NOT NULL,
+        resolutions INTEGER NOT NULL,
+        downloads INTEGER NOT NULL,
+        robot_resolutions INTEGER NOT NULL,
+        robot_downloads INTEGER NOT NULL,
+        PRIMARY KEY (rep, day)
+    ) WITHOUT ROWID
+    """,
+)
+_ADD = """
+    INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (rep, day) DO UPDATE SET
+        resolutions = resolutions + excluded.resolutions, downloads = downloads + excluded.downloads,
+        robot_resolutions = robot_resolutions + excluded.robot_resolutions,
+        robot_downloads = robot_downloads + excluded.robot_downloads
+"""
+_DAYS = """
+    SELECT rep, day, resolutions, downloads, robot_resolutions, robot_downloads FROM usage
+    WHERE rep = ? AND day BETWEEN ? AND ?
+"""
+_TOTALS = """
+    SELECT rep, sum(resolutions), sum(downloads), sum(robot_resolutions), sum(robot_downloads) FROM usage
+    WHERE day BETWEEN ? AND ? GROUP BY rep
+"""
+
+
+class SqliteUsageLog:
+    """The port `UsageLog` on one file."""
+
+    def __init__(self, path: Path, *, interval: float = _INTERVAL) -> None:
+        """Open or begin the counts in the file `path`, to be written every `interval` seconds."""
+        self._path = path
+        self._interval = interval
+        self._process = os.getpid()
+        self._pending = MemoryUsageLog()
+        self._writing = Lock()
+        self._change = Condition()
+        self._thread: Thread | None = None
+        with refusals(DiskRefused, path):
+            make_directory(path.parent)
+        self._connection: Connection | None = connect(path, _MIGRATIONS)
+
+    def count(self, day: UsageDay, kind: UsageKind) -> None:
+        self._open()
+        self._pending.count(day, kind)
+        if self._thread is None:
+            self._start()
+
+    def days(
+        self, rep: RepositoryName, first: int | None = None, last: int | None = None
+    ) -> tuple[tuple[UsageDay, Usage], ...]:
+        with self._writing:
+            rows = self._ask(_DAYS, label_key(rep), *_period(first, last))
+            found = {UsageDay(rep, row[1]): Usage(*row[2:]) for row in rows}
+            _add(found, dict(self._pending.days(rep, first, last)))
+        return tuple(sorted(found.items(), key=lambda entry: entry[0].day))
+
+    def totals(self, first: int | None = None, last: int | None = None) -> Iterator[tuple[RepositoryName, Usage]]:
+        with self._writing:
+            rows = self._ask(_TOTALS, *_period(first, last))
+            found = {repository_name(row[0]): Usage(*row[1:]) for row in rows}
+            _add(found, sum_by_item(self._pending.counts(first, last)))
+        return iter(sorted(found.items()))
+
+    def flush(self) -> None:
+        with self._writing:
+            self._flush(self._open())
+
+    def close(self) -> None:
+        if self._connection is None or self._process != os.getpid():
+            return
+        try:
+            self.flush()
+        finally:
+            with self._writing:
+                connection, self._connection = self._connection, None
+                if connection is not None:
+                    connection.close()
+            self._stop()
+
+    def _open(self) -> Connection:
+        if self._process != os.getpid():
+            raise StoreForked(path=self._path)
+        if self._connection is None:
+            raise StoreClosed(path=self._path)
+        return self._connection
+
+    def _ask(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        connection = self._open()
+        with storage_errors(self._path):
+            return connection.execute(statement, parameters).fetchall()
+
+    def _flush(self, connection: Connection) -> None:
+        """While it writes, nobody reads here: a count is either still pending or in the file."""
+        taken = self._pending.take()
+        if not taken:
+            return
+        try:
+            with storage_errors(self._path), transaction(connection):
+                connection.executemany(_ADD, map(_row, taken.items()))
+        except BaseException:
+            for day, usage in taken.items():
+                self._pending.add(day, usage)
+            raise
+
+    # The thread.
+
+    def _start(self) -> None:
+        with self._change:
+            if self._thread is None:
+                self._thread = Thread(target=self._write_now_and_then, name="usage", daemon=True)
+                self._thread.start()
+
+    def _stop(self) -> None:
+        with self._change:
+            self._change.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _write_now_and_then(self) -> None:
+        while True:
+            with self._change:
+                self._change.wait_for(lambda: self._connection is None, self._interval)
+                # In this order: whoever counts after the look at what is pending finds no thread, and starts one.
+                self._thread = None
+                if self._connection is None or not self._pending.counts():
+                    return
+                self._thread = current_thread()
+            # What cannot be written now stays pending, and is tried again; `flush` tells whoever asks.
+            with suppress(StorageError):
+                self.flush()
+
+
+def _period(first: int | None, last: int | None) -> tuple[int, int]:
+    return _EVER[0] if first is None else first, _EVER[1] if last is None else last
+
+
+def _row(counted: tuple[UsageDay, Usage]) -> tuple[object, ...]:
+    day, usage = counted
+    return (
+        label_key(day.rep),
+        day.day,
+        usage.resolutions,
+        usage.downloads,
+        usage.robot_resolutions,
+        usage.robot_downloads,
+    )
+
+
+def _add(found: dict[T, Usage], others: Mapping[T, Usage]) -> None:
+    for key, usage in others.items():
+        found[key] = found.get(key, Usage()) + usage

@@ -1,0 +1,302 @@
+"""The port `Catalog`, tried on every adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from ibi.archive.dump import dump
+from ibi.archive.errors import LabelTaken
+from ibi.instant import Instant
+from ibi.label import Ibip, Label, RepositoryName, parse
+from ibi.languages import LanguageTag
+from ibi.messages import LabelForms, State
+from ibi.model.item import Item
+from ibi.model.tombstone import Tombstone
+from ibi.ports.catalog import Link
+from ibi.storage.memory.catalog import MemoryCatalog
+from ibi.storage.sqlite.catalog import SqliteCatalog
+from tests.archive_catalog import PlainCatalog
+from tests.catalog_by_hand import item, same_ibip
+from tests.properties.item_strategies import forms_at, items
+
+Adapter = MemoryCatalog | SqliteCatalog
+ADAPTERS: dict[str, Callable[[Path], Adapter]] = {
+    "memory": lambda _: MemoryCatalog(),
+    "sqlite": lambda folder: SqliteCatalog(folder / "catalogue.sqlite"),
+}
+
+
+@pytest.fixture(params=ADAPTERS)
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Adapter]:
+    with closing(ADAPTERS[request.param](tmp_path)) as catalog:
+        yield catalog
+
+
+def ibip(of: Item) -> Ibip:
+    assert of.labels.ibip is not None
+    return of.labels.ibip
+
+
+def test_an_empty_catalogue_knows_nothing(catalog: Adapter) -> None:
+    label = forms_at(0).labels[0]
+    assert catalog.find(label) is None
+    assert not catalog.remove(label)
+    assert list(catalog.items()) == []
+    assert all(catalog.linked(link, label) == () for link in Link)
+
+
+def test_an_item_is_found_by_either_label(catalog: Adapter) -> None:
+    catalog.put(item(1))
+    catalog.put(item(2, both=False))
+    assert [catalog.find(label) for label in forms_at(1).labels] == [item(1), item(1)]
+    assert catalog.find(item(2).rep) == item(2, both=False)
+    assert catalog.find(ibip(item(2))) is None
+
+
+def test_labels_of_one_instant_are_told_apart_by_their_prefix(catalog: Adapter) -> None:
+    instant = Instant(1_234_806_360)
+    hosts = ["arq.lab.br", "b.lab.br", "arq.lab.br.net"]
+    kept = [
+        item(labels=LabelForms(RepositoryName.from_parts(host, port, instant))) for host in hosts for port in (80, 81)
+    ]
+    for one in kept:
+        catalog.put(one)
+    assert [catalog.find(one.rep) for one in kept] == kept
+    assert catalog.find(RepositoryName.from_parts("other.br", 80, instant)) is None
+    assert catalog.find(parse("lab.br/arq@80/2009/02.16.17.46")) is None  # E3: another label than lab.br/arq
+
+
+@pytest.mark.parametrize("turned", [str.upper, str.lower, str.swapcase])
+def test_case_does_not_matter_and_the_spelling_stays(catalog: Adapter, turned: Callable[[str], str]) -> None:
+    spelled = LabelForms.of(parse("SID.inpe.br/Mtc-m18.8080/2009/02.16.17.46"), parse("8jmkd3mgp8w/34PGRBS"))
+    catalog.put(item(labels=spelled))
+    for label in spelled.labels:
+        found = catalog.find(parse(turned(label.spelling)))
+        assert found is not None
+        assert found.labels.words == spelled.words
+
+
+def test_a_name_of_the_same_instant_spelled_longer_is_the_same(catalog: Adapter) -> None:
+    catalog.put(item(labels=LabelForms.of(parse("inpe.br/sid/2009/02.16.17.46"))))
+    assert catalog.find(parse("inpe.br/sid/2009/02.16.17.46.00.0")) is not None
+
+
+def test_a_put_replaces_the_item_of_its_name(catalog: Adapter) -> None:
+    catalog.put(item(1, "before"))
+    catalog.put(item(1, "after"))
+    assert list(catalog.items()) == [item(1, "after")]
+    assert catalog.find(ibip(item(1))) == item(1, "after")
+
+
+def test_an_ibip_may_be_given_up_and_taken(catalog: Adapter) -> None:
+    catalog.put(item(1))
+    catalog.put(item(1, both=False))
+    assert catalog.find(ibip(item(1))) is None
+    catalog.put(item(labels=same_ibip(1)))
+    assert catalog.find(ibip(item(1))) == item(labels=same_ibip(1))
+
+
+def test_a_label_of_another_item_is_refused_and_nothing_changes(catalog: Adapter) -> None:
+    first, second = item(1), item(labels=LabelForms(same_ibip(1).rep), title="second")
+    catalog.put(first)
+    catalog.put(second)
+    before = list(dump(catalog))
+    with pytest.raises(LabelTaken, match=str(ibip(first))):
+        catalog.put(item(labels=same_ibip(1), edition_of=forms_at(7)))
+    assert list(dump(catalog)) == before
+    assert catalog.find(ibip(first)) == first
+    assert catalog.find(second.rep) == second
+    assert catalog.linked(Link.EDITION_OF, forms_at(7).labels[0]) == ()
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_what_is_removed_by_either_label_was_never_there(catalog: Adapter, form: int) -> None:
+    catalog.put(item(1, edition_of=forms_at(2)))
+    catalog.put(item(3))
+    label = forms_at(1).labels[form]
+    assert catalog.remove(label)
+    assert not catalog.remove(label)
+    assert [catalog.find(each) for each in forms_at(1).labels] == [None, None]
+    assert catalog.linked(Link.EDITION_OF, forms_at(2).labels[0]) == ()
+    assert list(catalog.items()) == [item(3)]
+    catalog.put(item(labels=same_ibip(1)))
+    assert catalog.find(ibip(item(1))) is not None
+
+
+def test_tombstones_are_items_too(catalog: Adapter) -> None:
+    gone = item(1, state=State.DELETED, tombstone=Tombstone(Instant(1_700_000_000), "withdrawn", forms_at(2), True))
+    catalog.put(item(1))
+    catalog.put(gone)
+    assert catalog.find(gone.rep) == gone
+    assert list(catalog.items()) == [gone]
+
+
+def test_items_come_in_the_order_of_repository_names(catalog: Adapter) -> None:
+    names = [
+        RepositoryName.from_parts(host, port, Instant(seconds, fraction))
+        for host in ("z.br", "a.b.br", "a.br")
+        for port in (8080, 80)
+        for seconds in (807_235_200, 1_700_000_000, -20_000_000_000, 200_000_000_000, -1, 255, 256)
+        for fraction in ("", "05", "1", "15", "09", "999")
+    ]
+    for name in names:
+        catalog.put(item(labels=LabelForms(name)))
+    assert [one.rep for one in catalog.items()] == sorted(names)
+    for after in (names[0], max(names), RepositoryName.from_parts("m.br", 80, Instant(255, "1"))):
+        assert [one.rep for one in catalog.items(after)] == [name for name in sorted(names) if name > after]
+
+
+def test_many_items_come_each_once(catalog: Adapter) -> None:
+    kept = [item(minute, both=False) for minute in range(450)]
+    for one in kept if isinstance(catalog, MemoryCatalog) else ():
+        catalog.put(one)
+    if isinstance(catalog, SqliteCatalog):
+        assert catalog.put_all(iter(kept)) == 450
+    assert list(catalog.items()) == kept
+    assert list(catalog.items(kept[199].rep)) == kept[200:]
+    assert len(list(dump(catalog))) == 450
+
+
+def test_changes_may_be_made_while_items_are_read(catalog: Adapter) -> None:
+    for minute in range(5):
+        catalog.put(item(minute))
+    for one in catalog.items():
+        catalog.put(item(9_000 + one.version))
+        catalog.remove(one.rep)
+    assert [catalog.find(item(minute).rep) for minute in range(5)] == [None] * 5
+
+
+@pytest.mark.parametrize("link", Link)
+def test_items_are_found_by_what_they_name(catalog: Adapter, link: Link) -> None:
+    other, language = forms_at(50), LanguageTag("pt")
+    named: dict[str, Any] = {link.value: other, "language": language}
+    half = {**named, link.value: LabelForms(ibip=other.ibip)}
+    another = {**named, link.value: forms_at(51)}
+    for one in (item(3, **named), item(1, **named), item(2, **half), item(4), item(5, **another)):
+        catalog.put(one)
+    rep, ip = other.labels
+    assert [one.rep for one in catalog.linked(link, rep)] == [item(1).rep, item(3).rep]
+    assert [one.rep for one in catalog.linked(link, ip)] == [item(1).rep, item(2).rep, item(3).rep]
+    assert all(catalog.linked(other_link, rep) == () for other_link in Link if other_link is not link)
+    catalog.put(item(1, "no longer"))
+    catalog.remove(item(2).rep)
+    assert [one.rep for one in catalog.linked(link, ip)] == [item(3).rep]
+
+
+def test_threads_see_what_the_others_put(catalog: Adapter) -> None:
+    def keep(minute: int) -> Item | None:
+        catalog.put(item(minute))
+        found = catalog.find(ibip(item(minute)))
+        catalog.put(item(minute, "again", edition_of=forms_at(5_000)))
+        if minute % 3 == 0:
+            assert catalog.remove(item(minute).rep)
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(keep, range(48))) == [item(minute) for minute in range(48)]
+    left = [item(minute, "again", edition_of=forms_at(5_000)) for minute in range(48) if minute % 3]
+    assert list(catalog.items()) == left
+    assert list(catalog.linked(Link.EDITION_OF, forms_at(5_000).labels[0])) == left
+
+
+def test_of_many_who_want_one_label_one_gets_it(catalog: Adapter) -> None:
+    def keep(number: int) -> bool:
+        try:
+            catalog.put(item(labels=same_ibip(1, f"host-{number}.lab.br")))
+        except LabelTaken:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(keep, range(24))) == 1
+    assert len(list(catalog.items())) == 1
+
+
+def test_a_dump_is_a_line_for_each_item_and_tells_all(catalog: Adapter) -> None:
+    one = item(1, "Título\n{", followers=("a.br",), transferable=False, edition_of=forms_at(9))
+    catalog.put(item(2))
+    catalog.put(one)
+    lines = list(dump(catalog))
+    assert len(lines) == 2
+    assert all(line.count(b"\n") == 1 and line.endswith(b"\n") for line in lines)
+    assert lines[0].startswith(b'{"item":{"created":"2023-11-14T22:13:20Z","edition_of":{"ibip":')
+    assert b'"local":{"followers":["a.br"],"schema":1,"state":"Original","transferable":false}' in lines[0]
+
+
+# --- any items, in any order -----------------------------------------------------------------------------------------
+
+MEMORY = Path("/dev/shm")
+"""A file system on which durability costs nothing: here it is not the point."""
+MINUTES = st.integers(0, 4)
+NEAR = st.builds(lambda minute, both: forms_at(minute, both=both), st.integers(5, 7), st.booleans())
+LABELS: list[Label] = [label for minute in range(8) for label in (*forms_at(minute).labels, *same_ibip(minute).labels)]
+
+
+class Shadowed(RuleBasedStateMachine):
+    """A catalogue and the plainest one there is, told the same."""
+
+    adapter = "memory"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.catalog = ADAPTERS[self.adapter](Path(self.folder.name))
+        self.plain = PlainCatalog()
+
+    @rule(data=st.data(), minute=MINUTES, other_host=st.booleans())
+    def put(self, data: st.DataObject, minute: int, other_host: bool) -> None:
+        one = data.draw(items(minute, related=NEAR))
+        if other_host:
+            one = replace(one, labels=same_ibip(minute), translations=())
+        assert refused(self.catalog, one) == refused(self.plain, one)
+
+    @rule(label=st.sampled_from(LABELS))
+    def remove(self, label: Label) -> None:
+        assert self.catalog.remove(label) == self.plain.remove(label)
+
+    @invariant()
+    def they_say_the_same(self) -> None:
+        assert list(self.catalog.items()) == list(self.plain.items())
+        assert list(dump(self.catalog)) == list(dump(self.plain))
+
+    @rule()
+    def they_find_the_same(self) -> None:
+        for label in LABELS:
+            assert self.catalog.find(label) == self.plain.find(label)
+            for link in Link:
+                assert self.catalog.linked(link, label) == self.plain.linked(link, label)
+            after = label if isinstance(label, RepositoryName) else None
+            assert list(self.catalog.items(after)) == list(self.plain.items(after))
+
+    def teardown(self) -> None:
+        self.catalog.close()
+        self.folder.cleanup()
+
+
+class OnDisk(Shadowed):
+    adapter = "sqlite"
+
+
+TestShadowed = Shadowed.TestCase
+TestShadowed.settings = settings(stateful_step_count=15)
+TestOnDisk = OnDisk.TestCase
+TestOnDisk.settings = settings(stateful_step_count=15)
+
+
+def refused(catalog: Adapter | PlainCatalog, one: Item) -> str | None:
+    try:
+        catalog.put(one)
+    except LabelTaken as error:
+        return str(error)
+    return None

@@ -1,0 +1,237 @@
+"""The port `UsageLog`, tried on every adapter."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibi.archive.counting import Recent, counted_download
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.model.usage import Usage, UsageDay, UsageKind, day_of
+from ibi.ports.usage import UsageLog
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
+from ibi.storage.memory.usage import MemoryUsageLog
+from ibi.storage.sqlite.connection import connect
+from ibi.storage.sqlite.usage import FILE_NAME, SqliteUsageLog
+from tests.catalog_by_hand import item
+
+ONE, TWO, THREE = (item(minute).rep for minute in (1, 2, 3))
+DAY = day_of(Instant.parse("2026-11-15T12:00:00Z"))
+
+ADAPTERS: dict[str, Callable[[Path], UsageLog]] = {
+    "memory": lambda _: MemoryUsageLog(),
+    "sqlite": lambda folder: SqliteUsageLog(folder / FILE_NAME),
+    "sqlite, written at once": lambda folder: SqliteUsageLog(folder / FILE_NAME, interval=0.001),
+}
+
+
+@pytest.fixture(params=ADAPTERS)
+def usage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[UsageLog]:
+    with closing(ADAPTERS[request.param](tmp_path)) as usage:
+        yield usage
+
+
+def count(usage: UsageLog, rep: RepositoryName, day: int, **numbers: int) -> None:
+    for kind in UsageKind:
+        for _ in range(numbers.get(kind.value, 0)):
+            usage.count(UsageDay(rep, day), kind)
+
+
+def test_what_nobody_used_has_no_days(usage: UsageLog) -> None:
+    usage.flush()
+    assert usage.days(ONE) == ()
+    assert list(usage.totals()) == []
+
+
+@pytest.mark.parametrize("kind", UsageKind)
+def test_each_kind_is_counted_apart(usage: UsageLog, kind: UsageKind) -> None:
+    usage.count(UsageDay(ONE, DAY), kind)
+    usage.count(UsageDay(ONE, DAY), kind)
+    assert usage.days(ONE) == ((UsageDay(ONE, DAY), Usage(**{kind.value: 2})),)
+
+
+def test_items_and_days_are_counted_apart_and_come_in_order(usage: UsageLog) -> None:
+    count(usage, TWO, DAY, downloads=3)
+    count(usage, ONE, DAY + 1, resolutions=1)
+    usage.flush()
+    count(usage, ONE, DAY, downloads=2, robot_downloads=1)
+    count(usage, ONE, -1, resolutions=1)
+    assert [(day.day, counted) for day, counted in usage.days(ONE)] == [
+        (-1, Usage(resolutions=1)),
+        (DAY, Usage(downloads=2, robot_downloads=1)),
+        (DAY + 1, Usage(resolutions=1)),
+    ]
+    assert list(usage.totals()) == [(ONE, Usage(2, 2, 0, 1)), (TWO, Usage(downloads=3))]
+    assert usage.days(THREE) == ()
+
+
+def test_what_was_written_and_what_was_not_add_up(usage: UsageLog) -> None:
+    for number in range(1, 4):
+        count(usage, ONE, DAY, downloads=1)
+        usage.flush()
+        count(usage, ONE, DAY, resolutions=1)
+        assert usage.days(ONE) == ((UsageDay(ONE, DAY), Usage(number, number)),)
+        assert list(usage.totals()) == [(ONE, Usage(number, number))]
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+@pytest.mark.parametrize(
+    ("first", "last", "days"), [(None, None, 5), (1, None, 4), (None, 3, 4), (1, 3, 3), (2, 2, 1), (3, 1, 0)]
+)
+def test_a_period_has_both_its_ends(
+    usage: UsageLog, first: int | None, last: int | None, days: int, flushed: bool
+) -> None:
+    for day in range(5):
+        count(usage, ONE, day, downloads=1)
+    if flushed:
+        usage.flush()
+    assert len(usage.days(ONE, first, last)) == days
+    assert list(usage.totals(first, last)) == ([(ONE, Usage(downloads=days))] if days else [])
+
+
+def test_a_label_counts_in_any_spelling(usage: UsageLog) -> None:
+    count(usage, RepositoryName.parse(str(ONE).upper()), DAY, downloads=1)
+    usage.flush()
+    count(usage, ONE, DAY, downloads=1)
+    assert usage.days(RepositoryName.parse(str(ONE).title())) == ((UsageDay(ONE, DAY), Usage(downloads=2)),)
+    assert [str(rep) for rep, _ in usage.totals()] == [str(ONE)]
+
+
+def test_it_takes_what_the_rules_of_counting_give(usage: UsageLog) -> None:
+    recent, now = Recent(), Instant.parse("2026-11-15T23:59:59Z")
+    for seconds in (0, 1, 31):
+        counted = counted_download(item(1), "a.pdf", "8.8.8.8", recent, Instant(now.seconds + seconds), robot=False)
+        if counted is not None:
+            usage.count(*counted)
+    assert [(day.date, counted.downloads) for day, counted in usage.days(ONE)] == [("2026-11-15", 1), ("2026-11-16", 1)]
+
+
+def test_many_threads_lose_no_count(usage: UsageLog) -> None:
+    def use(number: int) -> None:
+        count(usage, (ONE, TWO)[number % 2], DAY, downloads=5)
+        if number % 5 == 0:
+            usage.flush()
+        assert usage.days(ONE) or number
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(use, range(40)))
+    assert list(usage.totals()) == [(ONE, Usage(downloads=100)), (TWO, Usage(downloads=100))]
+
+
+Uses = list[tuple[int, int, UsageKind, bool]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 3), st.sampled_from(UsageKind), st.booleans())))
+def test_adapters_agree_with_a_tally(uses: Uses) -> None:
+    tally = Counter((item(minute).rep, day, kind) for minute, day, kind, _ in uses)
+    for adapter in ADAPTERS.values():
+        with TemporaryDirectory() as folder, closing(adapter(Path(folder))) as usage:
+            for minute, day, kind, flushed in uses:
+                usage.count(UsageDay(item(minute).rep, day), kind)
+                if flushed:
+                    usage.flush()
+            for (rep, day, kind), number in tally.items():
+                assert getattr(dict(usage.days(rep))[UsageDay(rep, day)], kind.value) == number
+            assert sum(sum(getattr(total, kind.value) for kind in UsageKind) for _, total in usage.totals()) == len(
+                uses
+            )
+
+
+# --- what only a disk has ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / FILE_NAME
+
+
+def test_counts_are_written_by_themselves(path: Path) -> None:
+    with closing(SqliteUsageLog(path, interval=0.01)) as usage, closing(SqliteUsageLog(path)) as other:
+        for number in (1, 2):  # the writing thread ends when it has nothing to do, and starts again
+            count(usage, ONE, DAY, downloads=1)
+            expected = ((UsageDay(ONE, DAY), Usage(downloads=number)),)
+            deadline = time.monotonic() + 20
+            while other.days(ONE) != expected and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert other.days(ONE) == expected
+            time.sleep(0.1)
+
+
+def test_closing_writes_what_is_pending(path: Path) -> None:
+    usage = SqliteUsageLog(path, interval=3600)
+    count(usage, ONE, DAY, downloads=2)
+    usage.close()
+    usage.close()
+    with closing(SqliteUsageLog(path)) as again:
+        assert again.days(ONE) == ((UsageDay(ONE, DAY), Usage(downloads=2)),)
+
+
+def test_processes_count_side_by_side(path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from ibi.label import RepositoryName\n"
+        "from ibi.model.usage import UsageDay, UsageKind; from ibi.storage.sqlite.usage import SqliteUsageLog\n"
+        "usage = SqliteUsageLog(Path(sys.argv[1]), interval=0.001)\n"
+        "for _ in range(200): usage.count(UsageDay(RepositoryName.parse(sys.argv[2]), 1), UsageKind.DOWNLOAD)\n"
+        "usage.close()"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    command = [sys.executable, "-c", script, str(path), str(ONE)]
+    processes = [subprocess.Popen(command, env=environ) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    with closing(SqliteUsageLog(path)) as usage:
+        assert list(usage.totals()) == [(ONE, Usage(downloads=600))]
+
+
+def test_what_could_not_be_written_counts_the_next_time(path: Path) -> None:
+    with closing(SqliteUsageLog(path, interval=3600)) as usage:
+        other = connect(path, ("",))
+        other.execute("ALTER TABLE usage RENAME TO away")
+        count(usage, ONE, DAY, downloads=1)
+        with pytest.raises(DiskRefused):
+            usage.flush()
+        count(usage, ONE, DAY, downloads=1)
+        other.execute("ALTER TABLE away RENAME TO usage")
+        other.close()
+        usage.flush()
+        assert usage.days(ONE) == ((UsageDay(ONE, DAY), Usage(downloads=2)),)
+
+
+def test_a_store_of_a_newer_version_and_what_is_no_store_are_refused(path: Path) -> None:
+    SqliteUsageLog(path).close()
+    connection = connect(path, ("",))
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreNewer):
+        SqliteUsageLog(path)
+    path.write_bytes(b"not a database, but long enough to be looked at" * 100)
+    with pytest.raises(StoreDamaged):
+        SqliteUsageLog(path)
+    with pytest.raises(DiskRefused):
+        SqliteUsageLog(path / "below a file")
+
+
+def test_a_closed_one_and_that_of_a_parent_process_say_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = SqliteUsageLog(path)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    for use in (lambda: count(usage, ONE, DAY, downloads=1), lambda: usage.days(ONE), usage.flush):
+        with pytest.raises(StoreForked):
+            use()
+    usage.close()
+    monkeypatch.undo()
+    usage.close()
+    for use in (lambda: count(usage, ONE, DAY, downloads=1), lambda: usage.days(ONE), usage.flush):
+        with pytest.raises(StoreClosed):
+            use()
