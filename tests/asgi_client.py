@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Message
 
@@ -41,7 +42,7 @@ async def ask(
         "http_version": "1.1",
         "method": method,
         "scheme": "http",
-        "path": path.partition("?")[0],
+        "path": unquote(path.partition("?")[0]),
         "raw_path": path.partition("?")[0].encode(),
         "query_string": path.partition("?")[2].encode(),
         "root_path": "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 import structlog
 from starlette.applications import Starlette
@@ -21,14 +22,18 @@ from ibi.ports.tokens import Tokens
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
 from ibi.services.token_desk import LocalTokenDesk
+from ibi.web.archive_service import ArchiveService
+from ibi.web.archive_site import ArchiveSite
 from ibi.web.authentication import Authentication
 from ibi.web.boundary import REQUEST, Boundary
 from ibi.web.errors import answer_to, problem
+from ibi.web.front import ArchiveFront, ServiceFirst
 from ibi.web.health import HealthPage, healthz
 from ibi.web.identity import IdentityPage
 from ibi.web.labels import Labels
 from ibi.web.metrics import Metrics, MetricsPage
-from ibi.web.openapi import openapi
+from ibi.web.openapi import OpenApiPage
+from ibi.web.records import RecordPages
 from ibi.web.refusals import InternalError, MethodNotAllowed, NotFound
 from ibi.web.tokens import TokenPages
 
@@ -42,34 +47,49 @@ def create_app(
     tokens: Tokens,
     clocks: Clocks,
     log: FilteringBoundLogger | None = None,
+    archive: ArchiveSite | None = None,
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to whoever opened them.
 
-    `ticks` and `clocks` are those of the queue.
+    `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too.
     """
     log = log or structlog.get_logger("ibi.web")
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks)
     queue.watch(metrics.group)
     authentication = Authentication(tokens, clocks)
     token_pages = TokenPages(LocalTokenDesk(tokens, clocks), authentication)
-    routes = [*_routes(queue, readiness, authentication, metrics), *_token_routes(token_pages)]
-    patterns = {route.endpoint: route.path for route in routes}
+    routes = [
+        *_routes(queue, readiness, authentication, metrics, OpenApiPage(archive=archive is not None)),
+        *_token_routes(token_pages),
+        *([] if archive is None else _record_routes(RecordPages(archive))),
+    ]
+    patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
+    middleware = [Middleware(Boundary, metrics=metrics, log=log, routes=patterns)]
+    if archive is not None:
+        front, service = ArchiveFront(archive), ArchiveService(archive, log)
+        patterns |= {**front.patterns, service: "/{service}"}
+        middleware.append(Middleware(ServiceFirst, service=service))
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Boundary, metrics=metrics, log=log, routes=patterns)],
+        middleware=middleware,
         exception_handlers={IbiError: _refusing(log), HTTPException: _not_routed},
         lifespan=_lifespan(queue),
     )
     app.router.redirect_slashes = False  # one address each, and an answer instead of a second request
+    if archive is not None:
+        # Not a route: routes know a path decoded only, and one that takes every path would hide wrong methods.
+        app.router.default = front
     return app
 
 
-def _routes(queue: MintQueue, readiness: Readiness, authentication: Authentication, metrics: Metrics) -> list[Route]:
+def _routes(
+    queue: MintQueue, readiness: Readiness, authentication: Authentication, metrics: Metrics, description: OpenApiPage
+) -> list[Route]:
     """The busiest first."""
     return [
         Route("/api/labels", Labels(queue, authentication, metrics), methods=["POST"]),
         Route("/api/identity", IdentityPage(queue, readiness).get),
-        Route("/api/openapi.json", openapi),
+        Route("/api/openapi.json", description.get),
         Route("/healthz", healthz),
         Route("/readyz", HealthPage(readiness).readyz),
         Route("/metrics", MetricsPage(metrics, readiness).get),
@@ -80,6 +100,15 @@ def _token_routes(pages: TokenPages) -> list[Route]:
     return [
         Route("/api/tokens", _by_method(GET=pages.list, POST=pages.create), methods=["GET", "POST"]),
         Route("/api/tokens/{id}", pages.revoke, methods=["DELETE"]),
+    ]
+
+
+def _record_routes(pages: RecordPages) -> list[Route]:
+    """A label is any number of segments: what follows it comes first."""
+    return [
+        Route("/api/records/{label:path}/files", pages.files),
+        Route("/api/records/{label:path}/usage", pages.usage),
+        Route("/api/records/{label:path}", pages.get),
     ]
 
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 
-__all__ = ["ANSWERS", "LONGEST_RETRY", "PROBLEM", "Answer", "answer_to", "problem", "retry_after"]
+__all__ = ["ANSWERS", "LONGEST_RETRY", "PROBLEM", "UNTOLD", "Answer", "answer_to", "problem", "retry_after"]
 
 PROBLEM = "application/problem+json"
 LONGEST_RETRY = 3600
@@ -64,6 +64,48 @@ ANSWERS: Mapping[str, Answer] = {
     "punctuated-label": Answer(404),
     "repeated-pair": Answer(400),
     "unknown-subject": Answer(400),
+    # an Archive's items (E24)
+    "unknown-item": Answer(404, "path"),
+    "item-deleted": Answer(410, "path"),
+    "item-elsewhere": Answer(404, "path"),
+    "original-elsewhere": Answer(404, "path"),
+    "related-item-missing": Answer(404, "path"),
+    "no-such-translation": Answer(404, "path"),
+    "no-such-file": Answer(404, "path"),
+    "unknown-format": Answer(404, "format"),
+    "listing-not-permitted": Answer(403),
+    "precondition-failed": Answer(412),
+    "range-not-satisfiable": Answer(416, "Range"),
+    # what an Archive refuses to keep or to change
+    "invalid-item": Answer(400),
+    "invalid-metadata": Answer(400),
+    "invalid-network": Answer(400),
+    "invalid-file-name": Answer(400),
+    "invalid-file-path": Answer(400),
+    "source-refused": Answer(400, told=False),
+    "title-missing": Answer(400, "title"),
+    "nothing-to-publish": Answer(400, "files"),
+    "translation-language-missing": Answer(400, "language"),
+    "label-taken": Answer(409),
+    "not-allowed-now": Answer(409),
+    "already-there": Answer(409),
+    "original-needed": Answer(409),
+    "service-item-stays": Answer(409),
+    "untransferable-item": Answer(409),
+    "second-successor": Answer(409),
+    "edition-loop": Answer(409),
+    "second-metadata-item": Answer(409),
+    "second-translation": Answer(409),
+    "translation-of-translation": Answer(409),
+    "language-of-group": Answer(409, "language"),
+    # what an Archive keeps, and should be able to read
+    "content-changed": Answer(409),
+    "content-exists": Answer(409),
+    "content-missing": _INTERNAL,
+    "content-damaged": _INTERNAL,
+    "file-missing": _INTERNAL,
+    "invalid-document": _INTERNAL,
+    "newer-document": _INTERNAL,
     # accounts
     "not-authenticated": Answer(401, "Authorization"),
     "not-allowed": Answer(403, "Authorization"),
@@ -94,12 +136,13 @@ ANSWERS: Mapping[str, Answer] = {
     "store-damaged": Answer(503, told=False),
     "store-forked": _INTERNAL,
     "store-newer": Answer(503, told=False),
+    "not-a-store": Answer(503, told=False),
     "identity-missing": Answer(503, told=False),
     "identity-in-use": Answer(503, told=False),
     "data-directory-copied": Answer(503, told=False),
 }
 
-_UNTOLD = "This server cannot do it at the moment; its log says why."
+UNTOLD = "This server cannot do it at the moment; its log says why."
 
 
 class _Problem(msgspec.Struct, omit_defaults=True):
@@ -126,7 +169,7 @@ def problem(error: IbiError) -> Response:
         f"urn:ibi:problem:{error.code}",
         error.code.replace("-", " ").capitalize(),
         answer.status,
-        str(error) if answer.told else _UNTOLD,
+        str(error) if answer.told else UNTOLD,
         _field(error, answer),
         retry,
     )
@@ -148,9 +191,11 @@ def _field(error: IbiError, answer: Answer) -> str | None:
 def _headers(error: IbiError, status: int, retry: int | None) -> dict[str, str]:
     if status == HTTPStatus.UNAUTHORIZED:
         return {"www-authenticate": 'Bearer realm="ibi"'}
-    if status == HTTPStatus.FORBIDDEN:
-        needed = error.parameters.get("needed")
+    needed = error.parameters.get("needed")
+    if status == HTTPStatus.FORBIDDEN and needed is not None:
         return {"www-authenticate": f'Bearer realm="ibi", error="insufficient_scope", scope="{needed}"'}
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         return {"allow": str(error.parameters.get("allowed"))}
+    if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+        return {"content-range": f"bytes */{error.parameters.get('size')}"}
     return {} if retry is None else {"retry-after": str(retry)}

@@ -9,12 +9,22 @@ __all__ = [
     "BodyTooSlow",
     "InternalError",
     "InvalidIdempotencyKey",
+    "ItemDeleted",
+    "ItemElsewhere",
+    "ListingNotPermitted",
     "MalformedBody",
     "MemberMissing",
     "MethodNotAllowed",
+    "NoSuchFile",
+    "NoSuchTranslation",
     "NotAcceptable",
     "NotFound",
+    "OriginalElsewhere",
+    "PreconditionFailed",
+    "RangeNotSatisfiable",
+    "RelatedItemMissing",
     "ServerStopping",
+    "UnknownFormat",
     "UnknownMember",
     "UnsupportedMediaType",
 ]
@@ -90,3 +100,66 @@ class InternalError(IbiError):
     """Something went wrong here, and not with your request. The log tells it under {request}."""
 
     code = "internal-error"
+
+
+# --- an Archive's items (E24) ----------------------------------------------------------------------------------------
+
+
+class ItemDeleted(IbiError):
+    """{label} was deleted on {when}: {why}"""
+
+    code = "item-deleted"
+
+
+class NoSuchFile(IbiError):
+    """{label} has no file {path}."""
+
+    code = "no-such-file"
+
+
+class NoSuchTranslation(IbiError):
+    """{label} is not here in the language asked for; there is: {offered}."""
+
+    code = "no-such-translation"
+
+
+class RelatedItemMissing(IbiError):
+    """There is nothing here that {relation} would lead to from {label}."""
+
+    code = "related-item-missing"
+
+
+class ItemElsewhere(IbiError):
+    """What is asked for of {label} is not here but in another Archive: {known}."""
+
+    code = "item-elsewhere"
+
+
+class OriginalElsewhere(IbiError):
+    """Here is a copy of {label}; its Original is in another Archive."""
+
+    code = "original-elsewhere"
+
+
+class UnknownFormat(IbiError):
+    """format: metadata is not written as {given}, only as {offered}."""
+
+    code = "unknown-format"
+
+
+class ListingNotPermitted(IbiError):
+    """Whoever deposited {label} does not want its files listed."""
+
+    code = "listing-not-permitted"
+
+
+class PreconditionFailed(IbiError):
+    """{field}: the file is not as this header expects it."""
+
+    code = "precondition-failed"
+
+
+class RangeNotSatisfiable(IbiError):
+    """Range: the file has {size} bytes and none of those asked for."""
+
+    code = "range-not-satisfiable"

@@ -1,0 +1,173 @@
+"""`GET /<archive service IBI>?servicesubject=…`: what resolvers ask of an Archive (R §9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from http import HTTPStatus
+from itertools import count
+from secrets import randbelow
+
+from starlette.types import Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from ibi.archive.answer import EMPTY, StaticAnswer, answer, static_answer
+from ibi.archive.counting import counted_acknowledgment
+from ibi.archive.url_key import RANDOM_LIMIT
+from ibi.errors import IbiError, InvalidMessage
+from ibi.instant import Instant
+from ibi.label import match_label
+from ibi.messages.answers import ErrorAnswer
+from ibi.messages.query import decode_query
+from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
+from ibi.model.item import name_one_item
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.errors import UNTOLD, answer_to
+from ibi.web.raw_target import as_text, decoded
+from ibi.web.refusals import MethodNotAllowed
+
+__all__ = ["MOST_KEPT", "ArchiveService", "KeptAnswers"]
+
+MOST_KEPT = 4096
+"""Answers kept at a time, by the words of the request and by its meaning."""
+
+_LONGEST_KEY = 512
+"""Characters of a request that is worth remembering."""
+
+_SUBJECT = "servicesubject"
+_PLAIN_SUBJECT = re.compile(rb"(?:\A|&)servicesubject(?:[=&]|\Z)")
+_NO_STORE = b"no-store"
+
+
+class KeptAnswers:
+    """What was answered lately but for the key. What was not asked for longest goes first."""
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._kept: dict[Hashable, StaticAnswer] = {}
+
+    def find(self, key: Hashable, now: Instant) -> StaticAnswer | None:
+        found = self._kept.pop(key, None)
+        if found is None or (found.good_until is not None and found.good_until <= now):
+            return None
+        self._kept[key] = found  # the last one again
+        return found
+
+    def keep(self, key: Hashable, made: StaticAnswer) -> None:
+        if len(self._kept) >= self._most:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = made
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+class ArchiveService:
+    """An ASGI application of its own: the answer, once made, costs a look-up and a signature."""
+
+    def __init__(self, site: ArchiveSite, log: FilteringBoundLogger) -> None:
+        self._site, self._log = site, log
+        labels = site.profile.service.labels
+        self._paths = {f"/{text}".encode() for label in labels for text in (label.spelling, str(label))}
+        self._by_words, self._by_meaning = KeptAnswers(), KeptAnswers()
+        self._state: Hashable = None
+        # Chance once, then a number: it keeps keys apart, and what keeps them from being forged is their signature.
+        self._chance = count(randbelow(RANDOM_LIMIT))
+
+    def is_asked(self, path: bytes, query: bytes) -> bool:
+        """Whether it is this service's label, in either form and any case, and a request (SPEC §4)."""
+        return _has_subject(query) and (path in self._paths or self._is_ours(path))
+
+    def _is_ours(self, path: bytes) -> bool:
+        text = decoded(path)
+        found = match_label(text, 1) if text[:1] == "/" else None
+        if found is None or found[1] != len(text):
+            return False
+        service = self._site.profile.service
+        if found[0] in service.labels:
+            return True
+        item = self._site.catalog.find(found[0])  # the other form may be known to the service's own item alone
+        return item is not None and name_one_item(item.labels, service)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["method"] != "GET":  # R §6.1: every message is a GET
+                raise MethodNotAllowed(method=scope["method"][:20], allowed="GET")
+            status, (body, caching) = HTTPStatus.OK, self._answer(scope["query_string"])
+        except IbiError as error:
+            status, body, caching = self._refusal(error)
+        headers = [
+            (b"content-type", b"text/plain"),
+            (b"content-length", b"%d" % len(body)),
+            (b"cache-control", caching),
+        ]
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers.append((b"allow", b"GET"))
+        await send({"type": "http.response.start", "status": int(status), "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _refusal(self, error: IbiError) -> tuple[HTTPStatus, bytes, bytes]:
+        """E18."""
+        told = answer_to(error)
+        if not told.told:
+            self._log.error("refused", code=error.code, detail=str(error), exc_info=error)
+        return HTTPStatus(told.status), ErrorAnswer(str(error) if told.told else UNTOLD).encode(), _NO_STORE
+
+    def _answer(self, query: bytes) -> tuple[bytes, bytes]:
+        """The body, and what the header Cache-Control says."""
+        now = self._site.now
+        found = self._kept(query, now)
+        if found is not None:
+            return self._with_key(found, now)
+        request = parse_request(as_text(query))
+        if isinstance(request, UrlRequest):
+            return self._with_key(self._made(query, request, now), now)
+        body, _ = answer(self._site.profile, self._site.catalog, as_text(query), now, 0, self._site.keys)
+        if isinstance(request, Acknowledgment):
+            site = self._site
+            site.count(counted_acknowledgment(request, site.catalog, site.keys, site.recent, now))
+        return body, _NO_STORE
+
+    def _kept(self, query: bytes, now: Instant) -> StaticAnswer | None:
+        changes = self._site.changes
+        if changes is None:
+            return None
+        state = changes()
+        if state != self._state:
+            self._by_words.clear()
+            self._by_meaning.clear()
+            self._state = state
+        return self._by_words.find(query, now)
+
+    def _made(self, query: bytes, request: UrlRequest, now: Instant) -> StaticAnswer:
+        """An answer that does not hang on the client is everybody's: it is found again by what is asked."""
+        site = self._site
+        meaning = request.label, request.relation, request.file_path, request.file_list
+        found = None if site.changes is None else self._by_meaning.find(meaning, now)
+        made = static_answer(site.profile, site.catalog, request, now, site.keys) if found is None else found
+        if site.changes is not None and len(query) <= _LONGEST_KEY:
+            self._by_words.keep(query, made)
+            if found is None and not made.depends_on_client:
+                self._by_meaning.keep(meaning, made)
+        return made
+
+    def _with_key(self, found: StaticAnswer, now: Instant) -> tuple[bytes, bytes]:
+        site = self._site
+        # What is not here today may be deposited in a minute.
+        age = 0 if found is EMPTY else found.max_age(now, site.max_age)
+        body = found.with_key(site.keys, now.seconds, next(self._chance))
+        return body, b"max-age=%d" % age if age else _NO_STORE
+
+
+def _has_subject(query: bytes) -> bool:
+    if _PLAIN_SUBJECT.search(query):
+        return True
+    if b"%" not in query:
+        return False
+    try:
+        return any(name == _SUBJECT for name, _ in decode_query(as_text(query)))
+    except InvalidMessage:
+        return True  # too long to be read: the service says so

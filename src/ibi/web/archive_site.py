@@ -1,0 +1,91 @@
+"""One Archive as the web serves it: what it keeps, how it calls itself, and where it sends what it has not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Final
+
+from ibi.archive.counting import Recent
+from ibi.archive.profile import ArchiveProfile
+from ibi.archive.url_key import UrlKeys
+from ibi.archive.urls import ArchiveUrls
+from ibi.instant import Instant
+from ibi.messages.label_forms import LabelForms
+from ibi.model.usage import UsageDay, UsageKind
+from ibi.model.visibility import IpNetwork
+from ibi.ports.catalog import Catalog
+from ibi.ports.clocks import Clocks
+from ibi.ports.content import Content
+from ibi.ports.usage import UsageLog
+
+__all__ = ["MAX_AGE", "ArchiveSite"]
+
+MAX_AGE: Final = 300
+"""Seconds for which others may keep an answer, unless it ceases to be true earlier (E32)."""
+
+
+def _no_robot(_: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveSite:
+    """All that the Archive's pages need. URLs are settings: what a request calls this host is not believed.
+
+    `changes` gives another value after every change of the catalogue, by whatever process; without it nothing is kept
+    between requests. `proxies` are the networks whose word on who their client is counts. `is_robot` judges by the
+    header User-Agent.
+    """
+
+    profile: ArchiveProfile
+    catalog: Catalog
+    content: Content
+    keys: UrlKeys
+    clocks: Clocks
+    public_url: str
+    content_url: str | None = None
+    resolver: str | None = None
+    proxies: tuple[IpNetwork, ...] = ()
+    changes: Callable[[], Hashable] | None = None
+    usage: UsageLog | None = None
+    is_robot: Callable[[str], bool] = _no_robot
+    max_age: int = MAX_AGE
+    recent: Recent = field(default_factory=Recent)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
+        object.__setattr__(self, "content_url", (self.content_url or self.public_url).rstrip("/"))
+        resolver = (self.resolver or "").rstrip("/")
+        # An Archive that is its own resolver has nobody to send anything on to.
+        object.__setattr__(self, "resolver", None if resolver.lower() in {"", self.public_url.lower()} else resolver)
+
+    @property
+    def urls(self) -> ArchiveUrls:
+        """Of the pages here, whatever the answers to resolvers say."""
+        assert self.content_url is not None  # set when this was built
+        return ArchiveUrls(self.public_url, self.content_url)
+
+    @property
+    def has_own_content_host(self) -> bool:
+        """Whether bytes are shown on a host where there is nothing that a document could act on."""
+        assert self.content_url is not None
+        return _authority(self.content_url) != _authority(self.public_url)
+
+    @property
+    def now(self) -> Instant:
+        return self.clocks.read().wall
+
+    def persistent_url(self, labels: LabelForms) -> str:
+        """How to cite an item: by its shortest label, at the resolver if there is one."""
+        label = labels.ibip or labels.rep
+        assert label is not None  # forms have one or the other
+        return f"{self.resolver or self.public_url}/{label.spelling}"
+
+    def count(self, counted: tuple[UsageDay, UsageKind] | None) -> None:
+        if counted is not None and self.usage is not None:
+            self.usage.count(*counted)
+
+
+def _authority(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0].lower()

@@ -1,0 +1,173 @@
+"""`/col/<rep>/…`: an item's bytes, the list of its files, and its description.
+
+The path is decoded once and holds a label and the exact name of a file of that item, or there is nothing there: no
+spelling of `..` means anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ibi.archive.counting import counted_download, counts_as_download
+from ibi.archive.errors import UnknownItem
+from ibi.archive.urls import encoded_path
+from ibi.archive.visibility import Reader
+from ibi.errors import IbiError, InvalidPersistentUrl
+from ibi.label import Label, match_label
+from ibi.messages.field import State
+from ibi.messages.query import decode_query
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.persistent_url import PersistentUrl
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.deposited import safety_headers
+from ibi.web.file_answer import FileAnswer, open_file
+from ibi.web.headers import values
+from ibi.web.metadata import MetadataPage, file_list, gone, shown_title
+from ibi.web.pages import element, page, redirect, refusal, text
+from ibi.web.raw_target import decoded, raw_path, raw_query
+from ibi.web.reader_address import reader_address
+from ibi.web.refusals import ListingNotPermitted, MethodNotAllowed, NoSuchFile, NotFound
+
+__all__ = ["PREFIX", "Collection", "without_body"]
+
+PREFIX: Final = "/col/"
+_DOC, _METADATA = "/doc/", "/metadata"
+
+
+class Collection:
+    """An ASGI application. Who may see what is judged by the address that fetches it, whatever a resolver was told."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site, self._metadata = site, MetadataPage(site)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._answer(scope, receive, send)
+        except IbiError as error:
+            answer = refusal(error, scope["headers"])
+        if answer is not None:
+            await without_body(answer, scope)(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        """None if the answer is a file, which is sent already."""
+        if scope["method"] not in {"GET", "HEAD"}:
+            raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
+        path = decoded(raw_path(scope)).removeprefix(PREFIX)
+        found = match_label(path)
+        if found is None:
+            raise NotFound()
+        label, rest = found[0], path[found[1] :]
+        item = self._site.catalog.find(label)
+        if item is None:
+            return self._sent_on(label, rest, raw_query(scope))
+        if rest.startswith(_DOC) and len(rest) > len(_DOC):
+            return await self._file(item, rest[len(_DOC) :], scope, receive, send)
+        return self._page(item, rest, scope)
+
+    # --- pages ---
+
+    def _page(self, item: Item, rest: str, scope: Scope) -> Response:
+        query = decode_query(raw_query(scope))
+        if rest == _METADATA:
+            named = next((value for name, value in query if name == "format"), None)
+            return self._metadata.answer(item, named, scope["headers"])
+        if rest not in {"", "/", "/doc", _DOC}:
+            raise NotFound()
+        if item.state is State.DELETED:
+            return gone(self._site, item, scope["headers"])
+        if rest != _DOC:
+            place = _DOC if rest == "/doc" else _METADATA
+            return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{place}")
+        if any(name == "list" for name, _ in query):
+            return self._list(item, scope)
+        return self._target(item)
+
+    def _target(self, item: Item) -> Response:
+        """One address for each file: links inside the target file start from its own, and caches keep it once."""
+        urls = self._site.urls
+        if item.target is not None:
+            return redirect(urls.file(item, item.target))
+        return redirect(item.target_url or urls.metadata(item, None, None))
+
+    def _list(self, item: Item, scope: Scope) -> Response:
+        if not item.visibility.listing:
+            return refusal(ListingNotPermitted(label=str(item.rep)), scope["headers"])
+        shown = file_list(self._site, item) if item.files else element("p", text("There are no files."))
+        return page(shown_title(item), element("h2", text("Files")), shown, headers={"cache-control": "no-cache"})
+
+    # --- bytes ---
+
+    async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        if item.state is State.DELETED:
+            return gone(self._site, item, scope["headers"])
+        file = item.file(path)
+        if file is None:
+            return refusal(NoSuchFile(label=item.rep.spelling, path=ascii(path[:200])), scope["headers"])
+        if scope["method"] == "GET" and values(scope["headers"], b"service-worker"):
+            raise NotFound()  # nobody's document may stand between readers and this host
+        address = reader_address(scope, self._site.proxies)
+        reader = Reader(() if address is None else (address,), self._site.now)
+        if not reader.may_see(item.visibility):
+            return redirect(self._site.urls.metadata(item, None, None))
+        opened = await asyncio.to_thread(open_file, self._site.content, item, file.path)
+        with opened:
+            answer = FileAnswer(item, opened, scope["method"], scope["headers"])
+            if counts_as_download(scope["method"], answer.status, answer.offset):
+                self._count(item, file.path, str(address), scope)
+            await answer.send(receive, send, self._headers(item, file))
+        return None
+
+    def _headers(self, item: Item, file: File) -> dict[str, str]:
+        """What may be kept is asked for again each time: visibility and content may have changed meanwhile."""
+        caching = "no-cache" if item.visibility.is_public else "private, no-cache"
+        safe = safety_headers(file.media_type, file.path, own_host=self._site.has_own_content_host)
+        return {**safe, "cache-control": caching}
+
+    def _count(self, item: Item, path: str, address: str, scope: Scope) -> None:
+        site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
+        robot = site.is_robot(agent)
+        site.count(counted_download(item, path, f"{address} {agent}", site.recent, site.now, robot=robot))
+
+    # --- what is not here ---
+
+    def _sent_on(self, label: Label, rest: str, query: str) -> Response:
+        """E34: links between repositories are relative, and lead here wherever the other one is kept."""
+        resolver = self._site.resolver
+        wanted = None if resolver is None else _persistent(label, rest, query)
+        if resolver is None or wanted is None:
+            raise UnknownItem(label=label.spelling)
+        return redirect(wanted.text(resolver, keep_spelling=True))
+
+
+def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
+    """The persistent URL of what an address of this kind names, if it could name anything."""
+    pairs = decode_query(query)
+    if rest == _METADATA:
+        named = next((value for name, value in pairs if name == "format"), None)
+        target = f":({named})" if named and named not in {"html", "json"} else ":"
+    elif rest == _DOC and any(name == "list" for name, _ in pairs):
+        target = "?ibiurl.verblist=GetFileList"
+    elif rest in {"/doc", _DOC}:
+        target = ""
+    elif rest in {"", "/"}:
+        target = ":"
+    elif rest.startswith(_DOC):
+        target = encoded_path(rest[len(_DOC) - 1 :]) + (f"?{query}" if query else "")
+    else:
+        return None
+    try:
+        return PersistentUrl.parse(f"/{label.spelling}{target}")
+    except (InvalidPersistentUrl, UnicodeEncodeError):
+        return None
+
+
+def without_body(answer: Response, scope: Scope) -> Response:
+    """The same to a HEAD: the headers of the whole, and no more."""
+    if scope["method"] == "HEAD":
+        answer.body = b""
+    return answer

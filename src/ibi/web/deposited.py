@@ -1,0 +1,49 @@
+"""Strangers' documents on our own host: shown where that is harmless, otherwise offered for saving.
+
+Every one of them is shut into an origin of its own, without scripts, forms and plugins (CSP `sandbox`), and no browser
+may take it for something else than it is said to be (`nosniff`, which every answer carries). What a browser would hand
+to a program of its own, a PDF above all, does not open inside a sandbox: it is for saving, unless bytes have a host to
+themselves (`content_url`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from ibi.archive.urls import encoded_path
+from ibi.model.file import DEFAULT_MEDIA_TYPE
+
+__all__ = ["SANDBOX", "safety_headers"]
+
+SANDBOX = (
+    "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; style-src 'self' 'unsafe-inline';"
+    " font-src 'self' data:; frame-src 'self'; form-action 'none'; base-uri 'none'"
+)
+"""An old Web page is shown with its pictures, styles and frames, all from here, and nothing in it runs."""
+
+_PDF = "application/pdf"
+_FOR_PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+_SHOWN = re.compile(
+    r"text/(?:html|xml|plain|csv|css|markdown|x-bibtex)|application/(?:json|xml|xhtml\+xml|ld\+json)"
+    r"|[a-z]+/[a-z0-9.-]+\+xml|image/(?:avif|bmp|gif|jpeg|png|tiff|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+"
+)
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9._ -]+")
+
+
+def safety_headers(media_type: str, path: str, *, own_host: bool) -> dict[str, str]:
+    """The headers that go with the bytes of a file. `own_host`: nothing else is on the host that it comes from."""
+    essence = media_type.partition(";")[0].strip().lower()
+    headers = {"content-type": media_type or DEFAULT_MEDIA_TYPE, "content-security-policy": SANDBOX}
+    if own_host and essence == _PDF:
+        return {**headers, "content-security-policy": _FOR_PDF}
+    if not _SHOWN.fullmatch(essence):
+        headers["content-disposition"] = _attachment(path)
+    return headers
+
+
+# RFC 6266: filename for programs that know no better, filename* (RFC 8187) for all others
+def _attachment(path: str) -> str:
+    name = path.rpartition("/")[2]
+    plain = name if _PLAIN_NAME.fullmatch(name) else "file"
+    encoded = re.sub(r"[^A-Za-z0-9\-._~%]", lambda sign: f"%{ord(sign[0]):02X}", encoded_path(name))
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}"

@@ -1,0 +1,42 @@
+"""The target of a request as it came: decoded by whoever reads it, and only once.
+
+ASGI's `path` is decoded already, and wrongly where a name is not UTF-8 (E33); what it was cannot be told from it.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote_to_bytes
+
+from starlette.types import Scope
+
+__all__ = ["as_text", "decoded", "raw_path", "raw_query", "raw_target"]
+
+
+def raw_path(scope: Scope) -> bytes:
+    """The path, percent signs and all, without the query."""
+    raw: bytes | None = scope.get("raw_path")
+    return quote(scope["path"]).encode("ascii") if raw is None else raw
+
+
+def raw_query(scope: Scope) -> str:
+    query: bytes = scope.get("query_string", b"")
+    return as_text(query)
+
+
+def raw_target(scope: Scope) -> str:
+    """Path and query, as `PersistentUrl.parse` wants them."""
+    query = raw_query(scope)
+    return as_text(raw_path(scope)) + (f"?{query}" if query else "")
+
+
+def decoded(raw: bytes) -> str:
+    """Percent-decoded once."""
+    return as_text(unquote_to_bytes(raw) if b"%" in raw else raw)
+
+
+def as_text(raw: bytes) -> str:
+    """E33: UTF-8, or else ISO 8859-1."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")

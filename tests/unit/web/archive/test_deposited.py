@@ -1,0 +1,58 @@
+"""Deposited documents cannot act on our host."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ibi.web.deposited import safety_headers
+from tests.archive_app import BASE, REP, archive_app, kept
+
+HOSTILE = [
+    *("text/html", "TEXT/HTML; charset=utf-7", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml"),
+    *("application/rss+xml", "application/pdf", "text/javascript", "application/x-shockwave-flash"),
+    *("multipart/related", "message/rfc822", "application/octet-stream", "text/plain", "image/png", "text/x-unknown"),
+]
+SHOWN = {"text/html", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml", "application/rss+xml"}
+SHOWN |= {"text/plain", "image/png"}
+
+
+@pytest.mark.parametrize("media", HOSTILE)
+async def test_every_document_is_shut_in_and_taken_for_what_it_is(media: str) -> None:
+    answer = await archive_app(kept(REP, files={"x": (media, b"<script>")})).get(f"/col/{REP}/doc/x")
+    policy = answer.headers["content-security-policy"]
+    assert re.match(r"sandbox;", policy)
+    assert "allow-scripts" not in policy
+    assert "allow-same-origin" not in policy
+    assert "script-src" not in policy
+    assert "default-src 'none'" in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-type"] == media
+
+
+@pytest.mark.parametrize("media", HOSTILE)
+def test_what_a_sandbox_does_not_hold_is_for_saving(media: str) -> None:
+    headers = safety_headers(media, "x", own_host=False)
+    essence = media.lower().partition(";")[0]
+    assert ("content-disposition" not in headers) == (essence in SHOWN)
+
+
+async def test_a_pdf_is_shown_where_there_is_nothing_to_act_on() -> None:
+    item = kept(REP, files={"x.pdf": ("application/pdf", b"%PDF")})
+    own = await archive_app(item, content_url="http://content.lab.br").get(f"/col/{REP}/doc/x.pdf")
+    assert "content-disposition" not in own.headers
+    assert "sandbox" not in own.headers["content-security-policy"]
+    shared = await archive_app(item, content_url=BASE.upper()).get(f"/col/{REP}/doc/x.pdf")
+    assert shared.headers["content-disposition"].startswith("attachment")
+
+
+@pytest.mark.parametrize("name", ['a"b.bin', "a\u00fc\u4e2d.bin", "a;b=c.bin", "a b.bin", "d/e.bin", "a%0d%0ab.bin"])
+def test_no_name_ends_the_header_that_tells_it(name: str) -> None:
+    told = safety_headers("application/octet-stream", name, own_host=False)["content-disposition"]
+    assert re.fullmatch(r"attachment; filename=\"[A-Za-z0-9._ -]+\"; filename\*=UTF-8''[A-Za-z0-9\-._~%]+", told)
+
+
+async def test_no_document_becomes_a_service_worker() -> None:
+    app = archive_app(kept(REP, files={"sw.js": ("text/javascript", b"x")}))
+    assert (await app.get(f"/col/{REP}/doc/sw.js", {"service-worker": "script"})).status == 404

@@ -1,0 +1,162 @@
+"""`GET /api/records/<label>`, and that its description is true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.routing import Route
+
+from ibi.languages import LanguageTag
+from ibi.messages import State
+from ibi.model.usage import UsageDay, UsageKind, day_of
+from ibi.model.visibility import Visibility, network
+from ibi.web.openapi import document
+from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
+from tests.standards_archives import forms
+from tests.unit.web.archive.test_metadata import DESCRIBED
+
+RECORD = f"/api/records/{REP}"
+DOCUMENT = document(archive=True)
+
+
+def rich() -> ArchiveApp:
+    full = kept(
+        REP,
+        IBIP,
+        metadata=DESCRIBED,
+        language=LanguageTag("pt"),
+        visibility=Visibility((network("10.0.0.0/8"),)),
+        next_edition=forms(OTHER),
+        translations=((LanguageTag("en"), forms("lab.br/arq/2021/01.01.00.00")),),
+        followers=("other.br",),
+    )
+    return archive_app(full, deleted(OTHER, replaced_by=forms(REP)))
+
+
+@pytest.mark.parametrize(
+    "label",
+    [REP, IBIP, REP.upper(), IBIP.lower(), REP.replace("/", "%2F"), IBIP.replace("/", "%2f"), "%6Cab" + REP[3:]],
+)
+@pytest.mark.parametrize("rest", ["", "/files", "/usage"])
+async def test_a_label_is_read_in_either_form_and_any_spelling(label: str, rest: str) -> None:
+    assert (await rich().get(f"/api/records/{label}{rest}")).status == 200
+
+
+async def test_a_record_has_links() -> None:
+    record = (await rich().get(RECORD)).json()
+    assert record["labels"] == {"rep": REP, "ibip": IBIP}
+    assert record["state"] == "Original"
+    assert record["files"][0]["url"] == f"{BASE}/col/{REP}/doc/a.txt"
+    assert record["links"] == {
+        "self": f"{BASE}{RECORD}",
+        "persistent": f"{BASE}/{IBIP}",
+        "metadata": f"{BASE}/col/{REP}/metadata",
+        "oai_dc": f"{BASE}/col/{REP}/metadata?format=oai_dc",
+        "usage": f"{BASE}{RECORD}/usage",
+        "files": f"{BASE}{RECORD}/files",
+        "file_list": f"{BASE}/col/{REP}/doc/?list",
+        "content": f"{BASE}/col/{REP}/doc/",
+    }
+
+
+async def test_whom_an_archive_exchanges_copies_with_is_its_own_affair() -> None:
+    app = archive_app(kept(REP, state=State.COPY, source="other.br", followers=("third.br",)))
+    assert "other.br" not in (await app.get(RECORD)).body.decode()
+    assert "third.br" not in (await app.get(RECORD)).body.decode()
+
+
+async def test_files_that_may_not_be_listed_are_not() -> None:
+    app = archive_app(kept(REP, visibility=Visibility(listing=False)))
+    record = (await app.get(RECORD)).json()
+    assert "files" not in record
+    assert "target" not in record
+    assert not {"files", "file_list"} & set(record["links"])
+    answer = await app.get(f"{RECORD}/files")
+    assert (answer.status, answer.json()["type"]) == (403, "urn:ibi:problem:listing-not-permitted")
+
+
+async def test_what_is_left_of_an_item_is_told_with_its_status() -> None:
+    answer = await rich().get(f"/api/records/{OTHER}")
+    assert (answer.status, answer.json()["state"]) == (410, "Deleted")
+    assert answer.json()["tombstone"]["replaced_by"] == {"rep": REP}
+
+
+async def test_use_is_told_by_day() -> None:
+    app = rich()
+    rep = forms(REP).rep
+    assert rep is not None
+    for kind in (UsageKind.DOWNLOAD, UsageKind.DOWNLOAD, UsageKind.ROBOT_RESOLUTION):
+        app.usage.count(UsageDay(rep, day_of(NOW)), kind)
+    days = (await app.get(f"{RECORD}/usage")).json()["days"]
+    counts = {"resolutions": 0, "downloads": 2, "robot_resolutions": 1, "robot_downloads": 0}
+    assert days == [{"date": "2026-11-20", **counts}]
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/records/lab.br/arq/2020/09.09.09.09", 404),
+        ("/api/records/nonsense", 400),
+        ("/api/records/lab.br/arq/2020/13.01.00.00", 400),
+        ("/api/records/%00", 400),
+        ("/api/records/%FF/%FE", 400),
+        (f"{RECORD}/nonsense", 404),
+        (f"{RECORD}/", 404),
+        (f"{RECORD}//files", 404),
+        (f"/api%2Frecords/{REP}", 404),
+        ("/api/records", 404),
+    ],
+)
+async def test_what_is_not_there_is_a_problem(path: str, status: int) -> None:
+    answer = await rich().get(path)
+    assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+async def test_it_is_only_read(method: str) -> None:
+    answer = await rich().get(RECORD, method=method)
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+# --- the description -------------------------------------------------------------------------------------------------
+
+
+def test_every_route_is_described_and_every_description_has_a_route() -> None:
+    routes = [route for route in rich().app.routes if isinstance(route, Route)]
+    found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
+    assert found == {(path, method) for path, item in DOCUMENT["paths"].items() for method in item}
+
+
+async def test_the_description_is_served_as_it_stands() -> None:
+    assert (await rich().get("/api/openapi.json")).json() == DOCUMENT
+
+
+def check(value: Any, schema: dict[str, Any]) -> None:
+    if "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    if "enum" in schema:
+        assert value in schema["enum"]
+    if isinstance(value, dict) and "properties" in schema:
+        assert set(schema["required"]) <= set(value) <= set(schema["properties"])
+        for name, member in value.items():
+            check(member, schema["properties"][name])
+    elif isinstance(value, dict):
+        for member in value.values():
+            check(member, schema["additionalProperties"])
+    elif isinstance(value, list):
+        for each in value:
+            check(each, schema["items"])
+    else:
+        assert {"string": str, "integer": int, "boolean": bool}.get(str(schema.get("type")), object) in type(
+            value
+        ).mro()
+
+
+@pytest.mark.parametrize("rest", ["", "/files", "/usage"])
+@pytest.mark.parametrize("label", [REP, OTHER, "lab.br/arq/2020/09.09.09.09", "nonsense"])
+async def test_every_answer_is_described(label: str, rest: str) -> None:
+    answer = await rich().get(f"/api/records/{label}{rest}")
+    responses = DOCUMENT["paths"][f"/api/records/{{label}}{rest}"]["get"]["responses"]
+    content = responses[str(int(answer.status))]["content"]
+    check(answer.json(), content[answer.headers["content-type"]]["schema"])
