@@ -12,11 +12,19 @@ __all__ = ["app"]
 
 # Command and the module that defines it under the same name.
 _COMMANDS = {
+    "archive": "ibi.cli.archive",
+    "delete": "ibi.cli.delete",
+    "deposit": "ibi.cli.deposit",
     "explain": "ibi.cli.explain",
     "mint": "ibi.cli.mint",
+    "rebuild": "ibi.cli.rebuild",
+    "relate": "ibi.cli.relate",
+    "show": "ibi.cli.show",
     "token": "ibi.cli.token",
     "up": "ibi.cli.up",
+    "update": "ibi.cli.update",
     "url": "ibi.cli.url",
+    "verify": "ibi.cli.verify",
 }
 
 

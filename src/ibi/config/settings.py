@@ -51,6 +51,8 @@ class Settings:
     config: Path | None
     host: str
     port: int
+    public_url: str | None
+    resolver: str | None
     server: str | None
     token: Secret | None
     log_level: Literal["debug", "info", "warning", "error"]
@@ -68,6 +70,12 @@ class Settings:
     def is_remote(self) -> bool:
         """Whether a command asks a server: one is given, and no data directory in a stronger way."""
         return self.server is not None and self.origins["server"] >= self.origins["data"]
+
+    @property
+    def own_url(self) -> str:
+        """Where readers reach this Archive, without a slash at the end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url or f"http://{host}:{self.port}"
 
     def identity(self) -> Identity | None:
         """Who mints; None when no host is set. Not yet checked for being global."""

@@ -84,6 +84,23 @@ SETTINGS: tuple[Setting, ...] = (
         "8765",
         "The port on which the services listen; 0 takes any that is free.",
     ),
+    Setting(
+        "public_url",
+        "IBI_PUBLIC_URL",
+        None,
+        URL,
+        None,
+        "The address at which readers reach this Archive; without it `http://` and the host and port on which the"
+        " services listen.",
+    ),
+    Setting(
+        "resolver",
+        "IBI_RESOLVER",
+        None,
+        URL,
+        None,
+        "The resolver to which persistent URLs lead; without it this Archive itself.",
+    ),
     # Not in a file: a data directory that sends its own commands elsewhere is a trap, and a token no matter for a file.
     Setting(
         "server",

@@ -140,6 +140,8 @@ ANSWERS: Mapping[str, Answer] = {
     "identity-missing": Answer(503, told=False),
     "identity-in-use": Answer(503, told=False),
     "data-directory-copied": Answer(503, told=False),
+    "archive-record-damaged": Answer(503, told=False),
+    "change-unfinished": Answer(503, told=False),
 }
 
 UNTOLD = "This server cannot do it at the moment; its log says why."

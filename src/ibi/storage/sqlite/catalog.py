@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from threading import Lock, local
+from threading import Lock, get_ident, local
 from typing import Final, TypeVar
 from weakref import WeakSet
 
@@ -65,6 +65,11 @@ class SqliteCatalog:
 
     def find(self, label: Label) -> Item | None:
         return self._read(lambda reader: reader.find(label))
+
+    def version(self) -> tuple[int, int]:
+        """Another value after every change by anybody: what was made of the catalogue before may be kept until then.
+        Connections count for themselves, so that one thread's value means nothing to another."""
+        return get_ident(), self._read(CatalogReader.version)
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return self._read(lambda reader: reader.linked(link, label))

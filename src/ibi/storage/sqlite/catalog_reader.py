@@ -36,8 +36,13 @@ class CatalogReader:
         self._found: BoundedCache[Label, Item] = BoundedCache(_MOST_ITEMS, _MOST_BYTES)
         self.close = finalize(self, connection.close)
 
-    def find(self, label: Label) -> Item | None:
+    def version(self) -> int:
+        """Another number after every change, as this connection sees it."""
         (version,) = self._execute(_VERSION).fetchone()
+        return int(version)
+
+    def find(self, label: Label) -> Item | None:
+        version = self.version()
         if version != self._version:
             self._found.clear()
             self._version = version

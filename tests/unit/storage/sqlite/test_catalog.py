@@ -348,3 +348,17 @@ def test_a_forked_process_opens_its_own(path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.undo()
     assert catalog.find(labels(1)[0]) == item(1)
     catalog.close()
+
+
+def test_the_version_changes_with_every_change_and_with_nothing_else(path: Path, catalog: SqliteCatalog) -> None:
+    versions = [catalog.version()]
+    assert catalog.find(labels(1)[0]) is None
+    assert catalog.version() == versions[0]
+    catalog.put(item(1))
+    versions.append(catalog.version())
+    with closing(SqliteCatalog(path)) as other:
+        other.put(item(2))
+    versions.append(catalog.version())
+    catalog.remove(labels(1)[0])
+    versions.append(catalog.version())
+    assert len(set(versions)) == 4

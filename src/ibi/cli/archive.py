@@ -1,0 +1,68 @@
+"""`ibi archive`: the Archive itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option, print_json, print_lines
+
+if TYPE_CHECKING:
+    from ibi.cli.archive_store import Archive
+
+__all__ = ["archive"]
+
+_where = setting_options("data", "config", "server", "token")
+
+
+@click.group()
+def archive() -> None:
+    """Begin an Archive, and see how it is."""
+
+
+@archive.command()
+@click.option("--title", metavar="TEXT", default="Archive service", help="What the Archive's own item is called.")
+@as_json_option
+@_where
+def init(title: str, *, as_json: bool, **flags: str | None) -> None:
+    """Begin an Archive: its own service becomes an item with a label, by which resolvers will know it."""
+    from ibi.cli.archive_store import local_settings, opened_archive, who
+    from ibi.cli.item_output import print_links
+    from ibi.services.archive_beginning import begin_archive
+
+    with opened_archive(local_settings(**flags), begin=True) as opened:
+        if opened.record is not None:
+            raise click.ClickException(f"this Archive was begun before, as {opened.record.service.labels[0]}")
+        settings = opened.settings
+        record = begin_archive(opened.deposits, settings.data, settings.own_url, title, who())
+        print_links(opened.store.find(record.service.labels[0]), settings, as_json=as_json)
+
+
+@archive.command()
+@as_json_option
+@_where
+def status(*, as_json: bool, **flags: str | None) -> None:
+    """Show the labels and addresses of this Archive, and whether its store is in order."""
+    from ibi.cli.archive_store import local_settings, opened_archive
+
+    with opened_archive(local_settings(**flags)) as opened:
+        fields = dict(_status(opened))
+    if as_json:
+        print_json(fields)
+        return
+    lines = {name.replace("_", " "): str(value) for name, value in fields.items() if value not in (None, [])}
+    print_lines("An Archive" if fields["begun"] else "No Archive yet: `ibi archive init` begins one", lines)
+
+
+def _status(opened: Archive) -> Iterator[tuple[str, object]]:
+    service = None if opened.record is None else opened.record.service
+    yield "begun", service is not None
+    yield "rep", None if service is None or service.rep is None else service.rep.spelling
+    yield "ibip", None if service is None or service.ibip is None else service.ibip.spelling
+    yield "data", str(opened.settings.data)
+    yield "public_url", opened.settings.own_url
+    yield "resolver", opened.settings.resolver
+    yield "unreadable", [name for name, _ in opened.store.swept.unreadable]

@@ -1,0 +1,81 @@
+"""The Archive of a data directory, put together for a command."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import click
+
+from ibi.cli.minter import Acceptance, opened_minter
+from ibi.cli.options import settings_from
+from ibi.config import Settings
+from ibi.messages.label_forms import LabelForms
+from ibi.services.archive_store import STORE, ArchiveStore
+from ibi.services.deposits import Deposits
+from ibi.services.label_reservation import LocalLabels
+from ibi.services.relating import Relating
+from ibi.storage.archive_record import ArchiveRecord, read_archive_record
+from ibi.storage.machine import MachineClocks
+
+__all__ = ["Archive", "local_settings", "opened_archive", "opened_store", "who"]
+
+
+class _MintWhenAsked:
+    """Labels of the data directory; its clock is opened by the first command that needs one."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def reserve(self, key: str | None = None) -> LabelForms:
+        with opened_minter(self._settings, Acceptance()) as minter:
+            return LocalLabels(minter.mint, f"cli:{getpass.getuser()}").reserve(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Everything that a command does with items."""
+
+    settings: Settings
+    store: ArchiveStore
+    deposits: Deposits
+    relating: Relating
+    record: ArchiveRecord | None
+
+
+def local_settings(**flags: str | None) -> Settings:
+    """The settings of a command that works on a data directory only."""
+    settings = settings_from(**flags)
+    if settings.is_remote:
+        raise click.UsageError("this is done on a data directory (--data), not yet through a server")
+    return settings
+
+
+@contextmanager
+def opened_store(settings: Settings, *, begin: bool = False) -> Iterator[ArchiveStore]:
+    """The store of the data directory, in order; what could not be brought to order is mentioned.
+
+    Only a command that puts something in may `begin` one: others were told a wrong directory.
+    """
+    if not begin and not (settings.data / STORE).is_dir():
+        raise click.ClickException(f"nothing was deposited in {settings.data} yet")
+    with ArchiveStore(settings.data) as store:
+        for name, error in store.swept.unreadable:
+            click.echo(f"ibi: {name}: {error}", err=True)
+        yield store
+
+
+@contextmanager
+def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archive]:
+    with opened_store(settings, begin=begin) as store:
+        record = read_archive_record(settings.data)
+        service = None if record is None else record.service
+        deposits = Deposits(store, _MintWhenAsked(settings), MachineClocks(), service=service)
+        yield Archive(settings, store, deposits, Relating(store, deposits), record)
+
+
+def who() -> str:
+    """Who makes a change, as the versions of an object tell it."""
+    return getpass.getuser()

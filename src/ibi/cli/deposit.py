@@ -1,0 +1,75 @@
+"""`ibi deposit`: files or a Web service become an item with a label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibi.cli.item_options import described, item_options
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option
+
+if TYPE_CHECKING:
+    from ibi.services.gathering import Gathered
+
+__all__ = ["WHERE", "deposit", "gathered"]
+
+WHERE = ("data", "config", "server", "token")
+"""The settings that say which Archive is meant."""
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
+@item_options
+@click.option("--edition-of", metavar="IBI", help="The item of which it is the next edition.")
+@click.option("--translation-of", metavar="IBI", help="The item that it translates; --language says into what.")
+@click.option("--key", metavar="KEY", help="Asking again with this key gets the same item.")
+@as_json_option
+@setting_options(*WHERE)
+def deposit(
+    paths: tuple[Path, ...],
+    edition_of: str | None,
+    translation_of: str | None,
+    key: str | None,
+    *,
+    as_json: bool,
+    url: str | None,
+    target: str | None,
+    hidden: bool,
+    **given: Any,
+) -> None:
+    """Keep files or folders, or a Web service, as an item with a label that lasts."""
+    from ibi.cli.archive_store import local_settings, opened_archive, who
+    from ibi.cli.item_output import print_links, progress
+    from ibi.label import parse
+    from ibi.model.item import Draft
+    from ibi.services.taken_files import unread_files
+
+    settings = local_settings(**{name: given.pop(name) for name in WHERE})
+    if bool(paths) == (url is not None):
+        raise click.UsageError("give files or folders, or --url for a Web service")
+    found = gathered(paths, hidden=hidden)
+    with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
+        draft = Draft(
+            files=unread_files(found.sources),
+            target=target,
+            target_url=url,
+            edition_of=None if edition_of is None else archive.deposits.forms(parse(edition_of)),
+            translation_of=None if translation_of is None else archive.deposits.forms(parse(translation_of)),
+        )
+        item = archive.deposits.deposit(described(draft, given), found.sources, who(), key=key, on_bytes=on_bytes)
+    print_links(item, settings, as_json=as_json)
+
+
+def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
+    """The files at these paths; what was left out is mentioned."""
+    from ibi.services.gathering import gather
+
+    found = gather(paths, hidden=hidden)
+    if found.passed_over:
+        first, *others = found.passed_over
+        more = f" and {len(others)} more" if others else ""
+        click.echo(f"ibi: left out because hidden: {first}{more}; --hidden takes them in", err=True)
+    return found

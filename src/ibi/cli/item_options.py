@@ -1,0 +1,107 @@
+"""Flags that describe an item, for the commands that deposit and update one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import click
+
+from ibi.instant import Instant
+from ibi.languages import LanguageTag
+from ibi.model.item import Draft
+from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.visibility import Visibility, network
+
+__all__ = ["described", "item_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--title", "titles", metavar="TEXT", multiple=True, help="What it is called; may be repeated."),
+    click.option(
+        "--creator",
+        "creators",
+        metavar="NAME",
+        multiple=True,
+        help="Who made it, as in 'Ana Ávila' or 'Ana Ávila <0000-0002-1825-0097>' with an ORCID iD; may be repeated.",
+    ),
+    click.option("--language", metavar="TAG", help="The language it is written in, as in pt or pt-BR."),
+    click.option("--description", "descriptions", metavar="TEXT", multiple=True, help="An abstract; may be repeated."),
+    click.option("--subject", "subjects", metavar="TEXT", multiple=True, help="A keyword; may be repeated."),
+    click.option("--date", "dates", metavar="DATE", multiple=True, help="A date of its history; may be repeated."),
+    click.option("--publisher", "publishers", metavar="NAME", multiple=True, help="Who published it; may be repeated."),
+    click.option(
+        "--type",
+        "types",
+        metavar="TYPE",
+        multiple=True,
+        help="What it is: Text, Dataset, Software and so on (DCMI), or any other word; may be repeated.",
+    ),
+    click.option("--license", "licence", metavar="LICENCE", help="An SPDX identifier such as CC-BY-4.0, or a URL."),
+    click.option("--embargo", metavar="DATE", help="Until when nobody gets the files, as in 2027-01-31."),
+    click.option(
+        "--allow",
+        "allowed",
+        metavar="CIDR",
+        multiple=True,
+        help="The network whose readers alone get the files, as in 150.163.0.0/16; may be repeated.",
+    ),
+    click.option("--target", metavar="FILE", help="The file that a reader gets who names none."),
+    click.option("--url", metavar="URL", help="Where readers are sent instead: the item is a Web service."),
+    click.option("--hidden", is_flag=True, help="Take hidden files in folders too."),
+)
+
+
+def item_options(command: Command) -> Command:
+    """All of them; the function gets what was given, for `described`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def described(draft: Draft, given: dict[str, Any]) -> Draft:
+    """`draft` with what the flags say; what none of them says stays."""
+    language = given["language"]
+    return replace(
+        draft,
+        metadata=_metadata(draft.metadata, given),
+        language=draft.language if language is None else LanguageTag.parse(language, registered=True),
+        visibility=_visibility(draft.visibility, given),
+    )
+
+
+def _metadata(metadata: DescriptiveMetadata, given: dict[str, Any]) -> DescriptiveMetadata:
+    elements = ("title", "description", "subject", "date", "publisher")
+    values: dict[str, Any] = {
+        element: tuple(map(Text, given[f"{element}s"])) for element in elements if given[f"{element}s"]
+    }
+    if given["creators"]:
+        values["creator"] = tuple(map(_agent, given["creators"]))
+    if given["types"]:
+        known = [ResourceType(name) for name in given["types"] if name in ResourceType.__members__.values()]
+        values["resource_type"] = known[0] if known else None
+        values["type"] = tuple(Text(name) for name in given["types"] if name not in known[:1])
+    if given["licence"] is not None:
+        values["licence"] = Licence(given["licence"])
+    return replace(metadata, **values)
+
+
+def _agent(text: str) -> Agent:
+    match = re.fullmatch(r"([^<>]{1,1000})<([^<>]{1,100})>\s*", text)
+    return Agent(text) if match is None else Agent(match[1].strip(), Orcid(match[2]))
+
+
+def _visibility(visibility: Visibility, given: dict[str, Any]) -> Visibility:
+    if given["embargo"] is not None:
+        visibility = replace(visibility, embargo=_date(given["embargo"]))
+    if given["allowed"]:
+        visibility = replace(visibility, networks=tuple(map(network, given["allowed"])))
+    return visibility
+
+
+def _date(text: str) -> Instant:
+    """A day begins at midnight, universal time."""
+    return Instant.parse(text if "T" in text else f"{text}T00:00:00Z")

@@ -1,0 +1,125 @@
+"""An item as the commands show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ibi.archive.urls import ArchiveUrls
+from ibi.cli.output import print_json, print_lines
+from ibi.config import Settings
+from ibi.label import Label
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item
+from ibi.model.item_json import item_document, local_document
+from ibi.persistent_url import PersistentUrl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["links", "print_item", "print_links", "progress"]
+
+_WITH_PROGRESS = 1 << 24
+"""Bytes below which nobody waits long enough to look at a bar."""
+
+
+def links(item: Item, settings: Settings) -> dict[str, str | None]:
+    """The labels of an item, and where it is found: for good, and here."""
+    label: Label = item.labels.ibip or item.rep
+    return {
+        "rep": item.rep.spelling,
+        "ibip": None if item.labels.ibip is None else item.labels.ibip.spelling,
+        "persistent_url": PersistentUrl(label).text(settings.resolver or settings.own_url),
+        "url": _url(item, settings.own_url),
+    }
+
+
+def _url(item: Item, base: str) -> str:
+    urls = ArchiveUrls(base, base)
+    if item.target_url is not None:
+        return item.target_url
+    return urls.metadata(item, None, None) if item.target is None else urls.file(item, item.target)
+
+
+def print_links(item: Item, settings: Settings, *, as_json: bool) -> None:
+    found = links(item, settings)
+    if as_json:
+        print_json(found)
+    else:
+        print_lines(
+            "; ".join(item.metadata.titles()), {name.replace("_", " "): text for name, text in found.items() if text}
+        )
+
+
+def print_item(item: Item, settings: Settings, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**links(item, settings), "item": item_document(item), "local": local_document(item)})
+    else:
+        print_lines("; ".join(item.metadata.titles()) or str(item.rep), dict(_lines(item, settings)))
+
+
+def _lines(item: Item, settings: Settings) -> Iterator[tuple[str, str]]:
+    for name, text in links(item, settings).items():
+        if text and not (item.state is State.DELETED and name == "url"):
+            yield name.replace("_", " "), text
+    yield "state", item.state.value
+    yield "created", str(item.created)
+    yield "updated", f"{item.updated}, version {item.version}"
+    yield from _description(item)
+    yield from _relations(item)
+    yield from _access(item)
+    for file in item.files:
+        mark = "  (target)" if file.path == item.target else ""
+        yield f"file {file.path}", f"{file.size} bytes, {file.media_type}{mark}"
+
+
+def _description(item: Item) -> Iterator[tuple[str, str]]:
+    if item.language is not None:
+        yield "language", str(item.language)
+    for element in ("creator", "publisher", "date", "subject", "type"):
+        values = item.metadata.values(element)
+        if values:
+            yield element, "; ".join(map(str, values))
+    if item.metadata.resource_type is not None:
+        yield "kind", str(item.metadata.resource_type)
+    if item.metadata.licence is not None:
+        yield "licence", str(item.metadata.licence)
+
+
+def _relations(item: Item) -> Iterator[tuple[str, str]]:
+    for name in ("edition_of", "next_edition", "translation_of", "metadata_item", "describes"):
+        forms: LabelForms | None = getattr(item, name)
+        if forms is not None:
+            yield name.replace("_", " "), str(forms.labels[0])
+    for tag, forms in item.translations:
+        yield f"in {tag}", str(forms.labels[0])
+
+
+def _access(item: Item) -> Iterator[tuple[str, str]]:
+    if item.visibility.embargo is not None:
+        yield "embargo", f"until {item.visibility.embargo}"
+    if item.visibility.networks:
+        yield "readers", f"only from {', '.join(map(str, item.visibility.networks))}"
+    if item.tombstone is not None:
+        yield "deleted", f"{item.tombstone.when}: {item.tombstone.why}"
+        if item.tombstone.replaced_by is not None:
+            yield "replaced by", str(item.tombstone.replaced_by.labels[0])
+
+
+@contextmanager
+def progress(what: str, size: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar of bytes on a terminal, for what takes long; `size` may not be known."""
+    import sys
+
+    if (size is not None and size < _WITH_PROGRESS) or not sys.stderr.isatty():
+        yield lambda length: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=size)
+        yield lambda length: bar.advance(task, length)

@@ -1,0 +1,52 @@
+"""`ibi rebuild`: the catalogue, anew."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option, print_json
+
+__all__ = ["rebuild"]
+
+
+@click.command()
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def rebuild(*, as_json: bool, **flags: str | None) -> None:
+    """Make the catalogue anew from the store alone. A server may go on working meanwhile."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.services.archive_store import STORE, rebuild_catalogue
+
+    data = local_settings(**flags).data
+    if not (data / STORE).is_dir():
+        raise click.ClickException(f"nothing was deposited in {data} yet")
+    with _progress() as on_item:
+        listed = rebuild_catalogue(data, on_item)
+    kept = listed.looked_at - len(listed.unreadable)
+    for name, error in listed.unreadable:
+        click.echo(f"ibi: {name}: {error}", err=True)
+    if as_json:
+        print_json({"items": kept, "removed": listed.removed, "unreadable": [name for name, _ in listed.unreadable]})
+    else:
+        click.echo(f"The catalogue has {kept} items.")
+    if listed.unreadable:
+        raise SystemExit(1)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[], None]]:
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("rebuilding"), TextColumn("{task.completed} items"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,105 @@
+"""`ibi update`: an item keeps its label and gets another version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibi.cli.deposit import WHERE, gathered
+from ibi.cli.item_options import described, item_options
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.archive.life_cycle import Updated
+    from ibi.config import Settings
+    from ibi.model.content import Source
+    from ibi.model.item import Draft, Item
+
+__all__ = ["update"]
+
+
+@click.command()
+@click.argument("label", metavar="LABEL")
+@click.argument("paths", metavar="[PATH...]", nargs=-1, type=click.Path(path_type=Path))
+@item_options
+@click.option("--add", is_flag=True, help="Keep the files there are; without it, PATHs take the place of all of them.")
+@click.option("--remove", "removed", metavar="FILE", multiple=True, help="A file to leave out; may be repeated.")
+@click.option("--public", is_flag=True, help="End embargo and restriction to networks.")
+@click.option("--message", metavar="TEXT", default="Updated", help="Why, for the history of the item.")
+@as_json_option
+@setting_options(*WHERE)
+def update(
+    label: str,
+    paths: tuple[Path, ...],
+    removed: tuple[str, ...],
+    message: str,
+    *,
+    add: bool,
+    public: bool,
+    as_json: bool,
+    url: str | None,
+    target: str | None,
+    hidden: bool,
+    **given: Any,
+) -> None:
+    """Give an item other files or another description; what no flag says stays as it is."""
+    from ibi.cli.archive_store import local_settings, opened_archive, who
+    from ibi.cli.item_output import progress
+    from ibi.label import parse
+
+    settings = local_settings(**{name: given.pop(name) for name in WHERE})
+    if paths and url is not None:
+        raise click.UsageError("give files or folders, or --url for a Web service")
+    found = gathered(paths, hidden=hidden)
+    with opened_archive(settings) as archive, progress("updating", found.size) as on_bytes:
+        item = archive.store.find(parse(label))
+        keeps = url is None and (add or not paths)
+        sources = _without({**(_kept(item) if keeps else {}), **found.sources}, removed)
+        draft = described(_draft(item, sources, target, url, public=public), given)
+        updated = archive.deposits.update(item.rep, draft, sources, who(), message, on_bytes=on_bytes)
+    _print(updated, settings, as_json=as_json)
+
+
+def _kept(item: Item) -> dict[str, Source]:
+    from ibi.model.content import Keep
+
+    return {file.path: Keep(file.path) for file in item.files}
+
+
+def _without(sources: dict[str, Source], removed: tuple[str, ...]) -> dict[str, Source]:
+    unknown = [path for path in removed if path not in sources]
+    if unknown:
+        raise click.UsageError(f"there is no file {unknown[0]} to remove")
+    return {path: source for path, source in sources.items() if path not in removed}
+
+
+def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str | None, *, public: bool) -> Draft:
+    """What the item is, with these files. A target that is gone is none."""
+    from ibi.model.item import Draft
+    from ibi.model.visibility import Visibility
+    from ibi.services.taken_files import unread_files
+
+    return Draft(
+        labels=item.labels,
+        metadata=item.metadata,
+        language=item.language,
+        files=unread_files(sources),
+        target=target or (item.target if item.target in sources else None),
+        target_url=url or (None if sources else item.target_url),
+        visibility=Visibility.PUBLIC if public else item.visibility,
+    )
+
+
+def _print(updated: Updated, settings: Settings, *, as_json: bool) -> None:
+    from ibi.cli.item_output import links, print_links
+
+    removed = [warning.path for warning in updated.warnings]
+    if as_json:
+        print_json({**links(updated.item, settings), "version": updated.item.version, "removed": removed})
+        return
+    for path in removed:
+        click.echo(f"ibi: {path} is gone from the item: links to it lead nowhere from now on", err=True)
+    print_links(updated.item, settings, as_json=False)

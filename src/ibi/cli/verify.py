@@ -1,0 +1,38 @@
+"""`ibi verify`: whether everything that was deposited is still what it was."""
+
+from __future__ import annotations
+
+import click
+
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option, print_json
+
+__all__ = ["verify"]
+
+
+@click.command()
+@click.argument("labels", metavar="[LABEL...]", nargs=-1)
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def verify(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+    """Read again everything that is kept of these items, or of all, and say what is damaged."""
+    from ibi.cli.archive_store import local_settings, opened_store
+    from ibi.cli.item_output import progress
+    from ibi.label import parse
+
+    items = damaged = 0
+    with opened_store(local_settings(**flags)) as store, progress("verifying", None) as on_bytes:
+        for verified in store.verify(map(parse, labels), on_bytes):
+            items, damaged = items + 1, damaged + bool(verified.problems)
+            for problem in verified.problems:
+                if as_json:
+                    fields = {"kind": problem.kind, "code": problem.code, "path": problem.path}
+                    print_json({"rep": verified.name, **fields, "reason": problem.reason})
+                else:
+                    click.echo(f"{verified.name}: {problem.path}: {problem.kind} ({problem.code}): {problem.reason}")
+    if as_json:
+        print_json({"items": items, "damaged": damaged})
+    else:
+        click.echo(f"{items} items read, {damaged} damaged." if damaged else f"{items} items read, all whole.")
+    if damaged:
+        raise SystemExit(1)

@@ -1,0 +1,62 @@
+"""What an item says of another, and what that other has to say in return.
+
+A new edition says `edition_of`, a translation `translation_of`, metadata `describes`: these are claims. If the item
+that they name is an Original of this Archive, it is told at once: it says `next_edition`, has one more among its
+`translations`, or a `metadata_item`. The claim is written first and withdrawn last. So wherever a crash came, all that
+it can leave is a claim without an answer; and to answer it, which `answered` does as often as one likes, is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ibi.archive.editions import find_forms, record_next_edition
+from ibi.archive.metadata_items import record_metadata_item
+from ibi.archive.translations import check_source, record_translation
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Draft, Item
+from ibi.ports.catalog import Catalog
+
+__all__ = ["answered", "check_claims", "claimed", "named_by"]
+
+
+def named_by(item: Item | Draft) -> tuple[LabelForms, ...]:
+    """The items that this one makes claims on."""
+    names = (item.edition_of, item.translation_of, item.describes)
+    return tuple(dict.fromkeys(forms for forms in names if forms is not None))
+
+
+def claimed(catalog: Catalog, item: Item | Draft) -> Iterator[Item]:
+    """Those of them that are here and answer: of a Copy's relations the Archive of its Original decides."""
+    for forms in named_by(item):
+        held = find_forms(catalog, forms)
+        if held is not None and held.state is not State.COPY:
+            yield held
+
+
+def check_claims(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
+    """Refuse a draft whose claims could not be answered: `new` is the label that it will have."""
+    if draft.translation_of is not None:
+        check_source(catalog, draft.translation_of, draft.language, None)
+    for held in claimed(catalog, draft):
+        _answered(catalog, held, draft, new)
+
+
+def answered(catalog: Catalog, held: Item, claimant: Item) -> Item:
+    """`held` with what `claimant` says of it; the same, if it was said before."""
+    return _answered(catalog, held, claimant, claimant.labels)
+
+
+def _answered(catalog: Catalog, held: Item, claimant: Item | Draft, new: LabelForms) -> Item:
+    if _names(claimant.edition_of, held):
+        held = record_next_edition(catalog, held, new)
+    if _names(claimant.translation_of, held) and claimant.language is not None:
+        held = record_translation(catalog, held, claimant.language, new)
+    if _names(claimant.describes, held):
+        held = record_metadata_item(held, new)
+    return held
+
+
+def _names(forms: LabelForms | None, held: Item) -> bool:
+    return forms is not None and any(held.is_called(label) for label in forms.labels)

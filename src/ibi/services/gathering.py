@@ -1,0 +1,93 @@
+"""Files and folders of this machine that somebody wants to deposit."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibi.archive.file_names import check_file_names
+from ibi.model.content import Copy, Source
+from ibi.model.errors import InvalidFileName
+from ibi.ports.content import SourceRefused
+
+__all__ = ["Gathered", "gather"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What was found: the source of each file by the path that it is to have in the item."""
+
+    sources: dict[str, Source]
+    size: int
+    passed_over: tuple[str, ...] = ()
+    """Hidden files and folders, which were left out."""
+
+
+def gather(paths: Iterable[Path], *, hidden: bool = False) -> Gathered:
+    """The plain files at these paths and in the folders among them.
+
+    A file has its own name. One folder alone is the item: its files have their paths inside it; beside other paths, a
+    folder keeps its name. What is hidden in a folder (a name that begins with a dot) is left out unless `hidden`; named
+    itself, it is taken. `SourceRefused` names a link or a device, `InvalidFileName` a name that cannot be kept.
+    """
+    paths = tuple(paths)
+    found = _Found(hidden)
+    for path in paths:
+        mode = _mode(path)
+        if not stat.S_ISDIR(mode):
+            found.add(path, _own_name(path), mode)
+        else:
+            found.add_folder(path, "" if len(paths) == 1 else f"{_own_name(path)}/")
+    check_file_names(found.sources)
+    return Gathered(found.sources, found.size, tuple(found.passed_over))
+
+
+class _Found:
+    def __init__(self, hidden: bool) -> None:
+        self._hidden = hidden
+        self.sources: dict[str, Source] = {}
+        self.size = 0
+        self.passed_over: list[str] = []
+
+    def add(self, path: Path, name: str, mode: int) -> None:
+        if stat.S_ISLNK(mode):
+            raise SourceRefused(path=path, reason="it is a symbolic link")
+        if not stat.S_ISREG(mode):
+            raise SourceRefused(path=path, reason="it is neither a plain file nor a folder")
+        if name in self.sources:
+            raise InvalidFileName(name, 0, "two files have this name")
+        self.sources[name] = Copy(str(path.absolute()))
+        self.size += path.lstat().st_size
+
+    def add_folder(self, folder: Path, prefix: str) -> None:
+        for path in _children(folder):
+            if path.name.startswith(".") and not self._hidden:
+                self.passed_over.append(str(path))
+                continue
+            mode = _mode(path)
+            if stat.S_ISDIR(mode):
+                self.add_folder(path, f"{prefix}{path.name}/")
+            else:
+                self.add(path, f"{prefix}{path.name}", mode)
+
+
+def _children(folder: Path) -> Iterator[Path]:
+    try:
+        return iter(sorted(folder.iterdir()))
+    except OSError as error:
+        raise SourceRefused(path=folder, reason=error.strerror or str(error)) from error
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.lstat().st_mode
+    except (OSError, ValueError) as error:
+        raise SourceRefused(path=path, reason=getattr(error, "strerror", None) or str(error)) from error
+
+
+def _own_name(path: Path) -> str:
+    """What it is called, however it was pointed at: `.` and `..` have names too."""
+    return path.name if path.name not in {"", ".."} else Path(os.path.normpath(path.absolute())).name

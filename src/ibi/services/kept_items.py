@@ -1,0 +1,274 @@
+"""Items as they are kept: each an object of content, of which the catalogue has what is needed to look it up.
+
+The object is the truth. A change is written there first, then listed in the catalogue; between the two, the journal has
+the item's name. `settle` repeats the second half, as often as one likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha512
+from io import BytesIO
+from typing import Final
+
+from ibi.archive.errors import UnknownItem
+from ibi.errors import IbiError
+from ibi.label import Label, RepositoryName
+from ibi.model.content import Bytes, Change, Keep, KeptObject, Source, Stream
+from ibi.model.errors import InvalidDocument
+from ibi.model.item import Item
+from ibi.model.item_json import decode_item, encode_item, encode_local
+from ibi.ports.catalog import Catalog
+from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
+from ibi.services.claims import answered, claimed
+from ibi.storage.change_journal import ChangeJournal
+from ibi.storage.errors import StorageError
+from ibi.storage.item_locks import ItemLocks
+
+__all__ = ["DOC", "ITEM", "LOCAL", "STEPS", "ChangeUnfinished", "Kept", "KeptItems", "name_of"]
+
+ITEM: Final = "item.json"
+LOCAL: Final = "local.json"
+DOC: Final = "doc/"
+
+STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
+"""Where a crash is tried."""
+
+
+def _pass(step: str) -> None:
+    """Nobody watches."""
+
+
+def name_of(item: Item | RepositoryName) -> str:
+    """The name of the object that holds an item."""
+    return str(item.rep if isinstance(item, Item) else item)
+
+
+class ChangeUnfinished(StorageError):
+    """{label} is kept as it was asked for, but not everything that speaks of it could be written ({reason}). That is
+    made good with the next change or at the next start: do not repeat the request."""
+
+    code = "change-unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An item, and the version of the object in which it is like this."""
+
+    item: Item
+    head: int
+
+
+class KeptItems:
+    """Content and catalogue of one Archive, written in the order that survives a crash."""
+
+    def __init__(
+        self,
+        content: Content,
+        catalog: Catalog,
+        *,
+        journal: ChangeJournal | None = None,
+        locks: ItemLocks | None = None,
+        on_step: Callable[[str], None] = _pass,
+    ) -> None:
+        """Without a journal, a crash is not recovered from: that is for stores in memory."""
+        self.content, self.catalog = content, catalog
+        self.locks = locks or ItemLocks()
+        self.step = on_step
+        self._journal = journal
+        self._unfinished: set[str] = set()
+
+    def find(self, label: Label) -> Item:
+        """The item that the catalogue has under this label; `UnknownItem` if there is none."""
+        item = self.catalog.find(label)
+        if item is None:
+            raise UnknownItem(label=str(label))
+        return item
+
+    def read(self, name: str) -> Kept:
+        """The item as its object has it now. `ContentMissing`, or `ContentDamaged` if it cannot be read."""
+        kept = self.content.read(name)
+        try:
+            return Kept(self._decoded(name, kept), kept.head.number)
+        except ContentDamaged:
+            # Somebody may have purged it since.
+            now = self.content.read(name)
+            if now == kept:
+                raise
+            return Kept(self._decoded(name, now), now.head.number)
+
+    @contextmanager
+    def changing(self, *names: str) -> Iterator[None]:
+        """Note that these items change within the `with`. If that fails, catalogue and content are made to agree again,
+        now or, where that fails too, by whoever opens the store next."""
+        self._retry()
+        if self._journal is not None:
+            self._journal.begin(names)
+        self.step("change noted")
+        try:
+            yield
+        except Exception:
+            self._finish_all(names)
+            raise
+        self.step("change done")
+        self._end(names)
+
+    def _finish_all(self, names: Iterable[str]) -> None:
+        for name in names:
+            try:
+                self.finish(name)
+                self._end((name,))
+            except (IbiError, OSError):
+                self._unfinished.add(name)
+
+    def _retry(self) -> None:
+        """What could not be finished before, because the disk was full perhaps."""
+        failed = set()
+        while self._unfinished:
+            with suppress(KeyError):  # others take from it too
+                failed.add(self._unfinished.pop())
+        self._finish_all(failed)
+
+    def _end(self, names: tuple[str, ...]) -> None:
+        if self._journal is not None:
+            self._journal.end(names)
+
+    def create(self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change) -> None:
+        """Keep the first version. The item may be a function, which is called when its `files` have been read."""
+        self.content.create(name, _object(item, files), change)
+        self.step("content kept")
+
+    def revise(
+        self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change, head: int
+    ) -> None:
+        """Keep a version more. `ContentChanged` if the item is not at the version `head` any more."""
+        self.content.update(name, _object(item, files), change, head=head)
+        self.step("content kept")
+
+    def annotate(self, item: Item, change: Change, head: int) -> None:
+        """Keep a version more in which only what is said of the item is new; its files stay."""
+        files: dict[str, Source] = {file.path: Keep(DOC + file.path) for file in item.files}
+        self.revise(item, name_of(item), files, change, head)
+
+    def purge_to(self, item: Item, change: Change, head: int) -> None:
+        """Keep the item's records, and nothing of earlier versions."""
+        self.content.purge_to(name_of(item), _object(item, {}), change, head=head)
+        self.step("content kept")
+
+    def list(self, item: Item) -> None:
+        """Have the catalogue say what the object says. For whoever holds the item's lock."""
+        with _unfinished_if_refused(item):
+            self.catalog.put(item)
+        self.step("item listed")
+
+    def rewrite(self, name: str, into: Callable[[Item], Item], change: Change) -> Item:
+        """The item with other relations: `into` makes it of what it is now. Nothing is written if that is the same.
+
+        For whoever holds the item's lock.
+        """
+        before = self.read(name)
+        item = into(before.item)
+        if item != before.item:
+            self.annotate(item, change, before.head)
+            self.list(item)
+        return item
+
+    def answer_claims(self, item: Item, change: Change) -> None:
+        """Have the items that `item` makes claims on say so. For whoever holds the locks of all."""
+        for held in claimed(self.catalog, item):
+            told = replace(change, message=f"Named by {item.rep}")
+            with _unfinished_if_refused(item):
+                self.rewrite(name_of(held), lambda now: answered(self.catalog, now, item), told)
+            self.step("claim answered")
+
+    def settle(self, name: str) -> Item | None:
+        """Have the catalogue say what the object of that name says; the item, None if there is no object."""
+        with self.locks.held(name):
+            try:
+                kept = self.content.read(name)
+            except ContentMissing:
+                return None
+            known = self.catalog.find(RepositoryName.parse(name))
+            if known is not None and _is_recorded(known, kept):
+                return known
+            item = self._decoded(name, kept)
+            self.list(item)
+            return item
+
+    def finish(self, name: str) -> Item | None:
+        """Whatever a change of that item has left to be done: it is listed, and its claims are answered."""
+        item = self.settle(name)
+        if item is None:
+            return None
+        for held in tuple(claimed(self.catalog, item)):
+            change = self.content.read(name).versions[-1].change
+            with self.locks.held(name_of(held)):
+                self.rewrite(name_of(held), lambda now: _told(self.catalog, now, item), change)
+        return item
+
+    def _decoded(self, name: str, kept: KeptObject) -> Item:
+        number = kept.head.number
+        try:
+            item = decode_item(self._record(name, ITEM, number), self._record(name, LOCAL, number))
+        except (FileMissing, InvalidDocument) as error:
+            raise ContentDamaged(name=name, problem="record", reason=str(error)) from error
+        if name_of(item) != name:
+            raise ContentDamaged(name=name, problem="record", reason=f"it is the record of {name_of(item)}")
+        return item
+
+    def _record(self, name: str, path: str, version: int) -> bytes:
+        with self.content.open(name, path, version) as file:
+            return file.read(0, file.size)
+
+
+@contextmanager
+def _unfinished_if_refused(item: Item) -> Iterator[None]:
+    """The item is kept by now: a refusal of the disk must not say that nothing was done."""
+    try:
+        yield
+    except ChangeUnfinished:
+        raise
+    except StorageError as error:
+        raise ChangeUnfinished(label=str(item.rep), reason=str(error)) from error
+
+
+def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:
+    """`held` with what `claimant` says of it, if it may; if not, somebody was quicker, and the claim stays a claim."""
+    try:
+        return answered(catalog, held, claimant)
+    except StorageError:
+        raise
+    except IbiError:
+        return held
+
+
+def _is_recorded(item: Item, kept: KeptObject) -> bool:
+    """Whether the object's records are those of `item`, told by their digests: nothing is read."""
+    files = kept.head.files
+    return files.get(LOCAL) == _digest(encode_local(item)) and files.get(ITEM) == _digest(encode_item(item))
+
+
+def _digest(record: bytes) -> str:
+    return sha512(record).hexdigest()
+
+
+def _object(item: Item | Callable[[], Item], files: Mapping[str, Source]) -> dict[str, Source]:
+    """The logical files of a version. The records come last: what they tell of the files may be known only then."""
+    docs = {DOC + path: source for path, source in files.items()}
+    if isinstance(item, Item):
+        return {**docs, ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
+    return {**docs, ITEM: _late(lambda: encode_item(item())), LOCAL: _late(lambda: encode_local(item()))}
+
+
+def _late(record: Callable[[], bytes]) -> Stream:
+    """Bytes that are asked for when their turn has come."""
+    reader: list[BytesIO] = []
+
+    def read(length: int) -> bytes:
+        if not reader:
+            reader.append(BytesIO(record()))
+        return reader[0].read(length)
+
+    return Stream(read)

@@ -1,0 +1,124 @@
+"""Editions and translations said by a librarian: of items that were deposited before, or are kept elsewhere.
+
+Of two items that are both here, each says its half: `claims` has the order in which that is written and withdrawn. Of
+one that is elsewhere, only the half that is said here can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ibi.archive.editions import record_next_edition, withdraw_next_edition
+from ibi.archive.life_cycle import Act, require
+from ibi.archive.translations import check_source, record_translation, withdraw_translation
+from ibi.errors import IbiError
+from ibi.label import Label
+from ibi.languages import LanguageTag
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item, name_one_item
+from ibi.ports.catalog import Catalog
+from ibi.services.deposits import Deposits
+from ibi.services.kept_items import KeptItems
+
+__all__ = ["ClaimedElsewhere", "NotRelated", "Relating", "WrongLanguage"]
+
+Into = Callable[[Item], Item]
+
+
+class ClaimedElsewhere(IbiError):
+    """{label} belongs to {other} already, by what it says itself: withdraw that first."""
+
+    code = "claimed-elsewhere"
+
+
+class NotRelated(IbiError):
+    """{label} says no such thing of {other}: there is nothing to withdraw."""
+
+    code = "not-related"
+
+
+class WrongLanguage(IbiError):
+    """language: {label} is a text in {language}."""
+
+    code = "wrong-language"
+
+
+@dataclass(frozen=True, slots=True)
+class Relating:
+    """The relations of one Archive's items, recorded and withdrawn. Each call gives the item as it is then."""
+
+    kept: KeptItems
+    deposits: Deposits
+
+    def record_next_edition(self, label: Label, new: Label, who: str) -> Item:
+        old, forms = self.kept.find(label), self.deposits.forms(new)
+        record_next_edition(self._catalog, old, forms)  # of two refusals, the one that speaks of editions
+        changes: dict[Label, Into] = {}
+        if self._is_ours(new):
+            changes[new] = lambda item: _with_claim(item, "edition_of", old.labels)
+        changes[label] = lambda item: record_next_edition(self._catalog, item, forms)
+        return self.deposits.change(changes, who, f"Next edition: {forms.labels[0]}")[label]
+
+    def withdraw_next_edition(self, label: Label, new: Label, who: str) -> Item:
+        old, forms = self.kept.find(label), self.deposits.forms(new)
+        if old.next_edition is None or not name_one_item(old.next_edition, forms):
+            raise NotRelated(label=str(label), other=str(new))
+        changes: dict[Label, Into] = {label: withdraw_next_edition}
+        if self._is_ours(new):
+            changes[new] = lambda item: _without_claim(item, "edition_of", old.labels)
+        return self.deposits.change(changes, who, f"Not the next edition: {forms.labels[0]}")[label]
+
+    def record_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
+        source, forms = self.kept.find(label), self.deposits.forms(new)
+        changes: dict[Label, Into] = {}
+        if self._is_ours(new):
+            check_source(self._catalog, source.labels, language, forms)
+            changes[new] = lambda item: _with_claim(_in_language(item, language), "translation_of", source.labels)
+        changes[label] = lambda item: record_translation(self._catalog, item, language, forms)
+        return self.deposits.change(changes, who, f"Translation into {language}: {forms.labels[0]}")[label]
+
+    def withdraw_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
+        source, forms = self.kept.find(label), self.deposits.forms(new)
+        known = source.translation(language)
+        if known is None or not name_one_item(known, forms) or name_one_item(known, source.labels):
+            raise NotRelated(label=str(label), other=str(new))
+        changes: dict[Label, Into] = {label: lambda item: withdraw_translation(item, language)}
+        if self._is_ours(new):
+            changes[new] = lambda item: _without_claim(item, "translation_of", source.labels)
+        return self.deposits.change(changes, who, f"No translation into {language}: {forms.labels[0]}")[label]
+
+    @property
+    def _catalog(self) -> Catalog:
+        return self.kept.catalog
+
+    def _is_ours(self, label: Label) -> bool:
+        item = self._catalog.find(label)
+        return item is not None and item.state is State.ORIGINAL
+
+
+def _with_claim(item: Item, field: str, named: LabelForms) -> Item:
+    require(item, Act.RELATE)
+    said: LabelForms | None = getattr(item, field)
+    if said is not None and not name_one_item(said, named):
+        raise ClaimedElsewhere(label=str(item.rep), other=str(said.labels[0]))
+    return item if said is not None else _replaced(item, field, named)
+
+
+def _without_claim(item: Item, field: str, named: LabelForms) -> Item:
+    """A claim on another item is not this one's business."""
+    require(item, Act.RELATE)
+    said: LabelForms | None = getattr(item, field)
+    return item if said is None or not name_one_item(said, named) else _replaced(item, field, None)
+
+
+def _replaced(item: Item, field: str, forms: LabelForms | None) -> Item:
+    return replace(item, edition_of=forms) if field == "edition_of" else replace(item, translation_of=forms)
+
+
+def _in_language(item: Item, language: LanguageTag) -> Item:
+    """A text that was deposited without a language gets the one that it is said to be in."""
+    if item.language is not None and item.language != language:
+        raise WrongLanguage(label=str(item.rep), language=str(item.language))
+    return item if item.language == language else replace(item, language=language)

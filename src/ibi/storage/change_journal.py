@@ -1,0 +1,152 @@
+"""Which items are being changed: what a start after a crash has to look at, so that a clean one looks at nothing.
+
+Each process that changes items has one file, which it holds a lock on while it lives and removes when it closes: a file
+whose lock is free was left by a crash. Its first line is the boot of the machine, durable before the first change; each
+further line is the name of an item, written before its change begins.
+
+These lines are not synced. They survive the death of the process, which is what mostly happens; after the death of the
+machine, the boot is another, and whoever reads the file trusts the list no more: everything is to be looked at.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
+from ibi.storage.errors import DiskRefused
+
+__all__ = ["EVERYTHING", "Abandoned", "ChangeJournal"]
+
+EVERYTHING: Final = "*"
+"""Stands for all items: begun when the catalogue is read in as a whole."""
+
+_LOCK = "lock"
+_LONG = 1 << 16
+"""Bytes after which the file is cut short, when nothing is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The items that a dead process was changing, or had changed lately."""
+
+    names: tuple[str, ...]
+    whole: bool
+    """Whether these are all; if not, it may have been any."""
+
+
+class ChangeJournal:
+    """The changes under way in this process, and those that others left."""
+
+    def __init__(self, directory: Path, boot: str) -> None:
+        self._directory, self._boot = directory, boot
+        self._lock = Lock()
+        self._under_way: Counter[str] = Counter()
+        self._own: Path | None = None
+        self._descriptor = -1
+        self._head = self._length = 0
+
+    def begin(self, names: Iterable[str]) -> None:
+        """These items are about to change."""
+        names = tuple(names)
+        with self._lock, refusals(DiskRefused, self._directory):
+            if self._own is None:
+                self._open()
+            self._length += os.write(self._descriptor, "".join(f"{name}\n" for name in names).encode("ascii"))
+            self._under_way.update(names)
+
+    def end(self, names: Iterable[str]) -> None:
+        """Catalogue and content agree on these items. Those never ended are looked at by whoever opens next."""
+        names = tuple(names)
+        with self._lock, suppress(OSError):  # a list that is too long does no harm
+            self._under_way.subtract(names)
+            self._under_way = +self._under_way
+            if not self._under_way and (self._length > _LONG or EVERYTHING in names):
+                os.ftruncate(self._descriptor, self._head)
+                self._length = self._head
+
+    def under_way(self) -> tuple[str, ...]:
+        with self._lock:
+            return tuple(self._under_way)
+
+    @contextmanager
+    def abandoned(self) -> Iterator[tuple[Abandoned, ...]]:
+        """What dead processes left, forgotten at the end of the `with` unless that fails."""
+        with refusals(DiskRefused, self._directory):
+            taken = self._take() if self._directory.is_dir() else []
+        try:
+            yield tuple(self._read(descriptor) for _, descriptor in taken)
+            with refusals(DiskRefused, self._directory):
+                for path, _ in taken:
+                    path.unlink(missing_ok=True)
+        finally:
+            for _, descriptor in taken:
+                os.close(descriptor)
+
+    def close(self) -> None:
+        """What is under way still, is left to be looked at."""
+        with self._lock:
+            if self._own is None:
+                return
+            with suppress(OSError):
+                if not self._under_way:
+                    self._own.unlink()
+            os.close(self._descriptor)
+            self._own = None
+
+    def _open(self) -> None:
+        make_directory(self._directory)
+        with self._alone():
+            path = self._directory / secrets.token_hex(8)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        self._head = self._length = os.write(self._descriptor, f"{self._boot}\n".encode("ascii"))
+        sync_file(self._descriptor)
+        sync_directory(self._directory)
+        self._own = path
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Between making a file and locking it, nobody takes it for abandoned."""
+        descriptor = os.open(self._directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _take(self) -> list[tuple[Path, int]]:
+        with self._alone():
+            others = (path for path in sorted(self._directory.iterdir()) if path.name != _LOCK and path != self._own)
+            return [(path, descriptor) for path in others if (descriptor := _free(path)) is not None]
+
+    def _read(self, descriptor: int) -> Abandoned:
+        text = os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("ascii", "replace")
+        if "\n" not in text:
+            return Abandoned((), whole=True)  # no change begins before the first line is durable
+        boot, *names, rest = text.split("\n")
+        listed = dict.fromkeys(names)
+        whole = boot == self._boot and not rest and EVERYTHING not in listed
+        return Abandoned(tuple(name for name in listed if name != EVERYTHING), whole)
+
+
+def _free(path: Path) -> int | None:
+    """The file, if no living process holds it."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor

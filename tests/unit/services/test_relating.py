@@ -1,0 +1,89 @@
+"""Editions and translations said afterwards, of items here and elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.archive.errors import EditionLoop, SecondSuccessor, SecondTranslation, TranslationOfTranslation
+from ibi.languages import LanguageTag
+from ibi.services.deposits import Deposits
+from ibi.services.kept_items import KeptItems
+from ibi.services.relating import ClaimedElsewhere, NotRelated, Relating, WrongLanguage
+from ibi.storage.memory.catalog import MemoryCatalog
+from ibi.storage.memory.content import MemoryContent
+from tests.deposits_by_hand import WHO, deposits, dump, kept_in, labels, put
+
+EN = LanguageTag("en")
+ELSEWHERE = labels(99).labels[0]
+
+
+@pytest.fixture
+def kept() -> KeptItems:
+    return KeptItems(MemoryContent(), MemoryCatalog())
+
+
+@pytest.fixture
+def made(kept: KeptItems) -> Deposits:
+    return deposits(kept)
+
+
+@pytest.fixture
+def relating(kept: KeptItems, made: Deposits) -> Relating:
+    return Relating(kept, made)
+
+
+def test_a_next_edition_elsewhere_is_said_and_withdrawn(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+    item = put(made)
+    after = relating.record_next_edition(item.rep, ELSEWHERE, WHO)
+    assert after.next_edition is not None
+    assert after.next_edition.labels == (ELSEWHERE,)
+    assert relating.record_next_edition(item.rep, ELSEWHERE, WHO) == after
+    assert len(kept.content.read(str(item.rep)).versions) == 2  # saying the same twice writes nothing
+    with pytest.raises(SecondSuccessor):
+        relating.record_next_edition(item.rep, labels(98).labels[0], WHO)
+    with pytest.raises(NotRelated):
+        relating.withdraw_next_edition(item.rep, labels(98).labels[0], WHO)
+    assert relating.withdraw_next_edition(item.rep, ELSEWHERE, WHO) == item
+
+
+def test_two_items_here_both_say_it_and_both_take_it_back(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+    old, new = put(made), put(made)
+    relating.record_next_edition(old.rep, new.labels.labels[1], WHO)
+    assert [item.next_edition for item in dump(kept.catalog)] == [new.labels, None]
+    assert [item.edition_of for item in dump(kept.catalog)] == [None, old.labels]
+    with pytest.raises(EditionLoop):
+        relating.record_next_edition(new.rep, old.rep, WHO)
+    relating.withdraw_next_edition(old.rep, new.rep, WHO)
+    assert dump(kept.catalog) == [old, new] == kept_in(kept.content, kept)
+
+
+def test_a_refusal_of_one_half_leaves_the_other_alone(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+    first, second, third = put(made), put(made), put(made)
+    relating.record_next_edition(first.rep, second.rep, WHO)
+    before = dump(kept.catalog)
+    with pytest.raises(SecondSuccessor):
+        relating.record_next_edition(first.rep, third.rep, WHO)
+    with pytest.raises(ClaimedElsewhere):
+        relating.record_next_edition(third.rep, second.rep, WHO)
+    assert dump(kept.catalog) == before == kept_in(kept.content, kept)
+
+
+def test_translations_here_and_elsewhere(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+    source, english, nameless = put(made, language="pt"), put(made, language="en"), put(made)
+    after = relating.record_translation(source.rep, EN, english.rep, WHO)
+    assert after.translations == ((EN, english.labels),)
+    assert kept.find(english.rep).translation_of == source.labels
+    with pytest.raises(SecondTranslation):
+        relating.record_translation(source.rep, EN, ELSEWHERE, WHO)
+    with pytest.raises(WrongLanguage):
+        relating.record_translation(source.rep, LanguageTag("es"), english.rep, WHO)
+    with pytest.raises(TranslationOfTranslation):
+        relating.record_translation(english.rep, LanguageTag("fr"), nameless.rep, WHO)
+    relating.record_translation(source.rep, LanguageTag("fr"), nameless.rep, WHO)
+    assert kept.find(nameless.rep).language == LanguageTag("fr")
+    relating.withdraw_translation(source.rep, EN, english.rep, WHO)
+    assert kept.find(english.rep) == english
+    with pytest.raises(NotRelated):
+        relating.withdraw_translation(source.rep, EN, english.rep, WHO)
+    relating.record_translation(source.rep, EN, ELSEWHERE, WHO)
+    assert dump(kept.catalog) == kept_in(kept.content, kept)
