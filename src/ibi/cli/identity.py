@@ -5,24 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ibi.cli.output import print_json, print_lines
-from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
 
-__all__ = ["identity_fields", "show_identity"]
-
-
-def identity_fields(identity: Identity, rules: Rules) -> dict[str, object]:
-    """The same that a server tells at /api/identity."""
-    return {
-        "host": identity.host,
-        "host_port": identity.host_port,
-        "ip": identity.ip,
-        "ip_port": identity.ip_port,
-        "prefixes": {"rep": identity.repository_prefix, "ibip": identity.ibip_prefix},
-        "sandbox": identity.sandbox,
-        "is_global": identity.is_global,
-        "granularity": "auto" if rules.granularity is None else str(rules.granularity),
-    }
+__all__ = ["show_identity"]
 
 
 def show_identity(fields: Mapping[str, object], *, as_json: bool) -> None:

@@ -81,9 +81,10 @@ def _with_data_directory(
 
     with opened_minter(settings, accepted) as minter:
         if identity:
-            from ibi.cli.identity import identity_fields, show_identity
+            from ibi.cli.identity import show_identity
+            from ibi.services.identity_card import identity_card
 
-            show_identity(identity_fields(minter.identity, minter.rules), as_json=as_json)
+            show_identity(identity_card(minter.identity, minter.rules), as_json=as_json)
             return
 
         def batch(size: int, part_key: str | None) -> Iterator[_Labels]:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.minting.minter import MAX_COUNT
+from ibi.services.identity_card import identity_card
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness, clock_refusal
 
@@ -25,16 +26,9 @@ class IdentityPage:
         return Response(msgspec.json.encode(body), HTTPStatus.OK, headers, "application/json")
 
     def _lasting(self) -> dict[str, object]:
-        identity, rules = self._queue.identity, self._queue.rules
+        rules = self._queue.rules
         return {
-            "host": identity.host,
-            "ip": identity.ip,
-            "host_port": identity.host_port,
-            "ip_port": identity.ip_port,
-            "prefixes": {"rep": identity.repository_prefix, "ibip": identity.ibip_prefix},
-            "is_global": identity.is_global,
-            "sandbox": identity.sandbox,
-            "granularity": "auto" if rules.granularity is None else str(rules.granularity),
+            **identity_card(self._queue.identity, rules),
             "wait_bound": float(rules.wait_bound),
             "longest_wait": float(rules.patience),
             "max_count": MAX_COUNT,

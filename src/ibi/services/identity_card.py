@@ -1,0 +1,21 @@
+"""Who mints, as it is told to others: by the command and by a server alike."""
+
+from __future__ import annotations
+
+from ibi.minting.minter import Rules
+from ibi.model.identity import Identity
+
+__all__ = ["identity_card"]
+
+
+def identity_card(identity: Identity, rules: Rules) -> dict[str, object]:
+    return {
+        "host": identity.host,
+        "ip": identity.ip,
+        "host_port": identity.host_port,
+        "ip_port": identity.ip_port,
+        "prefixes": {"rep": identity.repository_prefix, "ibip": identity.ibip_prefix},
+        "is_global": identity.is_global,
+        "sandbox": identity.sandbox,
+        "granularity": "auto" if rules.granularity is None else str(rules.granularity),
+    }
