@@ -47,7 +47,9 @@ def test_an_empty_directory_becomes_a_sandbox_that_mints(command: IbiCommand) ->
             assert not rep.is_global
         server.send_signal(signal.SIGTERM)
         assert server.wait(30) == 0
-    assert "sandbox = true" in (command.data / "ibi.toml").read_text()
+    settings = (command.data / "ibi.toml").read_text()
+    assert "sandbox = true" in settings
+    assert f"\nport = {urlsplit(url).port}\n" in settings  # so that the command prints links that lead there
 
 
 def test_starting_again_continues_under_the_same_identity(command: IbiCommand) -> None:

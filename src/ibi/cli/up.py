@@ -37,4 +37,4 @@ def _begin_sandbox(settings: Settings, port: int) -> bool:
 
     if settings.identity() is not None or (settings.data.is_dir() and any(settings.data.iterdir())):
         return False
-    return write_initial_toml(settings.data / FILE_NAME, Identity.of_sandbox(port))
+    return write_initial_toml(settings.data / FILE_NAME, Identity.of_sandbox(port), port=port)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ibi.config.errors import SettingsFileUnwritable
 from ibi.config.shown import shown_path
-from ibi.config.table import SETTINGS, Setting
+from ibi.config.table import SETTINGS, Setting, setting
 from ibi.model.identity import Identity
 
 __all__ = ["write_initial_toml"]
@@ -23,21 +23,24 @@ _SANDBOX = """\
 """
 
 
-def write_initial_toml(path: Path, identity: Identity) -> bool:
+def write_initial_toml(path: Path, identity: Identity, *, port: int | None = None) -> bool:
     """Write a commented file with this identity, whole or not at all; False if there is a file already: it stays.
+
+    With a `port` on which the services listen, other than the default, links that a command prints lead there.
 
     The directory is made if it is missing, for its owner alone. `SettingsFileUnwritable` if the disk refuses.
     """
     identity.prefixes  # noqa: B018  (malformed parts are refused before anything is written)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _write_new(path, _text(identity).encode("utf-8"))
+        return _write_new(path, _text(identity, port).encode("utf-8"))
     except OSError as error:
         raise SettingsFileUnwritable(file=shown_path(path), reason=error.strerror or str(error)) from None
 
 
-def _text(identity: Identity) -> str:
+def _text(identity: Identity, port: int | None) -> str:
     values = {
+        "port": None if port is None or str(port) == setting("port").default else str(port),
         "mint.host": identity.host,
         "mint.ip": identity.ip,
         "mint.host_port": str(identity.host_port),
@@ -46,9 +49,13 @@ def _text(identity: Identity) -> str:
     }
     # The data directory is where the file lies.
     settings = [one for one in SETTINGS if one.in_file and one.name != "data"]
-    top = [line for one in settings if "." not in one.name for line in _lines(one, None)]
-    mint = [line for one in settings if "." in one.name for line in _lines(one, values.get(one.name))]
-    return "\n".join([_HEAD, *top, "[mint]", (_SANDBOX if identity.sandbox else ""), *mint])
+    top = [line for one in settings if "." not in one.name for line in _lines(one, values.get(one.name))]
+    sections = {name: [one for one in settings if one.name.startswith(f"{name}.")] for name in ("mint", "archive")}
+    below = {
+        name: [line for one in found for line in _lines(one, values.get(one.name))] for name, found in sections.items()
+    }
+    sandbox = _SANDBOX if identity.sandbox else ""
+    return "\n".join([_HEAD, *top, "[mint]", sandbox, *below["mint"], "[archive]", "", *below["archive"]])
 
 
 def _lines(one: Setting, value: str | None) -> Iterator[str]:
