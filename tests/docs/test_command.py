@@ -34,7 +34,7 @@ def commands(group: click.Group = app, path: str = "ibi") -> Iterator[tuple[str,
 
 COMMANDS = dict(commands())
 SECTIONS = {
-    re.match(r"`(ibi(?: [a-z]+)+)", section)[1]: section  # type: ignore[index]
+    re.match(r"`(ibi(?: [a-z][a-z-]*)+)", section)[1]: section  # type: ignore[index]
     for section in PAGE.split("\n## ")[1:]
 }
 

@@ -20,6 +20,7 @@ _COMMANDS = {
     "rebuild": "ibi.cli.rebuild",
     "relate": "ibi.cli.relate",
     "show": "ibi.cli.show",
+    "stats": "ibi.cli.stats",
     "token": "ibi.cli.token",
     "up": "ibi.cli.up",
     "update": "ibi.cli.update",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ibi.cli.archive_membership import MEMBERSHIP_COMMANDS
 from ibi.cli.options import setting_options
 from ibi.cli.output import as_json_option, print_json, print_lines
 
@@ -20,7 +21,11 @@ _where = setting_options("data", "config", "server", "token")
 
 @click.group()
 def archive() -> None:
-    """Begin an Archive, and see how it is."""
+    """Begin an Archive, see how it is, and have a resolver ask it."""
+
+
+for _each in MEMBERSHIP_COMMANDS:
+    archive.add_command(_each)
 
 
 @archive.command()
@@ -45,7 +50,7 @@ def init(title: str, *, as_json: bool, **flags: str | None) -> None:
 @as_json_option
 @_where
 def status(*, as_json: bool, **flags: str | None) -> None:
-    """Show the labels and addresses of this Archive, and whether its store is in order."""
+    """Show the labels and addresses of this Archive, whether its resolver asks it and its store is in order."""
     from ibi.cli.archive_store import local_settings, opened_archive
 
     with opened_archive(local_settings(**flags)) as opened:
@@ -58,6 +63,8 @@ def status(*, as_json: bool, **flags: str | None) -> None:
 
 
 def _status(opened: Archive) -> Iterator[tuple[str, object]]:
+    from ibi.cli.membership import membership_status
+
     service = None if opened.record is None else opened.record.service
     yield "begun", service is not None
     yield "rep", None if service is None or service.rep is None else service.rep.spelling
@@ -65,4 +72,5 @@ def _status(opened: Archive) -> Iterator[tuple[str, object]]:
     yield "data", str(opened.settings.data)
     yield "public_url", opened.settings.own_url
     yield "resolver", opened.settings.resolver
+    yield from membership_status(opened.settings)
     yield "unreadable", [name for name, _ in opened.store.swept.unreadable]

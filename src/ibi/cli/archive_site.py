@@ -16,6 +16,7 @@ from ibi.services.archive_beginning import begin_archive
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.deposits import Deposits
 from ibi.services.label_reservation import LocalLabels
+from ibi.services.robots import is_robot
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite
@@ -56,6 +57,7 @@ def opened_archive_site(
         resolver=settings.resolver,
         changes=store.catalogue_version,
         usage=usage,
+        is_robot=is_robot,
     )
 
 

@@ -9,6 +9,7 @@ import click
 
 from ibi import __version__
 from ibi.cli.archive_site import opened_archive_site
+from ibi.cli.membership import membership_service
 from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks
 from ibi.config import Settings
 from ibi.model.identity import Identity
@@ -37,7 +38,8 @@ def run_server(settings: Settings, listener: socket) -> None:
         minter = LocalMinter(ticks, identity, rules, clocks)
         archive = opened_archive_site(settings, url_of(listener), minter, opened)
         queue = MintQueue(ticks, identity, rules, clocks)
-        app = create_app(queue=queue, ticks=ticks, tokens=tokens, clocks=clocks, archive=archive)
+        membership = membership_service(settings, archive)
+        app = create_app(queue=queue, ticks=ticks, tokens=tokens, clocks=clocks, archive=archive, membership=membership)
         Server(app, ready=lambda url: _welcome(url, settings, identity, archive)).run([listener])
 
 

@@ -19,12 +19,13 @@ from ibi.config.errors import (
 from ibi.config.initial_file import write_initial_toml
 from ibi.config.loading import FILE_NAME, load_settings
 from ibi.config.secret import Secret
-from ibi.config.settings import MintSettings, Origin, Settings
+from ibi.config.settings import ArchiveSettings, MintSettings, Origin, Settings
 from ibi.config.table import SETTINGS, Setting, setting
 
 __all__ = [
     "FILE_NAME",
     "SETTINGS",
+    "ArchiveSettings",
     "IncompleteIdentity",
     "InvalidSetting",
     "MintSettings",

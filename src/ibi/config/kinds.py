@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ibi.clock import Granularity
 from ibi.config.secret import Secret
-from ibi.errors import InvalidGranularity, InvalidLabel
+from ibi.errors import InvalidGranularity, InvalidLabel, InvalidMessage
 from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
 
 __all__ = [
@@ -21,8 +21,10 @@ __all__ = [
     "HOST",
     "LISTENING_HOST",
     "LISTENING_PORT",
+    "MAIL_ADDRESS",
     "PATH",
     "PORT",
+    "REGISTRATION_KEY",
     "SECRET",
     "URL",
     "Kind",
@@ -40,6 +42,8 @@ class Kind:
     read: Callable[[str], object]
     toml_types: frozenset[str] = frozenset({"string"})
     """What it may be in a TOML file: string, integer, float, boolean."""
+    secret: bool = False
+    """Whether no message may show what was given."""
 
     def as_toml(self, text: str) -> str:
         """`text`, which `read` takes, as it is written in a TOML file."""
@@ -114,6 +118,25 @@ def _read_secret(text: str) -> Secret:
     return Secret(text)
 
 
+def _read_registration_key(text: str) -> Secret:
+    """R Table 7.1."""
+    from ibi.messages.key import RegistrationKey
+
+    try:
+        return Secret(RegistrationKey(text).reveal())
+    except InvalidMessage:
+        raise ValueError from None
+
+
+def _read_mail_address(text: str) -> str:
+    from ibi.messages.field import mail_address
+
+    try:
+        return mail_address(text)
+    except InvalidMessage as error:
+        raise ValueError(error.reason.format(**error.details)) from None
+
+
 def _read_boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError
@@ -149,7 +172,11 @@ LISTENING_HOST = Kind("an IP address or a host name, without brackets and port",
 LISTENING_PORT = _whole_number(0, 65_535)
 PORT = _whole_number(1, 65_535)
 URL = Kind("a URL like https://ibi.example.org", _read_url)
-SECRET = Kind("a token like ibi_…_…, as it was shown when it was created", _read_secret)
+SECRET = Kind("a token like ibi_…_…, as it was shown when it was created", _read_secret, secret=True)
+REGISTRATION_KEY = Kind(
+    "a key of ten or more digits, or of two such numbers with a hyphen between", _read_registration_key, secret=True
+)
+MAIL_ADDRESS = Kind("an e-mail address", _read_mail_address)
 BOOLEAN = Kind("true or false", _read_boolean, frozenset({"boolean"}))
 HOST = Kind("a host name like ibi.example.org", _read_host)
 ADDRESS = Kind("an IP address", _read_address)

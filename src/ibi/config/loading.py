@@ -14,8 +14,8 @@ from ibi.config.errors import (
     SettingsFileUnreadable,
     UnknownSetting,
 )
-from ibi.config.kinds import PATH, SECRET
-from ibi.config.settings import MintSettings, Origin, Settings
+from ibi.config.kinds import PATH
+from ibi.config.settings import ArchiveSettings, MintSettings, Origin, Settings
 from ibi.config.settings_file import read_settings_file
 from ibi.config.shown import look_alike, shown, shown_path
 from ibi.config.table import SETTINGS, Setting, setting
@@ -106,7 +106,7 @@ def _read(one: Setting, text: str, place: str, written: str | None = None) -> An
     try:
         return one.kind.read(text)
     except ValueError as error:
-        value = "what was given" if one.kind is SECRET else written or shown(text)
+        value = "what was given" if one.kind.secret else written or shown(text)
         why = f": {error}" if str(error) else ""
         raise InvalidSetting(place=place, value=value, expected=one.kind.expected, why=why) from None
 
@@ -140,6 +140,11 @@ def _hints(environ: Mapping[str, str]) -> Iterator[str]:
 
 def _settings(given: Mapping[str, _Given], file: Path | None, hints: tuple[str, ...]) -> Settings:
     values = {name: one.value for name, one in given.items()}
-    mint = {name.removeprefix("mint."): values.pop(name) for name in list(values) if name.startswith("mint.")}
+    mint, archive = MintSettings(**_section(values, "mint.")), ArchiveSettings(**_section(values, "archive."))
     origins = {name: one.origin for name, one in given.items()}
-    return Settings(**values, mint=MintSettings(**mint), file=file, origins=origins, hints=hints)
+    return Settings(**values, mint=mint, archive=archive, file=file, origins=origins, hints=hints)
+
+
+def _section(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The values of a section, by their own names, taken out of `values`."""
+    return {name.removeprefix(prefix): values.pop(name) for name in list(values) if name.startswith(prefix)}

@@ -16,7 +16,7 @@ from ibi.model.identity import Identity
 if TYPE_CHECKING:
     from ibi.minting.minter import Rules
 
-__all__ = ["MintSettings", "Origin", "Settings"]
+__all__ = ["ArchiveSettings", "MintSettings", "Origin", "Settings"]
 
 
 class Origin(IntEnum):
@@ -44,6 +44,15 @@ class MintSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ArchiveSettings:
+    """`[archive]`: what a resolver is told when this Archive asks to be included."""
+
+    registration_key: Secret | None
+    admin_email: str | None
+    ip: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Every value of `ibi.config.SETTINGS`, under the same names; `load_settings` makes it."""
 
@@ -59,6 +68,7 @@ class Settings:
     log_format: Literal["console", "json"]
     lock_dir: Path | None
     mint: MintSettings
+    archive: ArchiveSettings
     file: Path | None
     """The file that was read, if any."""
     origins: Mapping[str, Origin] = field(compare=False, repr=False)

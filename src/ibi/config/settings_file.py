@@ -95,7 +95,8 @@ def _text(one: Setting, value: object, place: str) -> str:
         if found and "string" in allowed
         else ""
     )
-    raise InvalidSetting(place=place, value=_shown(value), expected=one.kind.expected, why=why)
+    shown_value = "what was given" if one.kind.secret else _shown(value)
+    raise InvalidSetting(place=place, value=shown_value, expected=one.kind.expected, why=why)
 
 
 def _type(value: object) -> str | None:

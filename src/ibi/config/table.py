@@ -11,8 +11,10 @@ from ibi.config.kinds import (
     HOST,
     LISTENING_HOST,
     LISTENING_PORT,
+    MAIL_ADDRESS,
     PATH,
     PORT,
+    REGISTRATION_KEY,
     SECRET,
     URL,
     Kind,
@@ -211,6 +213,31 @@ SETTINGS: tuple[Setting, ...] = (
         seconds("0.1", "86400"),
         "5",
         "How many seconds the clock may be behind the last label, or jump, before minting refuses.",
+    ),
+    Setting(
+        "archive.registration_key",
+        "IBI_ARCHIVE_REGISTRATION_KEY",
+        None,
+        REGISTRATION_KEY,
+        None,
+        "The key with which this Archive is registered at its resolver; without it, or without `resolver`, the Archive"
+        " does not ask to be included.",
+    ),
+    Setting(
+        "archive.admin_email",
+        "IBI_ARCHIVE_ADMIN_EMAIL",
+        None,
+        MAIL_ADDRESS,
+        None,
+        "The e-mail address of who runs this Archive, as its resolver is told it.",
+    ),
+    Setting(
+        "archive.ip",
+        "IBI_ARCHIVE_IP",
+        None,
+        ADDRESS,
+        None,
+        "The address of the machine that serves this Archive, as its resolver is told it; without it `mint.ip`.",
     ),
 )
 

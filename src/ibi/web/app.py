@@ -19,6 +19,7 @@ from ibi.errors import IbiError
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Ticks
 from ibi.ports.tokens import Tokens
+from ibi.services.membership import MembershipService
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
 from ibi.services.token_desk import LocalTokenDesk
@@ -48,10 +49,12 @@ def create_app(
     clocks: Clocks,
     log: FilteringBoundLogger | None = None,
     archive: ArchiveSite | None = None,
+    membership: MembershipService | None = None,
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to whoever opened them.
 
-    `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too.
+    `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
+    and ended with the application.
     """
     log = log or structlog.get_logger("ibi.web")
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks)
@@ -73,7 +76,7 @@ def create_app(
         routes=routes,
         middleware=middleware,
         exception_handlers={IbiError: _refusing(log), HTTPException: _not_routed},
-        lifespan=_lifespan(queue),
+        lifespan=_lifespan(queue, membership),
     )
     app.router.redirect_slashes = False  # one address each, and an answer instead of a second request
     if archive is not None:
@@ -121,13 +124,19 @@ def _by_method(**handlers: Callable[[Request], Awaitable[Response]]) -> Callable
     return handle
 
 
-def _lifespan(queue: MintQueue) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+def _lifespan(
+    queue: MintQueue, membership: MembershipService | None
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         queue.start()
+        if membership is not None:
+            membership.start()
         try:
             yield
         finally:
+            if membership is not None:
+                await membership.stop()
             await queue.stop()
 
     return lifespan

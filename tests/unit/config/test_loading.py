@@ -60,8 +60,9 @@ def test_every_setting_of_the_table_is_an_attribute_and_the_other_way_round() ->
     settings = load_settings({}, {})
     for one in SETTINGS:
         read(settings, one.name)
-    names = {*Settings.__dataclass_fields__} - {"mint", "file", "origins", "hints"}
+    names = {*Settings.__dataclass_fields__} - {"mint", "archive", "file", "origins", "hints"}
     names |= {f"mint.{name}" for name in type(settings.mint).__dataclass_fields__}
+    names |= {f"archive.{name}" for name in type(settings.archive).__dataclass_fields__}
     assert names == {one.name for one in SETTINGS}
 
 
@@ -229,6 +230,22 @@ def test_a_wrong_token_is_refused_without_being_shown() -> None:
             load_settings(flags, environ)
         assert "hunter2" not in str(refused.value) + repr(refused.value.parameters)
         assert refused.value.__cause__ is None
+
+
+def test_a_registration_key_is_never_shown(load: Load) -> None:
+    settings = load("[archive]\nregistration_key = '1234567890-1234567890'")
+    assert settings.archive.registration_key == Secret("1234567890-1234567890")
+    assert "1234567890" not in repr(settings)
+
+
+@pytest.mark.parametrize("written", ["1234567890", "'123456789'", "'1234567890-'", "'1234567890x'", "[1234567890]"])
+def test_a_wrong_registration_key_is_refused_without_being_shown(load: Load, written: str) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        load(f"[archive]\nregistration_key = {written}")
+    assert "12345" not in str(refused.value) + repr(refused.value.parameters)
+    with pytest.raises(InvalidSetting) as refused:
+        load(environ={"IBI_ARCHIVE_REGISTRATION_KEY": f"{written.strip(chr(39))}x"})
+    assert "12345" not in str(refused.value) + repr(refused.value.parameters)
 
 
 @pytest.mark.parametrize("key", ["token = 'ibi_x_y'", "server = 'http://a.org'", "config = 'x'"])

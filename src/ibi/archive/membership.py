@@ -1,0 +1,113 @@
+"""Membership of an Archive in a resolver (R §7.2, Figure 7.1): what to send next, and when.
+
+An Archive that is switched on asks to be included until it is; one that is switched off asks to be excluded, if the
+resolver may count on it. A request that fails is repeated, less and less often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
+from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.service import ServiceSubject
+
+__all__ = ["LONGEST_WAIT", "Failure", "Membership", "Outcome", "Phase", "exclusion_of"]
+
+LONGEST_WAIT: Final = 600
+"""Seconds between two attempts at most: an Archive that is registered at last, or a resolver that is back, waits no
+longer than this."""
+
+_MOST_DOUBLINGS: Final = 10
+
+
+class Phase(StrEnum):
+    """Where the Archive is between messages 1 and 8 of R Figure 7.1."""
+
+    OFF = "off"
+    INCLUDING = "including"
+    INCLUDED = "included"
+    EXCLUDING = "excluding"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """No answer that means anything came."""
+
+    reason: str
+    sent: bool = True
+    """Whether the resolver may have got the request all the same."""
+
+
+Outcome: TypeAlias = InclusionStatus | ExclusionStatus | ErrorAnswer | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """One moment of a membership. `switched` and `after` give the next one."""
+
+    phase: Phase = Phase.OFF
+    confirmed: bool = False
+    """Whether the resolver got through when it called back; an Archive is included either way (SPEC §5)."""
+    known: bool = False
+    """Whether the resolver may count on this Archive, so that it has to be told when that ends."""
+    failures: int = 0
+    """In a row."""
+    reason: str | None = None
+    """Why the last request did not do what it should."""
+
+    @property
+    def request(self) -> ServiceSubject | None:
+        """What to send next, if anything."""
+        return {
+            Phase.INCLUDING: ServiceSubject.INCLUSION_REQUEST,
+            Phase.EXCLUDING: ServiceSubject.EXCLUSION_REQUEST,
+        }.get(self.phase)
+
+    def wait(self, chance: float) -> float:
+        """Seconds to wait before it is sent: none at first, then 1, 2, 4 and so on.
+
+        A `chance` between 0 and 1 takes up to half of it away, so that Archives that lost their resolver at the same
+        moment do not all come back at the same moment.
+        """
+        if not self.failures:
+            return 0.0
+        whole = min(LONGEST_WAIT, 1 << min(self.failures - 1, _MOST_DOUBLINGS))
+        return whole * (1 - chance / 2)
+
+    def switched(self, *, on: bool) -> Membership:
+        """After a look at the switch; what is under way in that direction goes on."""
+        if on:
+            return self if self.phase in {Phase.INCLUDING, Phase.INCLUDED} else self._turned(Phase.INCLUDING)
+        if not self.known:
+            return self if self.phase is Phase.OFF else self._turned(Phase.OFF)
+        return self if self.phase is Phase.EXCLUDING else self._turned(Phase.EXCLUDING)
+
+    def after(self, outcome: Outcome) -> Membership:
+        """After the answer to `request`, or the lack of one."""
+        match outcome:
+            case InclusionStatus(confirmed):
+                return Membership(Phase.INCLUDED, confirmed, known=True)
+            case ExclusionStatus():
+                return Membership()
+            case ErrorAnswer(text) if self.phase is Phase.EXCLUDING:
+                # To whom the resolver does not listen, it does not count on either: asking on would not help.
+                return Membership(reason=text)
+            case ErrorAnswer(text):
+                # Not registered yet, perhaps: the mail of R §7.1 may take a person days.
+                return self._failed(text)
+            case Failure(reason, sent):
+                return replace(self._failed(reason), known=self.known or (sent and self.phase is Phase.INCLUDING))
+
+    def _turned(self, phase: Phase) -> Membership:
+        return Membership(phase, known=self.known)
+
+    def _failed(self, reason: str) -> Membership:
+        return replace(self, failures=self.failures + 1, reason=reason)
+
+
+def exclusion_of(request: InclusionRequest) -> ExclusionRequest:
+    """The same pairs under the other subject (R Table 7.2)."""
+    return ExclusionRequest(**{each.name: getattr(request, each.name) for each in fields(request)})

@@ -1,0 +1,138 @@
+"""`ibi archive switch-on|switch-off|registration-mail`: the Archive and its resolver (R §7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.archive.membership import Membership
+    from ibi.config import Settings
+    from ibi.label import Label
+    from ibi.messages.label_forms import LabelForms
+    from ibi.storage.membership_files import MembershipFiles
+
+__all__ = ["MEMBERSHIP_COMMANDS"]
+
+_where = setting_options("data", "config", "server", "token")
+
+_SERVER_TELLS = "the running server tells the resolver"
+_NOBODY_TO_TELL = "no resolver is told: `resolver` or `archive.registration_key` is not set"
+
+
+@click.command("switch-on")
+@as_json_option
+@_where
+def switch_on(*, as_json: bool, **flags: str | None) -> None:
+    """Let the resolver ask this Archive: a running server has it included at once, and else the next one when it
+    starts."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.cli.membership import membership_request
+    from ibi.storage.membership_files import MembershipFiles
+
+    settings = local_settings(**flags)
+    request = membership_request(settings, settings.own_url, _service(settings))
+    files = MembershipFiles(settings.data)
+    files.switch(on=True)
+    # R §7.2: to switch on is to expose on the Web. Nobody is sent to an Archive that does not run.
+    runs = not files.hold()
+    files.release()
+    told = _NOBODY_TO_TELL if request is None else _SERVER_TELLS if runs else "the resolver is told when it starts"
+    _say("on", told, settings, as_json=as_json)
+
+
+@click.command("switch-off")
+@as_json_option
+@_where
+def switch_off(*, as_json: bool, **flags: str | None) -> None:
+    """Have the resolver no longer ask this Archive, until it is switched on again. It goes on serving readers."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.storage.membership_files import MembershipFiles
+
+    settings = local_settings(**flags)
+    service = _service(settings)
+    files = MembershipFiles(settings.data)
+    files.switch(on=False)
+    if not files.hold():
+        _say("off", _SERVER_TELLS, settings, as_json=as_json)
+        return
+    try:
+        after = _excluded(settings, service, files)
+    finally:
+        files.release()
+    if after is not None and after.reason is not None:
+        raise click.ClickException(f"switched off, but the resolver was not told: {after.reason}")
+    _say("off", _NOBODY_TO_TELL if after is None else "the resolver was told", settings, as_json=as_json)
+
+
+@click.command("registration-mail")
+@click.option("--from", "sender", metavar="ADDRESS", help="Who sends it; without it `archive.admin_email`.")
+@click.option(
+    "--to", "recipient", metavar="ADDRESS", help="Who registers Archives; makes it a whole message (RFC 5322)."
+)
+@_where
+def registration_mail(sender: str | None, recipient: str | None, **flags: str | None) -> None:
+    """Write the e-mail that registers this Archive. It shows the registration key."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.cli.membership import MembershipIncomplete
+    from ibi.messages.registration import SUBJECT, RegistrationKey, RegistrationMail
+    from ibi.storage.machine import MachineClocks
+
+    settings = local_settings(**flags)
+    key, sender = settings.archive.registration_key, sender or settings.archive.admin_email
+    if key is None:
+        raise MembershipIncomplete(missing="archive.registration_key")
+    mail = RegistrationMail(_registered(settings), RegistrationKey(key.reveal()))
+    if recipient is None:
+        click.echo(f"{SUBJECT}\n\n{mail.body}", nl=False)
+        return
+    if sender is None:
+        raise click.UsageError("--to needs --from, or the setting archive.admin_email")
+    click.echo(mail.to_message(sender, recipient, MachineClocks().read().wall), nl=False)
+
+
+MEMBERSHIP_COMMANDS = (registration_mail, switch_off, switch_on)
+
+
+def _service(settings: Settings) -> LabelForms:
+    from ibi.storage.archive_record import read_archive_record
+
+    record = read_archive_record(settings.data)
+    if record is None:
+        raise click.ClickException("no Archive yet: `ibi archive init` begins one")
+    return record.service
+
+
+def _registered(settings: Settings) -> Label:
+    """The form by which the Archive is registered is the one that its requests give (R Table 7.2)."""
+    return _service(settings).labels[0]
+
+
+def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -> Membership | None:
+    """What became of it; None if there is nobody to tell. Under the lock."""
+    import asyncio
+
+    from ibi.archive.membership import Membership, Phase, exclusion_of
+    from ibi.cli.membership import membership_request
+    from ibi.transport.resolver_gateway import ResolverGateway
+
+    request = membership_request(settings, settings.own_url, service)
+    if request is None or settings.resolver is None:
+        return None
+    outcome = asyncio.run(ResolverGateway(settings.resolver).send(exclusion_of(request)))
+    after = Membership(Phase.EXCLUDING, known=files.read().known).after(outcome)
+    files.write(after)
+    return after
+
+
+def _say(switched: str, told: str, settings: Settings, *, as_json: bool) -> None:
+    if as_json:
+        from ibi.cli.membership import membership_status
+
+        print_json(dict(membership_status(settings)))
+    else:
+        click.echo(f"Switched {switched}; {told}.")

@@ -1,0 +1,80 @@
+"""The membership of a data directory's Archive, put together from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ibi import __version__
+from ibi.config import Settings
+from ibi.errors import IbiError, InvalidMessage
+from ibi.messages.field import ArchiveProtocol, ip_address
+from ibi.messages.key import RegistrationKey
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import InclusionRequest
+from ibi.storage.membership_files import MembershipFiles
+
+if TYPE_CHECKING:
+    from ibi.services.membership import MembershipService
+    from ibi.web.archive_site import ArchiveSite
+
+__all__ = ["MembershipIncomplete", "membership_request", "membership_service", "membership_status"]
+
+
+class MembershipIncomplete(IbiError):
+    """{missing} is not set, and the resolver wants to know it: see docs/settings.md."""
+
+    code = "membership-incomplete"
+
+
+def membership_request(settings: Settings, public_url: str, service: LabelForms) -> InclusionRequest | None:
+    """What the resolver is asked; None if there is no resolver, or no key for it.
+
+    `MembershipIncomplete` if a setting is missing beside them, `InvalidMessage` if one has no place in a request.
+    """
+    key, ip = settings.archive.registration_key, settings.archive.ip or settings.mint.ip
+    if key is None or settings.resolver is None or settings.resolver.lower() == public_url.lower():
+        return None
+    if settings.archive.admin_email is None:
+        raise MembershipIncomplete(missing="archive.admin_email")
+    if ip is None:
+        raise MembershipIncomplete(missing="archive.ip")
+    scheme, _, rest = public_url.partition("://")
+    return InclusionRequest(
+        archive_address=rest.partition("/")[0],
+        archive_service_ibi=service.labels[0],
+        archive_ip=ip_address(ip),
+        archive_protocol=ArchiveProtocol(scheme.upper()),
+        platform_version=__version__,
+        admin_mail_address=settings.archive.admin_email,
+        registration_key=RegistrationKey(key.reveal()),
+    )
+
+
+def membership_service(settings: Settings, site: ArchiveSite | None) -> MembershipService | None:
+    """For a server; None if there is nothing to keep up. Wrong settings are logged: the Archive serves all the same."""
+    if site is None:
+        return None
+    try:
+        request = membership_request(settings, site.public_url, site.profile.service)
+    except (MembershipIncomplete, InvalidMessage) as error:
+        import structlog
+
+        structlog.get_logger("ibi.membership").error("the resolver is not asked", reason=str(error))
+        return None
+    if request is None or settings.resolver is None:
+        return None
+    from ibi.services.membership import MembershipService
+    from ibi.transport.resolver_gateway import ResolverGateway
+
+    return MembershipService(ResolverGateway(settings.resolver), request, MembershipFiles(settings.data))
+
+
+def membership_status(settings: Settings) -> Iterator[tuple[str, object]]:
+    """What is known of it without asking anybody."""
+    files = MembershipFiles(settings.data)
+    found = files.read()
+    yield "switched_on", files.switched_on
+    yield "membership", found.phase.value
+    yield "confirmed", found.confirmed if found.phase.value == "included" else None
+    yield "membership_reason", found.reason

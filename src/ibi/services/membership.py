@@ -1,0 +1,147 @@
+"""An Archive's membership in its resolver, kept up while a server runs (R §7.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.archive.membership import Membership, Outcome, Phase, exclusion_of
+from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.service import ServiceSubject
+from ibi.storage.errors import StorageError
+from ibi.storage.membership_files import MembershipFiles
+
+__all__ = ["MembershipService", "Resolver"]
+
+_LOOK: Final = 1.0
+"""Seconds between two looks at the switch."""
+_BUDGET: Final = 3.0
+"""Seconds that a stop may take for telling the resolver."""
+
+
+class Resolver(Protocol):
+    """Where requests go; `ibi.transport.resolver_gateway` is one."""
+
+    async def send(self, request: InclusionRequest | ExclusionRequest, *, within: float | None = None) -> Outcome: ...
+
+
+class MembershipService:
+    """Speaks to one resolver from the event loop of a server, which it neither delays nor fails.
+
+    Of several processes on one data directory one speaks; when it ends, another takes over.
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        request: InclusionRequest,
+        files: MembershipFiles,
+        *,
+        log: FilteringBoundLogger | None = None,
+        chance: Callable[[], float] = random.random,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        budget: float = _BUDGET,
+    ) -> None:
+        self._resolver, self._files, self._budget = resolver, files, budget
+        self._requests: dict[ServiceSubject, InclusionRequest | ExclusionRequest] = {
+            each.subject: each for each in (request, exclusion_of(request))
+        }
+        self._log = log or structlog.get_logger("ibi.membership")
+        self._chance, self._monotonic, self._sleep = chance, monotonic, sleep
+        self._membership, self._due, self._holds, self._asking = Membership(), 0.0, False, False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def membership(self) -> Membership:
+        return self._membership
+
+    def start(self) -> None:
+        """Begin to keep it up; called on the event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._keep_up(), name="membership")
+
+    async def stop(self) -> None:
+        """Tell the resolver that this Archive goes, if it may count on it, within the budget."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        task.cancel()
+        (ended,) = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(ended, Exception):
+            self._log.error("the membership was not kept up", exc_info=ended)
+        if self._holds:
+            await self._leave()
+            self._files.release()
+            self._holds = False
+
+    async def _leave(self) -> None:
+        if not (self._membership.known or self._asking):
+            self._write(Membership())  # nobody knows this Archive, or it has said good-bye
+            return
+        self._membership = Membership(Phase.EXCLUDING, known=True)
+        outcome = await self._resolver.send(self._requests[ServiceSubject.EXCLUSION_REQUEST], within=self._budget)
+        self._turn_to(self._membership.after(outcome))
+
+    async def _keep_up(self) -> None:
+        while True:
+            try:
+                await self._step()
+            except StorageError as error:
+                self._log.error("the switch of the Archive cannot be looked at", reason=str(error))
+                await self._sleep(_LOOK)
+
+    async def _step(self) -> None:
+        if not self._hold():
+            await self._sleep(_LOOK)
+            return
+        switched = self._membership.switched(on=self._files.switched_on)
+        if switched != self._membership:
+            self._membership, self._due = switched, self._monotonic()
+            self._write(switched)
+        left = self._due - self._monotonic()
+        if self._membership.request is None or left > 0:
+            await self._sleep(_LOOK if self._membership.request is None else min(_LOOK, left))
+            return
+        await self._ask(self._membership.request)
+
+    def _hold(self) -> bool:
+        if not self._holds and self._files.hold():
+            self._holds = True
+            # What was included when a server broke down still is, whatever the switch says now.
+            self._membership = Membership(known=self._files.read().known)
+        return self._holds
+
+    async def _ask(self, subject: ServiceSubject) -> None:
+        self._asking = True  # and stays so if this is broken off: then nobody knows what the resolver made of it
+        outcome = await self._resolver.send(self._requests[subject])
+        self._asking = False
+        self._turn_to(self._membership.after(outcome))
+        self._due = self._monotonic() + self._membership.wait(self._chance())
+
+    def _turn_to(self, membership: Membership) -> None:
+        before, self._membership = self._membership, membership
+        self._write(membership)
+        self._tell(before)
+
+    def _write(self, membership: Membership) -> None:
+        try:
+            self._files.write(membership)
+        except StorageError as error:
+            self._log.warning("the state of the membership is not kept", reason=str(error))
+
+    def _tell(self, before: Membership) -> None:
+        now, log = self._membership, self._log.bind(resolver=str(self._resolver))
+        if now.phase is Phase.INCLUDED and now.confirmed:
+            log.info("the resolver has included this Archive")
+        elif now.phase is Phase.INCLUDED:
+            log.warning("the resolver has included this Archive, but could not reach it")
+        elif now.reason is None:
+            log.info("the resolver has excluded this Archive")
+        elif now.reason != before.reason:  # once, not at every attempt
+            log.warning(f"the resolver is not done {before.phase.value} this Archive", reason=now.reason)

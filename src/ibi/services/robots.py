@@ -1,0 +1,45 @@
+"""Robots, told from people by what they call themselves."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from counter_robots import is_robot_or_machine
+
+__all__ = ["is_robot"]
+
+_READ: Final = 512
+"""Characters of a User-Agent that are looked at; nobody's real one is longer."""
+
+# The COUNTER list is case-sensitive and slow to learn of what crawls for language models, or fetches for their users.
+_NEWER: Final = re.compile(
+    "|".join(
+        map(
+            re.escape,
+            (
+                *("AI2Bot", "Ai2Bot-Dolma", "Amazonbot", "anthropic-ai", "Applebot", "Bytespider", "CCBot"),
+                *("ChatGPT", "Claude-", "ClaudeBot", "cohere-", "Cotoyogi", "Crawlspace", "DeepSeekBot", "Diffbot"),
+                *("DuckAssistBot", "FacebookBot", "facebookexternalhit", "FirecrawlAgent", "FriendlyCrawler"),
+                *("Google-CloudVertexBot", "Google-Extended", "GoogleOther", "Google-NotebookLM", "GPTBot"),
+                *("iaskspider", "ICC-Crawler", "ImagesiftBot", "img2dataset", "ISSCyberRiskCrawler", "Kangaroo Bot"),
+                *("Meta-ExternalAgent", "Meta-ExternalFetcher", "MistralAI-User", "NovaAct", "OAI-SearchBot"),
+                *("Omgili", "OpenAI", "PanguBot", "Perplexity-User", "PerplexityBot", "PetalBot", "Scrapy"),
+                *("SemrushBot", "Sidetrade", "Timpibot", "TikTokSpider", "VelenPublicWebCrawler", "Webzio"),
+                *("YandexAdditional", "YouBot"),
+            ),
+        )
+    ),
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def _judged(user_agent: str) -> bool:
+    return bool(_NEWER.search(user_agent)) or is_robot_or_machine(user_agent)
+
+
+def is_robot(user_agent: str) -> bool:
+    """Whether the header User-Agent is that of a crawler, a script, or nobody at all."""
+    return _judged(user_agent[:_READ])
