@@ -1,4 +1,4 @@
-"""Deposits of small items beside the same bytes as three files with three fsyncs; a large one for its memory.
+"""Objects of small items beside the same bytes as three files with three fsyncs; a large one for its memory.
 
 `python -m bench.content [DIRECTORY]`; the directory decides which disk is measured.
 """
@@ -11,15 +11,21 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from time import perf_counter, process_time
 
+from bench.figure import Figure, figure_table
 from ibi.instant import Instant
 from ibi.model.content import Bytes, Change, Copy, Stream
 from ibi.storage.ocfl.store import OcflStore
+
+__all__ = ["DISK", "figures", "rate", "three_files"]
+
+DISK = "/var/tmp"
+"""A place that is on a disk wherever temporary files are kept in memory."""
 
 _FILES = {"item.json": b"{%d}" + b" " * 600, "local.json": b"[%d]" + b" " * 100, "doc/text.txt": b"%d" + b"x" * 2000}
 _CHANGE = Change("bench", "deposit", Instant(1_800_000_000))
@@ -30,16 +36,20 @@ _LARGE = 1 << 30
 
 
 def main() -> int:
-    place = Path(tempfile.mkdtemp(prefix="bench-content-", dir=sys.argv[1] if len(sys.argv) > 1 else "."))
+    measured = figures(sys.argv[1] if len(sys.argv) > 1 else DISK)
+    print(figure_table(measured))
+    return 0 if all(figure.is_met for figure in measured) else 1
+
+
+def figures(disk: str = DISK) -> list[Figure]:
+    place = Path(tempfile.mkdtemp(prefix="bench-content-", dir=disk))
     try:
-        missed = [callers for callers in _AIMS if not compare(place, callers)]
-        large(place)
+        return [*(compare(place, callers) for callers in _AIMS), *large(place)]
     finally:
         shutil.rmtree(place)
-    return 1 if missed else 0
 
 
-def compare(place: Path, callers: int) -> bool:
+def compare(place: Path, callers: int) -> Figure:
     """Rounds of both in turns; the median of their ratios is judged."""
     numbers = count()
     store = OcflStore(place / f"content-of-{callers}")
@@ -48,16 +58,21 @@ def compare(place: Path, callers: int) -> bool:
     ratios, rates, costs = [], [], []
     for _ in range(_ROUNDS):
         reference, _ = rate(lambda: three_files(plain, next(numbers)), callers)
-        deposits, cost = rate(lambda: deposit(store, next(numbers)), callers)
-        ratios.append(deposits / reference)
-        rates.append((round(deposits), round(reference)))
+        kept, cost = rate(lambda: deposit(store, next(numbers)), callers)
+        ratios.append(kept / reference)
+        rates.append(kept)
         costs.append(cost)
     store.close()
     ratio, aim = statistics.median(ratios), _AIMS[callers]
-    print(f"deposits, {callers} callers: {ratio:.2f} x three files with three fsyncs, aim {aim}")
-    print(f"  each round {' '.join(f'{r:.2f}' for r in ratios)}; per second {rates}")
-    print(f"  CPU {statistics.median(costs) * 1e6:.0f} us a deposit")
-    return ratio >= aim
+    return Figure(
+        f"OCFL objects of three files, {callers} callers",
+        statistics.median(rates),
+        "objects/s",
+        ratio,
+        f"≥ {aim:g}×",
+        ratio >= aim,
+        f"{min(ratios):.2f} to {max(ratios):.2f}×; {1e6 * statistics.median(costs):.0f} µs CPU each",
+    )
 
 
 def rate(call: Callable[[], object], callers: int) -> tuple[float, float]:
@@ -70,10 +85,12 @@ def rate(call: Callable[[], object], callers: int) -> tuple[float, float]:
     return items / (perf_counter() - start), (process_time() - cpu) / items
 
 
-def three_files(place: Path, number: int) -> None:
-    for index, content in enumerate(_FILES.values()):
+def three_files(place: Path, number: int, contents: Sequence[bytes] | None = None) -> None:
+    """The bytes of a small item, unless told which ones."""
+    contents = [content % number for content in _FILES.values()] if contents is None else contents
+    for index, content in enumerate(contents):
         descriptor = os.open(place / f"{number}-{index}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        os.write(descriptor, content % number)
+        os.write(descriptor, content)
         os.fsync(descriptor)
         os.close(descriptor)
 
@@ -83,7 +100,7 @@ def deposit(store: OcflStore, number: int) -> None:
     store.create(label, {path: Bytes(content % number) for path, content in _FILES.items()}, _CHANGE)
 
 
-def large(place: Path) -> None:
+def large(place: Path) -> Iterator[Figure]:
     """A gigabyte in as a stream and as a file, out, and verified."""
     store, left = OcflStore(place / "large"), [_LARGE]
     name = "sid.inpe.br/mtc-m18.8080/2026/01.02.03.04"
@@ -103,7 +120,8 @@ def large(place: Path) -> None:
     for what, call in works.items():
         start = perf_counter()
         call()
-        print(f"1 GiB {what}: {perf_counter() - start:.1f} s, peak memory + {peak() - before} MiB")
+        seconds = perf_counter() - start
+        yield Figure(f"1 GiB {what}", _LARGE / 1e6 / seconds, "MB/s", note=f"peak memory + {peak() - before} MiB")
     store.close()
 
 

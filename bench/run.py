@@ -11,12 +11,19 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import core, minting
+from bench import archive, catalogue, content, core, minting
 from bench.figure import Figure, figure_table
 from bench.measurement import Result, measure
 
 RESULTS = Path(__file__).parent / "results"
-SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (minting.figures,)
+SIZES = (10_000, 1_000_000, 10_000_000) if os.environ.get("BENCH_FULL") else (10_000, 1_000_000)
+"""Of catalogues. The largest takes minutes to fill, and gigabytes of the disk: it is asked for with `BENCH_FULL=1`."""
+SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (
+    content.figures,  # first: the memory it takes is told from the highest there was before
+    minting.figures,
+    lambda: catalogue.figures(SIZES),
+    lambda: archive.figures(SIZES),
+)
 """What is measured of whole services, each beside its own reference."""
 
 

@@ -8,8 +8,8 @@ translation and is missing where metadata has no IBI.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from hmac import compare_digest, digest
+from dataclasses import dataclass, field
+from hmac import HMAC, compare_digest, new
 from typing import Final
 
 from ibi.errors import InvalidInput
@@ -59,10 +59,13 @@ class UrlKeys:
 
     secret: bytes
     lifetime: int = LIFETIME
+    _keyed: HMAC = field(init=False, repr=False, compare=False)
+    """Has taken in the secret already: a copy of it signs in half the time. Never changed itself."""
 
     def __post_init__(self) -> None:
         if len(self.secret) < MIN_SECRET:
             raise ValueError(f"the secret of the url keys has at least {MIN_SECRET} bytes")
+        object.__setattr__(self, "_keyed", new(self.secret, digestmod="sha256"))
 
     def __repr__(self) -> str:
         return f"UrlKeys(…, lifetime={self.lifetime})"
@@ -95,7 +98,9 @@ class UrlKeys:
         return _known(made, subject) if made - _SLACK <= seconds <= made + self.lifetime else None
 
     def _mac(self, head: bytes, subject: bytes) -> int:
-        return int.from_bytes(digest(self.secret, head + subject, "sha256")[:16], "big") % _MAC_LIMIT
+        signing = self._keyed.copy()
+        signing.update(head + subject)
+        return int.from_bytes(signing.digest()[:16], "big") % _MAC_LIMIT
 
 
 def _carried(digits: bytes) -> bytes | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
-from http import HTTPStatus
 from itertools import count
 from secrets import randbelow
 
@@ -96,7 +95,7 @@ class ArchiveService:
         try:
             if scope["method"] != "GET":  # R §6.1: every message is a GET
                 raise MethodNotAllowed(method=scope["method"][:20], allowed="GET")
-            status, (body, caching) = HTTPStatus.OK, self._answer(scope["query_string"])
+            status, (body, caching) = 200, self._answer(scope["query_string"])
         except IbiError as error:
             status, body, caching = self._refusal(error)
         headers = [
@@ -104,17 +103,17 @@ class ArchiveService:
             (b"content-length", b"%d" % len(body)),
             (b"cache-control", caching),
         ]
-        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        if status == 405:
             headers.append((b"allow", b"GET"))
-        await send({"type": "http.response.start", "status": int(status), "headers": headers})
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _refusal(self, error: IbiError) -> tuple[HTTPStatus, bytes, bytes]:
+    def _refusal(self, error: IbiError) -> tuple[int, bytes, bytes]:
         """E18."""
         told = answer_to(error)
         if not told.told:
             self._log.error("refused", code=error.code, detail=str(error), exc_info=error)
-        return HTTPStatus(told.status), ErrorAnswer(str(error) if told.told else UNTOLD).encode(), _NO_STORE
+        return int(told.status), ErrorAnswer(str(error) if told.told else UNTOLD).encode(), _NO_STORE
 
     def _answer(self, query: bytes) -> tuple[bytes, bytes]:
         """The body, and what the header Cache-Control says."""
@@ -156,14 +155,15 @@ class ArchiveService:
 
     def _with_key(self, found: StaticAnswer, now: Instant) -> tuple[bytes, bytes]:
         site = self._site
+        body = found.with_key(site.keys, now.seconds, next(self._chance))
         # What is not here today may be deposited in a minute.
         age = 0 if found is EMPTY else found.max_age(now, site.max_age)
-        body = found.with_key(site.keys, now.seconds, next(self._chance))
         return body, b"max-age=%d" % age if age else _NO_STORE
 
 
 def _has_subject(query: bytes) -> bool:
-    if _PLAIN_SUBJECT.search(query):
+    # As every resolver writes it: found many times as fast as by the expression.
+    if b"&servicesubject=" in query or _PLAIN_SUBJECT.search(query):
         return True
     if b"%" not in query:
         return False

@@ -17,7 +17,7 @@ from ibi.web.preconditions import Validators
 
 __all__ = ["PIECE", "FileAnswer", "open_file"]
 
-PIECE = 512 * 1024
+PIECE = 1024 * 1024
 """Bytes read at a time: all that a download has in memory, whatever the size of the file."""
 
 
