@@ -46,9 +46,10 @@ test: lint ## Everything: lint and every test
 bench: dev ## Measure; fails on a missed aim
 	$(BIN)/python -m bench.run
 
-soak: dev ## The long runs: property tests with a hundred times the examples, a thousand kills of a server under load
+soak: dev ## The long runs: properties a hundred times over, a thousand kills of a server, 100,000 simulated networks
 	$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=soak
 	SOAK_KILLS=1000 $(BIN)/pytest -q tests/faults/test_mint_server_kills.py
+	SIMULATOR_SEEDS=100000 $(BIN)/pytest -q -n $(JOBS) tests/simulator
 
 # Universal: one lock for all platforms, with names, versions, hashes and markers, and no address of a registry.
 # `make lock UPGRADE=` keeps the versions that still fit.

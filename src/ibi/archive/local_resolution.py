@@ -11,10 +11,10 @@ from enum import Enum
 
 from ibi.archive.editions import find_forms, later_editions
 from ibi.archive.errors import UnknownItem
-from ibi.archive.languages import Preference, chosen_language
 from ibi.archive.profile import ALL_RELATIONS, FORMATS, ArchiveProfile
 from ibi.archive.url_list import Assembler
 from ibi.archive.visibility import Reader
+from ibi.language_range import Preference, chosen_language
 from ibi.languages import LanguageTag
 from ibi.messages.field import ContentType, State, ip_address
 from ibi.messages.label_forms import LabelForms

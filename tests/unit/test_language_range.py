@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.languages import Preference, chosen_language, preferences
+from ibi.language_range import Preference, chosen_language, preferences
 from ibi.languages import LanguageTag
 
 

@@ -1,0 +1,42 @@
+"""An Archive as the resolver knows it: registered and included (R §7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ibi.messages.field import ArchiveProtocol, host_and_port
+from ibi.messages.label_forms import LabelForms
+
+__all__ = ["ArchiveRef", "host_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRef:
+    """Where an Archive is asked, and thanked; and on which hosts its URLs may be (E31).
+
+    `hosts` are those it declared beyond that of its `address`: `host`, which means every port, or `host:port`.
+    """
+
+    service: LabelForms
+    address: str
+    protocol: ArchiveProtocol = ArchiveProtocol.HTTP
+    hosts: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        host_and_port(self.address)
+        object.__setattr__(self, "hosts", frozenset(host_and_port(host).lower() for host in self.hosts))
+
+    def declares(self, authority: str) -> bool:
+        """Whether URLs of this Archive may name `authority`, the `host[:port]` of a URL."""
+        authority = authority.lower()
+        host = host_of(authority)
+        return host == host_of(self.address.lower()) or not self.hosts.isdisjoint({authority, host})
+
+    def __str__(self) -> str:
+        return self.address
+
+
+def host_of(authority: str) -> str:
+    """`host[:port]` without the port; an IPv6 address keeps its brackets, and so its colons."""
+    host, colon, port = authority.rpartition(":")
+    return host if colon and port.isdigit() else authority

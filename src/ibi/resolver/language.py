@@ -1,0 +1,141 @@
+"""What is wanted of an item, and the languages in it (SPEC §6, Translation)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ibi.label import Label
+from ibi.language_range import Preference, chosen_language
+from ibi.languages import LanguageTag
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.url_list import UrlEntry, UrlList
+from ibi.relation import Relation, Translation
+
+__all__ = ["Choice", "Wanted", "choose_languages", "languages_offered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A relation as Archives are asked for it.
+
+    A translation whose language nobody had is asked for again without it, to see what there is; `only`, as long as the
+    steps, then keeps the language that must come out. None stands for the reader's preference.
+    """
+
+    relation: Relation = Relation.ITSELF
+    only: tuple[LanguageTag | None, ...] = ()
+
+    @classmethod
+    def of(cls, relation: Relation) -> Wanted:
+        return cls(relation, (None,) * len(relation.steps))
+
+    def after(self, steps: int) -> Wanted:
+        """What remains once so many steps are done."""
+        return Wanted(Relation(self.relation.steps[steps:]), self.only[steps:])
+
+    def without_step(self, index: int) -> Wanted:
+        return Wanted(self.relation.without_step(index), self.only[:index] + self.only[index + 1 :])
+
+    def opened(self, index: int) -> Wanted:
+        """The same without the language at `index`, of which nothing else may come."""
+        step = self.relation.steps[index]
+        assert isinstance(step, Translation)  # nothing else has a language
+        only = (*self.only[:index], step.language, *self.only[index + 1 :])
+        return Wanted(self.relation.without_language(index), only)
+
+    def in_language(self, index: int, tag: LanguageTag) -> Wanted:
+        return Wanted(self.relation.with_language(index, tag), self.only)
+
+    @property
+    def named_languages(self) -> tuple[int, ...]:
+        """Where a language was asked for by name."""
+        steps = enumerate(self.relation.steps)
+        return tuple(index for index, step in steps if isinstance(step, Translation) and step.language is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was wanted with its languages filled in. At `undecided` there was nothing that would do."""
+
+    wanted: Wanted
+    undecided: tuple[int, ...] = ()
+
+
+def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Sequence[Preference]) -> Choice:
+    """SPEC §7.3: fix the language of each translation that names none, by what exists in all answers in hand.
+
+    One that stays open and is decided means the text without a language, which is offered as `.translation`.
+    """
+    undecided: list[int] = []
+    for index in wanted.relation.open_translations:
+        tags = set(_tags(wanted.relation, index, answers))
+        own = next((tag for tag, is_own in _own_languages(wanted.relation, index, answers) if is_own), None)
+        tag = _chosen(wanted.only[index], tags, preferences, own)
+        if tag is not None:
+            wanted = wanted.in_language(index, tag)
+        elif None not in tags or wanted.only[index] is not None:
+            undecided.append(index)
+    return Choice(wanted, tuple(undecided))
+
+
+def _chosen(
+    only: LanguageTag | None,
+    tags: set[LanguageTag | None],
+    preferences: Sequence[Preference],
+    own: LanguageTag | None,
+) -> LanguageTag | None:
+    if only is None:
+        return chosen_language(tags, preferences, own)
+    if only in tags:
+        return only
+    # `+(pt)` takes a single pt-XX; `+(pt-BR)` nothing but pt-BR.
+    variants = [tag for tag in tags if tag is not None and tag.language == only.language]
+    return variants[0] if only.country is None and len(variants) == 1 else None
+
+
+def languages_offered(wanted: Wanted, answers: Iterable[UrlList]) -> tuple[LanguageTag, ...]:
+    """All the languages there are at any translation of what is wanted, for a notice."""
+    answers = tuple(answers)
+    steps = enumerate(wanted.relation.steps)
+    places = [index for index, step in steps if isinstance(step, Translation)]
+    found = {tag for index in places for tag in _tags(wanted.relation, index, answers) if tag is not None}
+    return tuple(sorted(found, key=str))
+
+
+def _tags(relation: Relation, index: int, answers: Iterable[UrlList]) -> Iterator[LanguageTag | None]:
+    return (_tag(entry, index) for answer in answers for entry in _texts(relation, index, answer))
+
+
+def _own_languages(
+    relation: Relation, index: int, answers: Iterable[UrlList]
+) -> Iterator[tuple[LanguageTag | None, bool]]:
+    """Each language, and whether its text is the very item that is to be translated."""
+    for answer in answers:
+        source = _source(relation, index, answer)
+        for entry in _texts(relation, index, answer):
+            yield _tag(entry, index), entry.ibi is not None and not source.isdisjoint(entry.ibi.labels)
+
+
+def _source(relation: Relation, index: int, answer: UrlList) -> frozenset[Label]:
+    before = answer.entry(Relation(relation.steps[:index]))
+    forms: LabelForms = answer.ibi if before is None or before.ibi is None else before.ibi
+    return frozenset(forms.labels)
+
+
+def _texts(relation: Relation, index: int, answer: UrlList) -> Iterator[UrlEntry]:
+    """SPEC §6, what exists: `url<R>`, `ibi<R>`, or `ibi<P>` with P ending in that translation."""
+    upto = Relation(relation.steps[: index + 1])
+    opened = relation if relation.steps[index] == Translation() else relation.without_language(index)
+    for entry in answer.entries:
+        offered = entry.relation
+        if offered.steps[:index] != relation.steps[:index]:
+            continue
+        ends_here = len(offered.steps) == len(upto.steps) and isinstance(offered.steps[index], Translation)
+        if opened.matches(offered) or (ends_here and entry.ibi is not None):
+            yield entry
+
+
+def _tag(entry: UrlEntry, index: int) -> LanguageTag | None:
+    step = entry.relation.steps[index]
+    return step.language if isinstance(step, Translation) else None

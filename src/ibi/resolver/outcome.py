@@ -1,0 +1,162 @@
+"""How a resolution ends: one value, with what a page needs to say what happened and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ibi.instant import Instant
+from ibi.label import Label, RepositoryName
+from ibi.languages import LanguageTag
+from ibi.messages.requests import Acknowledgment
+from ibi.messages.url_list import UrlEntry, UrlList
+from ibi.relation import Relation
+from ibi.resolver.archive_ref import ArchiveRef
+
+__all__ = [
+    "Deleted",
+    "LoopDetected",
+    "Missing",
+    "NoArchiveAnswered",
+    "NotFound",
+    "OriginalDisputed",
+    "OriginalNotFound",
+    "Outcome",
+    "Redirect",
+    "RelatedItemMissing",
+    "Silence",
+    "other_spellings",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Who could not be heard, so that "not found" may not be the last word (E24)."""
+
+    asked: int = 0
+    silent: tuple[ArchiveRef, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everybody who was asked has answered: only then is a negative outcome worth remembering."""
+        return not self.silent
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Where to send the reader, and whom to thank: the `archive` at its registered address, and nobody else.
+
+    `url` has the reader's own pairs, which the acknowledgment has not. There is none for an answer without a key.
+    """
+
+    url: str
+    archive: ArchiveRef
+    answer: UrlList
+    entry: UrlEntry
+    acknowledgment: Acknowledgment | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    """No Archive that answered has the item."""
+
+    label: Label
+    silence: Silence
+    suggestions: tuple[Label, ...] = ()
+    """The same item as others spell its host: they are different labels, and one may be the one meant (E3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The Original was deleted, says the Archive `by` that held it (E20). `copies` are those who still have one."""
+
+    label: Label
+    by: ArchiveRef
+    when: Instant | None
+    copies: tuple[ArchiveRef, ...]
+
+
+class Missing(StrEnum):
+    """What an item that exists does not have."""
+
+    FILE = "file"
+    TRANSLATION = "translation"
+    METADATA = "metadata"
+    RELATION = "relation"
+    ITEM = "item"
+    """What the relation leads to has an IBI, and nobody has it."""
+    BELIEVABLE_URL = "believable URL"
+    """There were URLs, and each broke a rule (E31)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedItemMissing:
+    """The item exists, and what is wanted of it does not.
+
+    The search ended at the item `at`, which is another one if pointers led there, of which `relation` was still wanted;
+    `languages` are those that there are.
+    """
+
+    label: Label
+    at: Label
+    relation: Relation
+    missing: Missing
+    languages: tuple[LanguageTag, ...]
+    silence: Silence
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalNotFound:
+    """The Original was required; `copies` is who has something else."""
+
+    label: Label
+    copies: tuple[ArchiveRef, ...]
+    silence: Silence
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalDisputed:
+    """Two or more Archives claim the Original: somebody has to look into it (R §8.2)."""
+
+    label: Label
+    claimants: tuple[ArchiveRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopDetected:
+    """The editions lead in a circle, or further than anybody should follow (E23), along `path`."""
+
+    label: Label
+    path: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoArchiveAnswered:
+    """Nobody could be asked, or not the Archive known to be the `home` of this item while all others have nothing."""
+
+    label: Label
+    silence: Silence
+    home: ArchiveRef | None
+    timed_out: bool
+    """Whether somebody was still expected to answer when time was up."""
+
+
+Outcome = (
+    Redirect
+    | NotFound
+    | Deleted
+    | RelatedItemMissing
+    | OriginalNotFound
+    | OriginalDisputed
+    | LoopDetected
+    | NoArchiveAnswered
+)
+
+
+def other_spellings(label: Label) -> tuple[Label, ...]:
+    """E3: `host`, `host.80` and `host@80` are three labels, which people mistake for each other."""
+    if not isinstance(label, RepositoryName) or label.port != 80:
+        return ()
+    host = label.prefix.removesuffix("@80").removesuffix(".80")
+    texts = (f"{host}{port}/{label.suffix}" for port in ("", "@80", ".80"))
+    return tuple(found for found in map(RepositoryName.parse, texts) if found != label)

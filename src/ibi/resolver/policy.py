@@ -1,0 +1,28 @@
+"""How long a resolution waits, how far it goes, and what it refuses to believe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ibi.resolver.validity import RULES, Rule
+
+__all__ = ["Policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Times are in seconds."""
+
+    hedge_delay: float = 0.2
+    """How long likely Archives are ahead of all others, and better answers may still outrank the first (SPEC §7)."""
+    patience: float = 1.0
+    """How long one question waits for Archives that stay silent before the resolution goes on without them."""
+    budget: float = 5.0
+    """When the resolution ends with what it has."""
+    most_hops: int = 16
+    """Of one path from the item asked for (E23)."""
+    fair_after: int = 3
+    """How many hops one path may be ahead of the other pointers that were given on the way."""
+    most_questions: int = 48
+    """Of all paths together: each is a request to every Archive."""
+    rules: tuple[Rule, ...] = RULES

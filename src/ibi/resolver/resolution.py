@@ -1,0 +1,382 @@
+"""One persistent URL being resolved: says what to ask of whom, takes answers and failures, ends in one outcome.
+
+Nothing here waits or sends. Whoever drives a resolution sends what `requests` gives, hands back each `Asking` with its
+answer or failure and the time, calls `elapsed` at `wake_at`, and stops when `outcome` is there (SPEC §7, R §8.2).
+
+A question is put to all Archives. An answer with the URL ends the search; one with a pointer leads to another question;
+a question that leads nowhere gives way to the one before it, where other answers may point elsewhere. An answer that
+comes late, while there is still time, reopens its question: one slow Archive may be the only honest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from ibi.language_range import Preference
+from ibi.messages.field import IpAddress, State
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.requests import UrlRequest
+from ibi.messages.url_list import Deletion, UrlEntry, UrlList
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.ending import deleted, ending, silence_of
+from ibi.resolver.language import Wanted
+from ibi.resolver.outcome import LoopDetected, OriginalDisputed, OriginalNotFound, Outcome
+from ibi.resolver.patience import Patience
+from ibi.resolver.policy import Policy
+from ibi.resolver.question import Asking, Question
+from ibi.resolver.redirection import redirect
+from ibi.resolver.routing import NOWHERE, Routing
+from ibi.resolver.selection import Following, Heard, Hearing, Located, Reason
+from ibi.resolver.trace import Failure, Trace, Verdict
+from ibi.resolver.validity import Claim, Rule, broken_rule
+from ibi.resolver.visited import Visited
+
+__all__ = ["Asking", "Resolution"]
+
+_POLICY: Final = Policy()
+
+
+class Resolution:
+    """`archives` are all that are included; `clients` the reader's address and the proxies', `preferences` those of
+    the reader's languages, which no Archive learns (R Table 8.6). `now` is monotonic, in seconds, from any beginning.
+    """
+
+    def __init__(
+        self,
+        url: PersistentUrl,
+        archives: Sequence[ArchiveRef],
+        clients: tuple[IpAddress, ...],
+        preferences: Sequence[Preference] = (),
+        *,
+        now: float,
+        base: str = "http://urlib.net:80/",
+        routing: Routing = NOWHERE,
+        policy: Policy = _POLICY,
+    ) -> None:
+        self._url, self._archives, self._clients = url, tuple(dict.fromkeys(archives)), clients
+        # E21: `ibiurl.language` overrides what the browser says.
+        self._preferences = preferences if url.language is None else (Preference(url.language.lower(), 1.0),)
+        self._base, self._routing, self._policy = base, routing, policy
+        self._deadline = now + policy.budget
+        self._now = now
+        self._visited = Visited()
+        self._questions: list[Question] = []
+        self._current: Question | None = None
+        self._reopened: list[Question] = []
+        self._patience = Patience(policy, url.required_original)
+        self._given_up: list[Question] = []
+        self._loop: LoopDetected | None = None
+        self._outbox: list[Asking] = []
+        self._outcome: Outcome | None = None
+        self._ask(Following(LabelForms.of(url.label), Wanted.of(url.relation), Reason.GIVEN), None, now)
+        self._advance(now)
+
+    # --- what the driver sees ---
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return self._outcome
+
+    @property
+    def wake_at(self) -> float:
+        """When `elapsed` has to be called if nothing else happens before."""
+        times = [self._deadline]
+        if self._current is not None:
+            times += self._patience.times(self._current)
+        return min((time for time in times if time > self._now), default=self._deadline)
+
+    @property
+    def trace(self) -> Trace:
+        return Trace(tuple(question.traced() for question in self._questions))
+
+    def requests(self) -> tuple[Asking, ...]:
+        """What is to be sent now; each is given once."""
+        sent, self._outbox = tuple(self._outbox), []
+        return () if self._outcome is not None else sent
+
+    def answer(self, asking: Asking, answer: UrlList | Deletion | None, now: float) -> None:
+        """An Archive has answered; None if it has no such item."""
+        question = self._settle(asking)
+        if question is None:
+            return
+        archive = asking.archive
+        question.reports[archive] = replace(question.reports[archive], said=answer, answered_at=now)
+        if self._outcome is not None:
+            question.report(archive, Verdict.LATE)
+        elif answer is None:
+            self._note_empty(question, archive)
+        elif (broken := self._broken_rule(question, archive, answer)) is not None:
+            self._disbelieve(question, archive, broken)
+        else:
+            self._believe(question, archive, answer)
+        self._advance(now)
+
+    def failure(self, asking: Asking, reason: Failure, now: float) -> None:
+        """An Archive could not be asked, or gave nothing that can be read."""
+        question = self._settle(asking)
+        if question is not None:
+            question.report(asking.archive, Verdict.FAILED, now, failure=reason)
+            self._advance(now)
+
+    def elapsed(self, now: float) -> None:
+        """Nothing has happened but that time went by."""
+        self._advance(now)
+
+    # --- what Archives say ---
+
+    def _settle(self, asking: Asking) -> Question | None:
+        """The question that is answered; None if it was before: the network may repeat itself."""
+        question = self._questions[asking.question]
+        if asking.archive not in question.pending:
+            return None
+        question.pending.discard(asking.archive)
+        return question
+
+    def _note_empty(self, question: Question, archive: ArchiveRef) -> None:
+        question.report(archive, Verdict.EMPTY)
+        if archive == question.holder:
+            question.holder = None  # SPEC §3: it has transferred the item away
+
+    def _broken_rule(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion) -> Rule | None:
+        return broken_rule(Claim(archive, question.label, answer), self._policy.rules)
+
+    def _disbelieve(self, question: Question, archive: ArchiveRef, rule: Rule) -> None:
+        question.report(archive, Verdict.DISBELIEVED)
+        question.reports[archive] = replace(question.reports[archive], broken_rule=rule.__name__)
+
+    def _believe(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion) -> None:
+        self._visited.link(answer.ibi)
+        if question not in self._path():
+            self._reopened.append(question)
+        if isinstance(answer, Deletion):
+            question.deletions.append((archive, answer))
+            question.report(archive, Verdict.DELETED)
+            return
+        heard = Heard(archive, answer)
+        question.heard.append(heard)
+        leads = replace(self._hearing(question), heard=(heard,)).leads()
+        question.report(archive, Verdict.OF_NO_USE if next(leads, None) is None else Verdict.OUTRANKED)
+        self._note_refused_urls(question, heard)
+
+    def _note_refused_urls(self, question: Question, heard: Heard) -> None:
+        for entry in heard.answer.entries:
+            rule = self._rule_against(question, heard, entry)
+            if rule is not None and question.wanted.relation.matches(entry.relation):
+                question.refused_url = True
+                report = question.reports[heard.archive]
+                question.reports[heard.archive] = replace(report, broken_rule=rule.__name__)
+
+    def _rule_against(self, question: Question, heard: Heard, entry: UrlEntry) -> Rule | None:
+        return broken_rule(Claim(heard.archive, question.label, heard.answer, entry.url), self._policy.rules)
+
+    # --- going on ---
+
+    def _advance(self, now: float) -> None:
+        self._now = now
+        if self._outcome is None and now >= self._deadline:
+            self._outcome = self._at_deadline()
+        while self._outcome is None:
+            if self._current is None:
+                if not self._reopened:
+                    break
+                self._current = self._reopened.pop()
+            if not self._move(self._current, now):
+                return
+        if self._outcome is None and not any(question.pending for question in self._questions):
+            self._outcome = self._verdict()
+
+    def _path(self) -> tuple[Question, ...]:
+        return () if self._current is None else (*self._current.path, self._current)
+
+    def _move(self, question: Question, now: float) -> bool:
+        """Take one step from a question; False if there is nothing to do but wait."""
+        if question.waiting and self._is_time_for_everybody(question, now):
+            self._outbox += question.ask(now, everybody=True)
+        if question.holder_deletion is not None:
+            return self._end_deleted(question, now)
+        step = self._original(question) if self._url.required_original else self._lead(question, now)
+        if step is None and self._patience.is_settled(question, now):
+            resorts = self._hearing(question).last_resorts(question.forms)
+            step = next((resort for resort in resorts if self._may_follow(resort, question)), None)
+            if step is None and self._outcome is None:
+                self._give_up(question)
+                return True
+        if isinstance(step, Located):
+            self._choose(question, step)
+        elif step is not None:
+            self._ask(*self._fairly(step, question), now)
+        return step is not None
+
+    def _is_time_for_everybody(self, question: Question, now: float) -> bool:
+        if question.holder_deletion is not None or self._patience.is_hedged(question, now):
+            return True
+        return not question.pending and self._first_lead(question) is None
+
+    def _end_deleted(self, question: Question, now: float) -> bool:
+        """E20: the holder's word is enough, but others are given a moment to tell of their Copies."""
+        if not (self._patience.all_had_a_moment(question, now) or self._patience.is_settled(question, now)):
+            return False
+        if question.path:
+            self._give_up(question)
+        else:
+            self._outcome = deleted(question)
+        return True
+
+    # --- choosing among answers: SPEC §7.2 ---
+
+    def _hearing(self, question: Question) -> Hearing:
+        def believes(heard: Heard, entry: UrlEntry) -> bool:
+            return self._rule_against(question, heard, entry) is None
+
+        heard = tuple(question.heard)
+        return Hearing(question.wanted, heard, self._preferences, question.holder_heard, believes)
+
+    def _first_lead(self, question: Question) -> Located | Following | None:
+        leads = self._hearing(question).leads()
+        return next((lead for lead in leads if isinstance(lead, Located) or self._may_follow(lead, question)), None)
+
+    def _first_pointer(self, question: Question) -> Following | None:
+        pointers = self._hearing(question).pointers()
+        return next((pointer for pointer in pointers if self._may_follow(pointer, question)), None)
+
+    def _lead(self, question: Question, now: float) -> Located | Following | None:
+        lead = self._first_lead(question)
+        return lead if lead is not None and self._patience.may_take(question, lead, now) else None
+
+    # --- requireditemstatus=Original: SPEC §7.4 ---
+
+    def _original(self, question: Question) -> Following | None:
+        if question.waiting or question.pending:
+            return None
+        hearing = self._hearing(question)
+        located = hearing.originals()
+        if not any(each.entry.state is State.ORIGINAL for each in located):
+            # Whoever has a Copy may well know the IBI under which another has the Original.
+            pointer = self._first_pointer(question)
+            if pointer is not None:
+                return pointer
+        located = located or hearing.set_aside()
+        if located:
+            self._judge(question, located)
+        return None
+
+    def _judge(self, question: Question, located: Sequence[Located]) -> None:
+        """One Archive that claims the Original is believed, two are not."""
+        claims = {each.heard.archive.service: each for each in located if each.entry.state is State.ORIGINAL}
+        archives = tuple(each.heard.archive for each in claims.values())
+        if len(claims) == 1:
+            self._choose(question, next(iter(claims.values())))
+        elif claims:
+            self._outcome = OriginalDisputed(question.label, archives)
+        else:
+            copies = tuple(each.heard.archive for each in located)
+            self._outcome = OriginalNotFound(question.label, copies, silence_of(question))
+
+    # --- moving between questions ---
+
+    def _may_follow(self, step: Following, question: Question) -> bool:
+        """Whether it leads to something new, not too far. A way back to where it came from is a loop (E23)."""
+        if self._visited.has(step.forms, step.wanted):
+            if step.reason is Reason.NEXT_EDITION and self._is_on_the_way(step, question):
+                self._note_loop(question, step)
+            return False
+        policy = self._policy
+        if len(question.path) + 1 < policy.most_hops and len(self._questions) < policy.most_questions:
+            return True
+        if step.reason is Reason.NEXT_EDITION:
+            self._note_loop(question, step)
+        return False
+
+    def _fairly(self, step: Following, question: Question) -> tuple[Following, Question]:
+        """What to ask next. Far from the beginning, whatever earlier answers point to comes first: a liar's way has no
+        end, and the honest one would not be tried in time.
+        """
+        if len(question.path) >= self._policy.fair_after:
+            nearer = [each for each in self._questions if len(each.path) < len(question.path)]
+            for earlier in sorted(nearer, key=lambda each: len(each.path)):
+                pointer = self._first_pointer(earlier)
+                if pointer is not None:
+                    self._reopened.append(question)
+                    return pointer, earlier
+        return step, question
+
+    def _is_on_the_way(self, step: Following, question: Question) -> bool:
+        way = (*question.path, question)
+        return any(each.wanted == step.wanted and self._visited.are_one(each.forms, step.forms) for each in way)
+
+    def _note_loop(self, question: Question, step: Following) -> None:
+        way = (*(each.label for each in (*question.path, question)), step.forms.labels[0])
+        self._loop = self._loop or LoopDetected(self._url.label, way)
+
+    def _ask(self, step: Following, parent: Question | None, now: float) -> None:
+        """Put a new question, to those first who are likely to know."""
+        label = step.forms.labels[0]
+        if parent is not None and step.forms == parent.forms:
+            label = parent.label  # as it was spelled
+        if step.heard is not None and parent is not None:
+            parent.report(step.heard.archive, Verdict.FOLLOWED)
+        holder = self._routing.holder(label)
+        holder = holder if holder in self._archives else None
+        first, waiting = self._order(step, holder)
+        request = UrlRequest(
+            self._clients, label, step.wanted.relation, self._url.file_path, self._url.file_list
+        )  # E16: path and list travel along
+        path = () if parent is None else (*parent.path, parent)
+        number = len(self._questions)
+        question = Question(number, step.forms, step.wanted, request, step.reason, path, now, first, waiting, holder)
+        self._visited.add(step.forms, step.wanted)
+        self._questions.append(question)
+        self._outbox += question.ask(now, everybody=not waiting)
+        self._current = question
+
+    def _order(self, step: Following, holder: ArchiveRef | None) -> tuple[Sequence[ArchiveRef], Sequence[ArchiveRef]]:
+        """E31: the likely ones, then all others; all at once for an Original, or if nobody is likely.
+
+        Whether there is a later edition nobody but the holder can tell alone, so without one all are asked for it.
+        """
+        likely = [] if holder is None else [holder]
+        likely += [archive for archive in self._routing.likely(step.forms.labels[0]) if archive in self._archives]
+        first = tuple(dict.fromkeys(likely))
+        needs_all = step.wanted.relation.begins_with_last_edition and holder is None
+        if self._url.required_original or needs_all or not first:
+            return self._archives, ()
+        return first, tuple(archive for archive in self._archives if archive not in first)
+
+    # --- ends ---
+
+    def _choose(self, question: Question, located: Located) -> None:
+        question.report(located.heard.archive, Verdict.CHOSEN)
+        self._outcome = redirect(self._url, self._base, self._clients, located)
+
+    def _give_up(self, question: Question) -> None:
+        """Leave a question: for one that was left before its time, or else for the one before it."""
+        self._patience.slow |= question.pending
+        self._given_up.append(question)
+        self._current = question.path[-1] if question.path else None
+        if self._reopened:
+            parent, self._current = self._current, self._reopened.pop()
+            if parent is not None and parent not in self._path():
+                self._reopened.insert(0, parent)
+
+    def _at_deadline(self) -> Outcome:
+        """Whatever has been found, the deepest question first."""
+        for question in reversed(self._questions):
+            hearing = self._hearing(question)
+            if self._url.required_original:
+                if located := hearing.originals() or hearing.set_aside():
+                    self._judge(question, located)
+            elif lead := next((lead for lead in hearing.leads() if isinstance(lead, Located)), None):
+                self._choose(question, lead)
+            if self._outcome is not None:
+                return self._outcome
+        for question in reversed(self._path()):
+            self._give_up(question)
+        return self._verdict()
+
+    def _verdict(self) -> Outcome:
+        """Nothing was found. The path that was tried first says why, unless it went in a circle."""
+        question = self._given_up[0]
+        return self._loop or ending(question, self._hearing(question), self._url.label)

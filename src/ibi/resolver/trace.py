@@ -1,0 +1,74 @@
+"""How an outcome came about: every question, everybody who was asked, what each said and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ibi.label import Label
+from ibi.messages.url_list import Deletion, UrlList
+from ibi.relation import Relation
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.selection import Reason
+
+__all__ = ["Failure", "Hop", "Report", "Trace", "Verdict"]
+
+
+class Failure(StrEnum):
+    """Why an Archive gave no answer that could be read."""
+
+    UNREACHABLE = "it could not be reached"
+    TIMED_OUT = "it took too long"
+    RESTING = "it failed too often lately and was not asked"
+    FORBIDDEN_ADDRESS = "its address is one that is not dialled"
+    REFUSED = "it refused the request"
+    MALFORMED = "its answer could not be read"
+    TOO_LARGE = "its answer was too large"
+
+
+class Verdict(StrEnum):
+    """What became of what an Archive said."""
+
+    CHOSEN = "its URL was chosen"
+    FOLLOWED = "it pointed to the next question"
+    OUTRANKED = "another answer was better"
+    OF_NO_USE = "it had neither the URL nor a pointer"
+    EMPTY = "it has no such item"
+    DELETED = "it says that the item was deleted"
+    DISBELIEVED = "the answer broke a rule"
+    FAILED = "there was no answer"
+    LATE = "the answer came when it was no longer needed"
+    SILENT = "nothing came in time"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One Archive and one question. Times are those that were given to the resolution."""
+
+    archive: ArchiveRef
+    asked_at: float
+    verdict: Verdict
+    answered_at: float | None = None
+    said: UrlList | Deletion | None = None
+    failure: Failure | None = None
+    broken_rule: str | None = None
+    """The name of the rule of `ibi.resolver.validity` that the answer, or a URL in it, broke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One question. `number` counts from 0; `parent` is the question that led to this one."""
+
+    number: int
+    parent: int | None
+    label: Label
+    relation: Relation
+    reason: Reason
+    reports: tuple[Report, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All questions in the order in which they were asked."""
+
+    hops: tuple[Hop, ...]

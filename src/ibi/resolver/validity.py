@@ -1,0 +1,79 @@
+"""What a resolver believes of an answer.
+
+That it is well-formed, and that its URLs are http or https without user information, stray characters or hosts in odd
+spellings, is seen to where it is read (`ibi.messages.field.url`, E45): no other value of `UrlList` can exist. The rules
+here need to know who was asked for what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.url_list import Deletion, UrlList
+from ibi.persistent_url import MAX_LENGTH
+from ibi.resolver.archive_ref import ArchiveRef
+
+__all__ = [
+    "RULES",
+    "Claim",
+    "Rule",
+    "broken_rule",
+    "has_bearable_length",
+    "is_about_the_item",
+    "is_on_a_declared_host",
+    "speaks_for_itself",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one Archive says when asked for `label`: an answer as a whole, or the URL of one of its entries."""
+
+    archive: ArchiveRef
+    label: Label
+    answer: UrlList | Deletion
+    url: str | None = None
+
+
+Rule = Callable[[Claim], bool]
+
+
+def is_about_the_item(claim: Claim) -> bool:
+    """The answer names the label asked for, or the other form of it with the same instant (E29)."""
+    return claim.answer.ibi.may_name(claim.label)
+
+
+def speaks_for_itself(claim: Claim) -> bool:
+    """The answer names the Archive that was asked: nobody claims an Original in the name of another."""
+    return _name_alike(claim.answer.archive_service, claim.archive.service)
+
+
+def is_on_a_declared_host(claim: Claim) -> bool:
+    """The URL leads to a host that the Archive declared (E31)."""
+    return claim.url is None or claim.archive.declares(_authority(claim.url))
+
+
+def has_bearable_length(claim: Claim) -> bool:
+    """The URL fits into a header that browsers and proxies take."""
+    return claim.url is None or len(claim.url) <= MAX_LENGTH
+
+
+RULES: Final[tuple[Rule, ...]] = (is_about_the_item, speaks_for_itself, is_on_a_declared_host, has_bearable_length)
+
+
+def broken_rule(claim: Claim, rules: Iterable[Rule] = RULES) -> Rule | None:
+    """The first rule that the claim breaks; None if it may be believed."""
+    return next((rule for rule in rules if not rule(claim)), None)
+
+
+def _name_alike(one: LabelForms, other: LabelForms) -> bool:
+    return any(one.may_name(label) for label in other.labels)
+
+
+def _authority(url: str) -> str:
+    after = url.partition("://")[2]
+    return after[: min((after.find(end) for end in "/?#" if end in after), default=len(after))]

@@ -1,0 +1,119 @@
+"""An answer is used only if it is about the IBI asked, its Archive's own, and its URL on a declared host."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.errors import InvalidMessage
+from ibi.label import parse
+from ibi.messages import parse_url_list
+from ibi.pairs import Pairs
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.outcome import Missing, NoArchiveAnswered, Redirect, RelatedItemMissing
+from ibi.resolver.policy import Policy
+from ibi.resolver.validity import (
+    RULES,
+    Claim,
+    broken_rule,
+    has_bearable_length,
+    is_about_the_item,
+    is_on_a_declared_host,
+    speaks_for_itself,
+)
+from tests.scripted_archives import archive, body, drive, resolution, resolve
+
+LABEL, IBIP = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "8JMKD3MGP7W/3EPGUE5"
+ONE, OTHER = archive("one"), archive("other")
+
+
+def found(of: ArchiveRef, ibi: str = f"rep {LABEL}", url: str = "http://one.example.org/x") -> bytes:
+    return body(of, ibi, state="Original", contenttype="Data", url=url, urlkey="1234567890")
+
+
+def claim(text: bytes, asked: str = LABEL, who: ArchiveRef = ONE) -> Claim:
+    answer = parse_url_list(Pairs.decode(text))
+    assert answer is not None
+    return Claim(who, parse(asked), answer, getattr(answer, "entries")[0].url)  # noqa: B009
+
+
+@pytest.mark.parametrize("ibi", [f"rep {LABEL}", f"ibip {IBIP}", f"rep {LABEL} ibip {IBIP}"])
+@pytest.mark.parametrize("asked", [LABEL, IBIP])
+def test_either_form_of_the_same_instant_is_about_the_item(ibi: str, asked: str) -> None:
+    """E29."""
+    assert broken_rule(claim(found(ONE, ibi), asked)) is None
+
+
+@pytest.mark.parametrize("ibi", ["rep sid.inpe.br/mtc-m18/2013/09.04.12.27.57", "ibip 8JMKD3MGP7W/385N5PE"])
+def test_another_item_is_not(ibi: str) -> None:
+    assert broken_rule(claim(found(ONE, ibi))) is is_about_the_item
+
+
+def test_nobody_speaks_for_another_archive() -> None:
+    assert broken_rule(claim(found(OTHER))) is speaks_for_itself
+
+
+@pytest.mark.parametrize(
+    ("url", "is_believed"),
+    [
+        ("http://one.example.org/x", True),
+        ("https://ONE.example.org:8443/x", True),
+        ("http://one.example.org?x", True),
+        ("http://files.example.net/x", True),
+        ("http://files.example.net:81/x", True),
+        ("http://port.example.net:8080/x", True),
+        ("http://port.example.net/x", False),
+        ("http://example.org/x", False),
+        ("http://one.example.org.evil.net/x", False),
+        ("http://evil.net/one.example.org", False),
+        ("http://evil.net?one.example.org", False),
+        ("http://evil.net#@one.example.org", False),
+        ("http://[::1]/x", False),
+    ],
+)
+def test_a_url_leads_to_a_declared_host(url: str, is_believed: bool) -> None:
+    """E31."""
+    one = archive("one", hosts=frozenset({"Files.example.net", "port.example.net:8080"}))
+    expected = None if is_believed else is_on_a_declared_host
+    assert broken_rule(claim(found(one, url=url), who=one)) is expected
+
+
+def test_a_url_longer_than_headers_are_is_refused() -> None:
+    assert broken_rule(claim(found(ONE, url="http://one.example.org/" + "x" * 9000))) is has_bearable_length
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://one.example.org/x",
+        "javascript:alert(1)",
+        "//one.example.org/x",
+        "http://user@one.example.org/x",
+        "http://one.example.org@evil.net/x",
+        r"http://evil.net\@one.example.org/x",
+        "http://127.1/x",
+    ],
+)
+def test_what_no_browser_should_follow_cannot_even_be_read(url: str) -> None:
+    with pytest.raises(InvalidMessage):
+        claim(found(ONE, url=url))
+
+
+def test_an_answer_that_breaks_a_rule_is_as_good_as_none_and_the_trace_names_the_rule() -> None:
+    under_way = resolution(LABEL, (ONE,))
+    outcome, _ = drive(under_way, {ONE: lambda _: found(ONE, "rep sid.inpe.br/mtc-m18/2013/09.04.12.27.57")})
+    assert isinstance(outcome, NoArchiveAnswered)
+    assert under_way.trace.hops[0].reports[0].broken_rule == "is_about_the_item"
+
+
+def test_a_url_that_breaks_a_rule_is_not_followed_and_the_outcome_says_so() -> None:
+    under_way = resolution(LABEL, (ONE,))
+    outcome, _ = drive(under_way, {ONE: lambda _: found(ONE, url="http://evil.net/x")})
+    assert isinstance(outcome, RelatedItemMissing)
+    assert outcome.missing is Missing.BELIEVABLE_URL
+    assert under_way.trace.hops[0].reports[0].broken_rule == "is_on_a_declared_host"
+
+
+def test_a_rule_can_be_switched_off() -> None:
+    policy = Policy(rules=tuple(rule for rule in RULES if rule is not is_on_a_declared_host))
+    outcome = resolve(LABEL, {ONE: lambda _: found(ONE, url="http://evil.net/x")}, policy=policy)
+    assert isinstance(outcome, Redirect)
