@@ -17,6 +17,8 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import median, quantiles
 
+import uvloop
+
 from bench.figure import Figure
 from ibi.minting.minter import Rules
 from ibi.model.identity import Identity
@@ -47,7 +49,7 @@ def in_process(home: Path) -> Iterator[Figure]:
     for number in range(ROUNDS):
         commits.append(one_row_commits(home / f"reference-{number}.sqlite"))
         for callers in CALLERS:
-            minted[callers].append(asyncio.run(mint(home / f"data-{number}-{callers}", callers)))
+            minted[callers].append(uvloop.run(mint(home / f"data-{number}-{callers}", callers)))
     reference = median(commits)
     latency = f"a commit takes {1e6 / reference:.0f} µs"
     yield Figure("one-row SQLite FULL commits (reference)", reference, "commits/s", 1.0, note=latency)

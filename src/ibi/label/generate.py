@@ -40,20 +40,21 @@ def mount_prefix_of_repository_name(computer: str, port: int) -> str:
 
 def mount_suffix_of_repository_name(date: Instant) -> str:
     """G Algorithm 2; line 11's test is for the seconds, and a fraction keeps them even when they are 00 (E5, E30)."""
-    days, rest = divmod(date.seconds, 86_400)
-    day = _written_day(days)
-    minutes, second = divmod(rest, 60)
+    minute, second = _written_second(date.seconds)
     if date.fraction:
-        return f"{day}.{minutes // 60:02}.{minutes % 60:02}.{second:02}.{date.fraction}"
-    if second:
-        return f"{day}.{minutes // 60:02}.{minutes % 60:02}.{second:02}"
-    return f"{day}.{minutes // 60:02}.{minutes % 60:02}"
+        return f"{minute}.{second}.{date.fraction}"
+    return minute if second == "00" else f"{minute}.{second}"
 
 
 @lru_cache(maxsize=1024)
-def _written_day(days: int) -> str:
+def _written_second(seconds: int) -> tuple[str, str]:
+    """The date up to the minute, and the second: a busy minter writes the same ones many times."""
+    days, rest = divmod(seconds, 86_400)
     year, month, day = civil(days)
-    return f"{year}/{month:02}.{day:02}"
+    return f"{year}/{month:02}.{day:02}.{rest // 3600:02}.{rest // 60 % 60:02}", f"{rest % 60:02}"
+
+
+_encoded_seconds = lru_cache(maxsize=1024)(encode_ibip)
 
 
 def mount_repository_name(prefix: str, suffix: str) -> str:
@@ -95,11 +96,11 @@ def mount_suffix_of_ibip(date: Instant) -> str:
     seconds = date.seconds - FIRST_DATE
     if seconds < 0:
         raise InvalidLabel(str(date), 0, "an IBIp counts the seconds from August 1995 and cannot be older")
-    if not date.fraction:
-        return encode_ibip(seconds)
-    digits = date.fraction.lstrip("0")
-    zeros = len(date.fraction) - len(digits)
-    return f"{encode_ibip(seconds)}W{'2' * zeros}{encode_ibip(int(digits))}"
+    fraction = date.fraction
+    if not fraction:
+        return _encoded_seconds(seconds)
+    digits = fraction.lstrip("0")
+    return f"{_encoded_seconds(seconds)}W{'2' * (len(fraction) - len(digits))}{encode_ibip(int(digits))}"
 
 
 def mount_ibip(prefix: str, suffix: str) -> str:

@@ -19,7 +19,7 @@ from ibi.instant import Instant
 from ibi.model.identity import Identity
 from ibi.model.minting import Batch, Span
 
-__all__ = ["GENESIS", "Kind", "LogBroken", "LogEntry", "decode", "encode", "hash_of", "verify"]
+__all__ = ["GENESIS", "Kind", "LogBroken", "LogEntry", "decode", "encode", "hash_of", "merged", "verify"]
 
 GENESIS = "0" * 64
 """What the first line says of the line before it."""
@@ -88,19 +88,19 @@ def encode(entry: LogEntry) -> bytes:
             "first": str(span.first),
             "last": str(span.last),
         }
-    fields |= {"who": _merged(entry.who), "previous": entry.previous}
+    fields |= {"who": merged(entry.who), "previous": entry.previous}
     return json.dumps(fields, separators=(",", ":")).encode("ascii")
 
 
-def _merged(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def merged(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     """Neighbours of one asker made one: what a queue of single requests needs is who got which stretch of dates."""
-    merged: list[tuple[str, int]] = []
+    stretches: list[tuple[str, int]] = []
     for name, count in who:
-        if merged and merged[-1][0] == name:
-            merged[-1] = name, merged[-1][1] + count
+        if stretches and stretches[-1][0] == name:
+            stretches[-1] = name, stretches[-1][1] + count
         else:
-            merged.append((name, count))
-    return merged
+            stretches.append((name, count))
+    return stretches
 
 
 def decode(line: bytes, number: int) -> LogEntry:

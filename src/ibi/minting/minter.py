@@ -65,12 +65,13 @@ def decide(
 ) -> Decision:
     """Serve a queue in order. Nothing is minted for a request that is refused, or that was served before."""
     plan = _plan(requests, remembered)
-    if not plan.fresh:
+    fresh = plan.fresh
+    if not fresh:
         return Decision(state, None, plan.outcomes({}), ())
     refusal = _clock_refusal(rules, state, reading)
     if refusal is not None:
         return Decision(state, None, plan.outcomes(dict.fromkeys(range(len(requests)), refusal)), ())
-    return _mint(identity, rules, state, plan, reading)
+    return _mint(identity, rules, state, plan, fresh, reading)
 
 
 @dataclass(slots=True)
@@ -83,8 +84,15 @@ class _Plan:
     """A request with the key of an earlier one in the same queue, and that earlier one."""
 
     @property
+    def is_plain(self) -> bool:
+        """Whether every request is to be minted, as nearly always."""
+        return not self.settled and not self.twins
+
+    @property
     def fresh(self) -> int:
         """How many labels are to be minted."""
+        if self.is_plain:
+            return sum([request.count for request in self.requests])
         return sum(
             request.count
             for index, request in enumerate(self.requests)
@@ -93,6 +101,8 @@ class _Plan:
 
     def outcomes(self, served: Mapping[int, Share | IbiError]) -> tuple[Share | IbiError, ...]:
         """One for each request, in order; `served` are those of the requests that were to be minted."""
+        if self.is_plain:
+            return tuple(served.values())
         return tuple(self._outcome(index, served) for index in range(len(self.requests)))
 
     def _outcome(self, index: int, served: Mapping[int, Share | IbiError]) -> Share | IbiError:
@@ -134,8 +144,7 @@ def _clock_refusal(rules: Rules, state: TickState, reading: Reading) -> ClockRef
     return None
 
 
-def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, reading: Reading) -> Decision:
-    fresh = plan.fresh
+def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, fresh: int, reading: Reading) -> Decision:
     begun = _begun(rules, state, reading.wall)
 
     def ticks_at(granularity: Granularity) -> TickRun:
@@ -144,7 +153,7 @@ def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, readi
     granularity = rules.granularity or coarsest_granularity(ticks_at, rules.wait_bound, rules.patience)
     after, ticks = _free_ticks(begun, reading.wall, granularity, fresh)
     starts = _starts(rules, plan, ticks, granularity)
-    count = sum(plan.requests[index].count for index in starts)
+    count = fresh if len(starts) == len(plan.requests) else sum(plan.requests[index].count for index in starts)
     if not count:
         return Decision(state, None, plan.outcomes({}), ())
     prefixes = identity.repository_prefix, identity.ibip_prefix
@@ -153,13 +162,13 @@ def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, readi
         index: Share(batch, start, plan.requests[index].count, plan.requests[index].who)
         for index, start in starts.items()
     }
-    keys = [(plan.requests[index].key, share) for index, share in shares.items()]
-    last = ticks[count - 1].date
+    keys = [(key, share) for index, share in shares.items() if (key := plan.requests[index].key) is not None]
+    last = ticks.date(count - 1)
     return Decision(
         replace(state, last=last, ahead=tuple(span for span in state.ahead if span.last > last), reading=reading),
         batch,
         plan.outcomes(shares),
-        tuple((key, share) for key, share in keys if key is not None),
+        tuple(keys),
     )
 
 

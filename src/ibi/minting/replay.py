@@ -12,7 +12,7 @@ from dataclasses import replace
 from ibi.instant import Instant
 from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.errors import IdentityChanged
-from ibi.minting.mint_log import LogBroken, LogEntry
+from ibi.minting.mint_log import LogBroken, LogEntry, merged
 from ibi.model.identity import Identity
 from ibi.model.minting import Batch, Reading, Share, Span, TickState
 
@@ -33,9 +33,9 @@ def mint_entry(number: int, previous: str, identity: Identity, batch: Batch, out
         raise IdentityChanged(frozen=str(identity), configured=minted)
     # A share of an earlier batch was recorded then, and twins of one key have one share.
     shares = {each.start: each for each in outcomes if isinstance(each, Share) and each.batch is batch}
-    who = tuple((shares[start].who, shares[start].count) for start in sorted(shares))
+    who = tuple(merged((shares[start].who, shares[start].count) for start in sorted(shares)))
     entry = LogEntry(number, "mint", identity, batch.now, previous, batch.after, batch.granularity, who)
-    if entry.batch() != batch:
+    if entry.count != batch.count:
         raise ValueError("the shares of a batch are not the whole of it")
     return entry
 

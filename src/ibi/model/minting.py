@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ibi.clock import Granularity, TickRun, next_ticks
 from ibi.instant import Instant
@@ -44,8 +45,7 @@ class TickState:
     """The time of day that an operator last vouched for."""
 
 
-@dataclass(frozen=True, slots=True)
-class MintedLabel:
+class MintedLabel(NamedTuple):
     """One item's label in both forms, of one instant."""
 
     rep: str
@@ -53,11 +53,10 @@ class MintedLabel:
     instant: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class MintRequest:
+class MintRequest(NamedTuple):
     """Somebody wants `count` labels; with a `key`, asking again gets the same ones."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides `tuple.count`, which nobody asks of a request
     who: str
     key: str | None = None
 
@@ -90,13 +89,12 @@ class Batch:
         return Span(ticks.first, ticks.last)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """The part of a batch that answers one request: `count` labels from the `start`-th on."""
 
     batch: Batch
     start: int
-    count: int
+    count: int  # type: ignore[assignment]
     who: str
 
     @property
@@ -105,8 +103,8 @@ class Share:
         return self.batch.ticks().date(self.start + self.count - 1)
 
     def labels(self) -> Iterator[MintedLabel]:
-        rep, ibip = self.batch.rep_prefix, self.batch.ibip_prefix
-        for date in self.batch.ticks().dates(self.start, self.count):
+        rep, ibip, ticks = self.batch.rep_prefix, self.batch.ibip_prefix, self.batch.ticks()
+        for date in (ticks.date(self.start),) if self.count == 1 else ticks.dates(self.start, self.count):
             yield MintedLabel(
                 f"{rep}/{mount_suffix_of_repository_name(date)}",
                 None if ibip is None else f"{ibip}/{mount_suffix_of_ibip(date)}",

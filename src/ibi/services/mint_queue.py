@@ -9,12 +9,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from ibi.errors import IbiError
 from ibi.minting.clock_guard import check_behind
 from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, Share, TickState
+from ibi.model.minting import Batch, MintRequest, Share, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Remembered, Ticks
 
@@ -40,10 +41,15 @@ class MintGroup:
     """Why the store could not serve the group, if it could not."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+_GATHERING = 0.001
+"""Seconds for which those just answered are waited for: they often ask again at once, and share one commit then."""
+_GLANCE = 0.0003
+
+
+class _Waiting(NamedTuple):
     request: MintRequest
-    future: asyncio.Future[Share]
+    future: asyncio.Future[tuple[Share, bool]]
+    """The share, and whether its dates have come already."""
 
 
 class MintQueue:
@@ -88,13 +94,14 @@ class MintQueue:
         """Labels that nobody else has, durable, after their dates have come; or an `IbiError` and nothing minted."""
         if self._closed or self._loop is None:
             raise MintQueueClosed
-        future: asyncio.Future[Share] = self._loop.create_future()
+        future: asyncio.Future[tuple[Share, bool]] = self._loop.create_future()
         self._queue.append(_Waiting(MintRequest(count, who, key), future))
         # Whoever finds more than itself waiting was preceded by one who woke the thread, and is taken with it.
         if len(self._queue) == 1:
             self._wake.set()
-        share = await future
-        await self._until_ready(share)
+        share, is_ready = await future
+        if not is_ready:
+            await self._until_ready(share)
         return share
 
     async def _until_ready(self, share: Share) -> None:
@@ -119,8 +126,17 @@ class MintQueue:
             self._wake.clear()
             while waiting := self._take_all():
                 self._serve(waiting)
+                self._gather(len(waiting), len(waiting) + len(self._queue))
             if self._closed and not self._queue:
                 return
+
+    def _gather(self, served: int, expected: int) -> None:
+        """After a group, a moment for its callers to come back; who comes alone waits for nobody."""
+        if served == 1 or not self._queue:
+            return
+        deadline = time.perf_counter() + _GATHERING
+        while len(self._queue) < expected and time.perf_counter() < deadline and not self._closed:
+            time.sleep(_GLANCE)
 
     def _take_all(self) -> list[_Waiting]:
         waiting: list[_Waiting] = []
@@ -135,24 +151,27 @@ class MintQueue:
             return decide(self.identity, self.rules, state, requests, self._clocks.read(), remembered)
 
         outcomes: tuple[Share | BaseException, ...]
-        began, minted, failure = time.perf_counter(), 0, None
+        began, batch, failure = time.perf_counter(), None, None
         try:
             made = self._ticks.advance(decision)
-            outcomes, minted = made.outcomes, made.batch.count if made.batch else 0
+            outcomes, batch = made.outcomes, made.batch
         except Exception as error:  # noqa: BLE001  whatever went wrong, every caller must hear of it
             outcomes, failure = (error,) * len(waiting), error
-        group = MintGroup(len(waiting), minted, time.perf_counter() - began, failure)
+        group = MintGroup(len(waiting), batch.count if batch else 0, time.perf_counter() - began, failure)
         for watcher in self._watchers:
             watcher(group)
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(_answer, waiting, outcomes)
+        # One look at the clock for the whole batch: mostly its dates have come by the time it is on disk.
+        ready = batch if batch and batch.ticks().last <= self._clocks.read().wall else None
+        self._loop.call_soon_threadsafe(_answer, waiting, outcomes, ready)
 
 
-def _answer(waiting: list[_Waiting], outcomes: tuple[Share | BaseException, ...]) -> None:
+def _answer(waiting: list[_Waiting], outcomes: tuple[Share | BaseException, ...], ready: Batch | None) -> None:
+    """`ready` is the batch whose dates have come, if they have."""
     for each, outcome in zip(waiting, outcomes, strict=True):
         if each.future.done():  # the caller went away; the labels are spent
             continue
         if isinstance(outcome, Share):
-            each.future.set_result(outcome)
+            each.future.set_result((outcome, outcome.batch is ready))
         else:
             each.future.set_exception(outcome)
