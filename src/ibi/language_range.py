@@ -1,4 +1,4 @@
-"""Language ranges: what a reader can read, and which of several texts suits best (SPEC §6, RFC 4647)."""
+"""Language ranges: what a reader can read, and which of several texts suits best (RFC 4647)."""
 
 from __future__ import annotations
 

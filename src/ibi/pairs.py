@@ -1,4 +1,4 @@
-"""Lists of pairs, the body of every answer of the protocol (R Table 6.2, SPEC §4).
+"""Lists of pairs, the body of every answer of the protocol (R Table 6.2).
 
 A `Pairs` holds its words as they travel. Whatever a word may not hold is percent-encoded when the `Pairs` is built, so
 that two that are equal are written equal, what is written reads back as it was, and no value can pass itself off as

@@ -1,4 +1,4 @@
-"""Editions: a line of items, each with its own IBI, that know their neighbours (SPEC §8; R §10.2).
+"""Editions: a line of items, each with its own IBI, that know their neighbours (R §9.2, §10.2).
 
 The new edition says `edition_of`; the Archive of the old one's Original writes down `next_edition`, at once if both
 are here, otherwise when its librarian accepts the claim. There is never a second successor.

@@ -1,4 +1,4 @@
-"""What may become of an item in one Archive (SPEC §3).
+"""What may become of an item in one Archive (R §5.2).
 
     (nothing) ──begin──▶ draft ──edit──▶ draft ──publish──▶ Original          draft ──discard──▶ (nothing)
     Original ──update, relate──▶ Original ──delete──▶ Deleted ──purge──▶ Deleted

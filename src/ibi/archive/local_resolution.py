@@ -1,4 +1,4 @@
-"""A persistent URL resolved by one Archive alone: what a resolver would make of this Archive's own answer (SPEC §7).
+"""A persistent URL resolved by one Archive alone: what a resolver would make of this Archive's own answer (R §8.2).
 
 Nobody else is asked. Whatever leads out of this Archive is `Elsewhere`, and for a resolver to find.
 """
@@ -133,7 +133,7 @@ class _Resolution:
     def _names_a_file(self) -> bool:
         return self.wanted.file_list or self.wanted.file_path is not None
 
-    # --- translations: SPEC §6 ---
+    # --- translations ---
 
     def _translated(self, relation: Relation, index: int, answer: UrlList) -> Outcome:
         """`+`: the language that suits the reader best among those there are, or else none at all."""

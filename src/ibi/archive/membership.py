@@ -50,7 +50,7 @@ class Membership:
 
     phase: Phase = Phase.OFF
     confirmed: bool = False
-    """Whether the resolver got through when it called back; an Archive is included either way (SPEC §5)."""
+    """Whether the resolver got through when it called back; an Archive is included either way (R §7.2)."""
     known: bool = False
     """Whether the resolver may count on this Archive, so that it has to be told when that ends."""
     failures: int = 0

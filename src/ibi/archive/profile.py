@@ -48,7 +48,7 @@ class ArchiveProfile:
     platform_software: LabelForms | None = None
     relations: frozenset[Relation] = ALL_RELATIONS
     follow_editions: bool = True
-    """Whether the last edition is given when all the later ones are here (SPEC §8); if not, the resolver follows."""
+    """Whether the last edition is given when all the later ones are here (R §9.2); if not, the resolver follows."""
     filtered: bool = True
     """Whether answers leave out what the resolver has no use for (R Algorithm 1, line 17: optional)."""
 

@@ -1,7 +1,7 @@
 """What stands in a relation to an item (R Table 9.5): found step by step, as far as this Archive knows.
 
 A step leads to something held here, to something of which only the IBI is known, or to metadata. From what is only
-known by its IBI no further step is taken: the resolver goes on from there (SPEC §7).
+known by its IBI no further step is taken: the resolver goes on from there (R §8.2).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Relatives:
                 yield step, last
 
     def _last_edition(self, place: Held) -> Held | None:
-        """R §9.2: the item itself if it has no next edition. SPEC §8: otherwise only if all of them are here."""
+        """R §9.2: the item itself if it has no next edition. Otherwise only if all of them are here."""
         if place.item.next_edition is None:
             return place
         last = last_edition(self.catalog, place.item) if self.follow_editions else None

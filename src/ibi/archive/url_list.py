@@ -145,7 +145,7 @@ class Assembler:
 
 
 def filter_url_list(answer: UrlList | Deletion | None, wanted: Relation) -> UrlList | Deletion | None:
-    """FILTRARLISTADEURL (SPEC §8): the same without what cannot help a resolver that wants that relation."""
+    """FILTRARLISTADEURL (R §9.2): the same without what cannot help a resolver that wants that relation."""
     if not isinstance(answer, UrlList):
         return answer
     entries = tuple(_surviving(answer, wanted))

@@ -1,4 +1,4 @@
-"""Messages of the protocol as values: requests ↔ query strings, answers ↔ lists of pairs (R §6 to §9, SPEC §4)."""
+"""Messages of the protocol as values: requests ↔ query strings, answers ↔ lists of pairs (R §6 to §9)."""
 
 from __future__ import annotations
 

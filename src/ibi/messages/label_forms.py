@@ -13,7 +13,7 @@ __all__ = ["LabelForms"]
 
 @dataclass(frozen=True, slots=True)
 class LabelForms:
-    """One or both labels of an item. Both were made at the same instant (SPEC §1), or they do not name one item."""
+    """One or both labels of an item. Both were made at the same instant (G §5), or they do not name one item."""
 
     rep: RepositoryName | None = None
     ibip: Ibip | None = None

@@ -40,7 +40,7 @@ QUERY_LIMIT: Final = 1 << 16
 URL_NAMES: Final = frozenset({"url", "url.persistent"})
 """The pairs whose values are URLs (R Table 8.11)."""
 
-# R Table 6.1: blank, % & + = ? and, by SPEC §4, # are encoded. So is whatever RFC 3986 keeps out of a query: quotes,
+# R Table 6.1: blank, % & + = ? and also # are encoded. So is whatever RFC 3986 keeps out of a query: quotes,
 # brackets, braces, backslash, caret, grave accent, bar, controls and everything beyond ASCII.
 _UNSAFE = re.compile(r"[^A-Za-z0-9\-._~!$'()*,;:@/]+")
 
@@ -139,7 +139,7 @@ def _decode_pair(pair: str) -> tuple[str, str]:
 
 
 def select(pairs: Iterable[tuple[str, str]], known: Container[str]) -> dict[str, str]:
-    """The known ones of some pairs by name. Others are ignored (SPEC §4); a known one may stand there only once."""
+    """The known ones of some pairs by name. Others are ignored (R §6.1); a known one may stand there only once."""
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in known:

@@ -78,7 +78,7 @@ class ServiceRequest:
 
 
 def subject_of(query: str) -> ServiceSubject | None:
-    """The subject of a query; None if it has none, so that its URL is an ordinary persistent URL (SPEC §4)."""
+    """The subject of a query; None if it has none, so that its URL is an ordinary persistent URL (R §6.1)."""
     try:
         return subject_among(decode_query(query))
     except MissingSubject:

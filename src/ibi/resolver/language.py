@@ -1,4 +1,4 @@
-"""What is wanted of an item, and the languages in it (SPEC §6, Translation)."""
+"""What is wanted of an item, and the languages in it (docs/spec/resolution.md)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Choice:
 
 
 def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Sequence[Preference]) -> Choice:
-    """SPEC §7.3: fix the language of each translation that names none, by what exists in all answers in hand.
+    """resolution step 3: fix the language of each translation that names none, by what exists in all answers in hand.
 
     One that stays open and is decided means the text without a language, which is offered as `.translation`.
     """
@@ -124,7 +124,7 @@ def _source(relation: Relation, index: int, answer: UrlList) -> frozenset[Label]
 
 
 def _texts(relation: Relation, index: int, answer: UrlList) -> Iterator[UrlEntry]:
-    """SPEC §6, what exists: `url<R>`, `ibi<R>`, or `ibi<P>` with P ending in that translation."""
+    """What exists: `url<R>`, `ibi<R>`, or `ibi<P>` with P ending in that translation."""
     upto = Relation(relation.steps[: index + 1])
     opened = relation if relation.steps[index] == Translation() else relation.without_language(index)
     for entry in answer.entries:

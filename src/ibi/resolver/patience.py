@@ -1,4 +1,4 @@
-"""When to go on: whom to wait for, and for how long (SPEC §7.2, E31, E54)."""
+"""When to go on: whom to wait for, and for how long (resolution step 2, E31, E54)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Patience"]
 
 @dataclass(slots=True)
 class Patience:
-    """`for_everybody`: an Original is required, and nobody is left out (SPEC §7.4). `slow` are no longer waited for."""
+    """`for_everybody`: an Original is required, so nobody is left out (step 4). `slow` are no longer waited for."""
 
     policy: Policy
     for_everybody: bool

@@ -14,7 +14,7 @@ class Policy:
     """Times are in seconds."""
 
     hedge_delay: float = 0.2
-    """How long likely Archives are ahead of all others, and better answers may still outrank the first (SPEC §7)."""
+    """How long likely Archives are ahead of all others, and better answers may still outrank the first (R §8.2)."""
     patience: float = 1.0
     """How long one question waits for Archives that stay silent before the resolution goes on without them."""
     budget: float = 5.0

@@ -1,4 +1,4 @@
-"""From the answer that was chosen to the browser's next address, and to the Archive's thanks (SPEC §7.5)."""
+"""From the answer that was chosen to the browser's next address, and to the Archive's thanks (resolution step 5)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One persistent URL being resolved: says what to ask of whom, takes answers and failures, ends in one outcome.
 
 Nothing here waits or sends. Whoever drives a resolution sends what `requests` gives, hands back each `Asking` with its
-answer or failure and the time, calls `elapsed` at `wake_at`, and stops when `outcome` is there (SPEC §7, R §8.2).
+answer or failure and the time, calls `elapsed` at `wake_at`, and stops when `outcome` is there (R §8.2).
 
 A question is put to all Archives. An answer with the URL ends the search; one with a pointer leads to another question;
 a question that leads nowhere gives way to the one before it, where other answers may point elsewhere. An answer that
@@ -138,7 +138,7 @@ class Resolution:
     def _note_empty(self, question: Question, archive: ArchiveRef) -> None:
         question.report(archive, Verdict.EMPTY)
         if archive == question.holder:
-            question.holder = None  # SPEC §3: it has transferred the item away
+            question.holder = None  # R §5.2: it has transferred the item away
 
     def _broken_rule(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion) -> Rule | None:
         return broken_rule(Claim(archive, question.label, answer), self._policy.rules)
@@ -225,7 +225,7 @@ class Resolution:
             self._outcome = deleted(question)
         return True
 
-    # --- choosing among answers: SPEC §7.2 ---
+    # --- choosing among answers: resolution step 2 ---
 
     def _hearing(self, question: Question) -> Hearing:
         def believes(heard: Heard, entry: UrlEntry) -> bool:
@@ -246,7 +246,7 @@ class Resolution:
         lead = self._first_lead(question)
         return lead if lead is not None and self._patience.may_take(question, lead, now) else None
 
-    # --- requireditemstatus=Original: SPEC §7.4 ---
+    # --- requireditemstatus=Original: resolution step 4 ---
 
     def _original(self, question: Question) -> Following | None:
         if question.waiting or question.pending:

@@ -1,4 +1,4 @@
-"""Which of several answers is the best, and where they lead (SPEC §7, steps 2 to 4)."""
+"""Which of several answers is the best, and where they lead (resolution steps 2 to 4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Following", "Heard", "Hearing", "Located", "Reason"]
 
 
 class Reason(StrEnum):
-    """Why an item is asked for: the steps of SPEC §7.3, and of §6 for languages."""
+    """Why an item is asked for: the parts of resolution step 3, and of its languages."""
 
     GIVEN = "it was asked for"
     PREFIX = "a part of the relation leads to it"
@@ -69,13 +69,13 @@ class Hearing:
     believes: Callable[[Heard, UrlEntry], bool]
 
     def leads(self) -> Iterator[Located | Following]:
-        """SPEC §7.3 (a) to (d), best first."""
+        """resolution step 3 (a) to (d), best first."""
         for group in self._groups():
             yield from self._located(group)
             yield from self._pointers(group)
 
     def originals(self) -> tuple[Located, ...]:
-        """SPEC §7.4: the URLs to choose among if the Original is required."""
+        """resolution step 4: the URLs to choose among if the Original is required."""
         return tuple(located for group in self._groups()[:1] for located in self._located(group))
 
     def set_aside(self) -> tuple[Located, ...]:
@@ -87,7 +87,7 @@ class Hearing:
         return (pointer for group in self._groups()[:1] for pointer in self._pointers(group))
 
     def last_resorts(self, forms: LabelForms) -> Iterator[Following]:
-        """What is asked of the item itself once all have answered: SPEC §7.3 (e), then §6."""
+        """What is asked of the item itself once all have answered: resolution step 3 (e), then its languages."""
         relation = self.wanted.relation
         if not self.heard or self._has_next_edition:
             return

@@ -1,4 +1,4 @@
-"""What has been asked already, so that nothing is asked twice (SPEC §7.3, E23)."""
+"""What has been asked already, so that nothing is asked twice (resolution step 3, E23)."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class ArchiveService:
         self._chance = count(randbelow(RANDOM_LIMIT))
 
     def is_asked(self, path: bytes, query: bytes) -> bool:
-        """Whether it is this service's label, in either form and any case, and a request (SPEC §4)."""
+        """Whether it is this service's label, in either form and any case, and a request (R §6.1)."""
         return _has_subject(query) and (path in self._paths or self._is_ours(path))
 
     def _is_ours(self, path: bytes) -> bool:
