@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ibi.messages.field import ArchiveProtocol, host_and_port
 from ibi.messages.label_forms import LabelForms
+from ibi.model.visibility import IpNetwork
 
 __all__ = ["ArchiveRef", "host_of"]
 
@@ -15,12 +16,14 @@ class ArchiveRef:
     """Where an Archive is asked, and thanked; and on which hosts its URLs may be (E31).
 
     `hosts` are those it declared beyond that of its `address`: `host`, which means every port, or `host:port`.
+    `networks` are those, not of the whole Internet, in which its registration allows it to be dialled.
     """
 
     service: LabelForms
     address: str
     protocol: ArchiveProtocol = ArchiveProtocol.HTTP
     hosts: frozenset[str] = frozenset()
+    networks: tuple[IpNetwork, ...] = ()
 
     def __post_init__(self) -> None:
         host_and_port(self.address)
