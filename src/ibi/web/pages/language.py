@@ -1,0 +1,49 @@
+"""In which language pages speak to a reader: the one chosen on a page, or else the browser's best of ours."""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+
+from starlette.types import Scope
+
+from ibi.language_range import chosen_language, preferences
+from ibi.languages import LanguageTag
+from ibi.web.headers import values
+
+__all__ = ["COOKIE", "PAGE_LANGUAGES", "named_language", "page_language"]
+
+PAGE_LANGUAGES: Final = ("en", "pt-BR", "es")
+"""The first is spoken to readers of none of them."""
+
+COOKIE: Final = "ibi-language"
+
+_TAGS: Final = tuple(LanguageTag.parse(each, registered=True) for each in PAGE_LANGUAGES)
+_LONGEST: Final = 4096
+"""Characters of cookies that are looked at."""
+
+
+def page_language(scope: Scope) -> str:
+    """One of `PAGE_LANGUAGES`."""
+    headers = scope["headers"]
+    chosen = _chosen("; ".join(values(headers, b"cookie")))
+    if chosen is not None:
+        return chosen
+    wishes = preferences(", ".join(values(headers, b"accept-language")))
+    # A reader of pt-PT reads pt-BR sooner than English: a single variant of a wanted language will do.
+    return str(chosen_language(_TAGS, wishes, _TAGS[0]))
+
+
+def named_language(text: str) -> str | None:
+    """The one of `PAGE_LANGUAGES` that a text names, in any case."""
+    return next((each for each in PAGE_LANGUAGES if each.lower() == text.lower()), None)
+
+
+def _chosen(cookies: str) -> str | None:
+    if COOKIE not in cookies or len(cookies) > _LONGEST:
+        return None
+    try:
+        morsel = SimpleCookie(cookies).get(COOKIE)
+    except CookieError:
+        return None
+    return None if morsel is None else named_language(morsel.value)

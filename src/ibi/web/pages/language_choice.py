@@ -1,0 +1,35 @@
+"""`/language/<tag>?to=<page>`: the reader chooses a language, which a cookie keeps, and goes on reading."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.web.pages.language import COOKIE, named_language
+from ibi.web.refusals import NotFound
+
+__all__ = ["choose_language", "local_target"]
+
+_YEAR: Final = 365 * 24 * 3600
+
+
+async def choose_language(request: Request) -> Response:
+    chosen = named_language(request.path_params["tag"])
+    if chosen is None:
+        raise NotFound()
+    to = local_target(request.query_params.get("to", "/"))
+    answer = Response(b"", 303, {"location": to, "cache-control": "no-store"})
+    answer.set_cookie(
+        COOKIE, chosen, max_age=_YEAR, httponly=True, samesite="lax", secure=request.url.scheme == "https"
+    )
+    return answer
+
+
+def local_target(text: str) -> str:
+    """`text` if it is a path on this very site, or else the home page: nobody is led away by a link that looks ours."""
+    ours = (
+        text[:1] == "/" and text[1:2] not in {"/", "\\"} and text.isascii() and text.isprintable() and " " not in text
+    )
+    return text if ours else "/"

@@ -1,0 +1,137 @@
+"""Templates become answers: in the reader's language, escaped, and with nothing that runs but our own.
+
+A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`; `static('ibi.css')`;
+and the filters `date`, `month`, `number`, `size`, `language_name`. What a stranger wrote is escaped, and stands in
+`<bdi>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, Final
+
+from babel.core import UnknownLocaleError
+from babel.dates import format_date
+from babel.numbers import format_decimal
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import Response
+from starlette.types import Scope
+
+from ibi.instant import Instant
+from ibi.web.pages.language import PAGE_LANGUAGES, page_language
+from ibi.web.pages.static import static_url
+from ibi.web.pages.translation import locale_of, translations
+from ibi.web.raw_target import raw_target
+
+__all__ = ["POLICY", "SITE", "SiteFacts", "render", "render_text"]
+
+SITE: Final = "ibi.site"
+"""Where in a scope the `SiteFacts` stand."""
+
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+"""What a page may load: ours and nothing else. One that shows a depositor's content allows that by itself."""
+
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFacts:
+    """What every page knows. `person` is who is signed in, and `csrf` what the forms of that session carry."""
+
+    name: str = "ibi"
+    public_url: str = ""
+    sandbox: bool = False
+    person: str | None = None
+    csrf: str | None = None
+
+
+_NOBODYS = SiteFacts()
+
+
+def render(
+    scope: Scope,
+    template: str,
+    *,
+    status: int = HTTPStatus.OK,
+    headers: Mapping[str, str] | None = None,
+    **context: Any,
+) -> Response:
+    """The page for whoever sent the request. `headers` of the same name take the place of ours."""
+    language = page_language(scope)
+    body = render_text(template, language, site=scope.get(SITE, _NOBODYS), target=raw_target(scope), **context)
+    ours = {
+        "content-security-policy": POLICY,
+        "content-language": language,
+        "vary": "Accept, Accept-Language, Cookie",
+        "cache-control": "no-cache, private",
+    }
+    return Response(body.encode(), status, {**ours, **(headers or {})}, "text/html; charset=utf-8")
+
+
+def render_text(template: str, language: str, **context: Any) -> str:
+    return _environment(language).get_template(template).render(language=language, **context)
+
+
+@lru_cache
+def _environment(language: str) -> Environment:
+    made = Environment(
+        loader=PackageLoader("ibi.web.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        extensions=["jinja2.ext.i18n"],
+    )
+    made.install_gettext_translations(translations(language), newstyle=True)  # type: ignore[attr-defined]
+    made.globals |= {"static": static_url, "page_languages": PAGE_LANGUAGES, "native_name": _native_name}
+    made.filters |= {
+        "date": lambda instant: _date(instant, language),
+        "month": lambda instant: format_date(_datetime(instant), "MMMM y", locale=locale_of(language)),
+        "number": lambda number: format_decimal(number, locale=locale_of(language)),
+        "size": lambda size: _size(size, language),
+        "language_name": lambda tag: _language_name(tag, language),
+    }
+    return made
+
+
+def _date(instant: Instant, language: str) -> str:
+    return str(format_date(_datetime(instant), "long", locale=locale_of(language)))
+
+
+def _datetime(instant: Instant) -> Any:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(instant.seconds, UTC)
+
+
+def _size(size: int, language: str) -> str:
+    """As files are measured everywhere: in thousands, with one digit after the point where it tells something."""
+    amount, unit = float(size), 0
+    while amount >= 999.5 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    pattern = "#,##0.#" if unit and amount < 10 else "#,##0"
+    return f"{format_decimal(amount, pattern, locale=locale_of(language))} {_UNITS[unit]}"
+
+
+def _language_name(tag: object, language: str) -> str:
+    """`pt-BR` is Portuguese (Brazil), or português (Brasil); a tag that nobody knows stays itself."""
+    locale = locale_of(language)
+    name, _, country = str(tag).partition("-")
+    known = locale.languages.get(name)
+    if known is None:
+        return str(tag)
+    return f"{known} ({locale.territories.get(country, country)})" if country else str(known)
+
+
+def _native_name(tag: str) -> str:
+    try:
+        return _language_name(tag, tag)
+    except UnknownLocaleError:
+        return tag
