@@ -5,13 +5,19 @@ from __future__ import annotations
 from ibi.errors import IbiError
 
 __all__ = [
+    "BadSignIn",
     "InvalidExpiry",
+    "InvalidPersonName",
+    "InvalidRole",
     "InvalidScope",
     "InvalidTokenName",
     "NotAllowed",
     "NotAuthenticated",
+    "PersonExists",
     "TokenExists",
+    "UnknownPerson",
     "UnknownToken",
+    "WeakPassword",
 ]
 
 
@@ -56,3 +62,40 @@ class InvalidExpiry(IbiError):
     """expires: {expires} is not after now, {now}."""
 
     code = "invalid-expiry"
+
+
+class PersonExists(IbiError):
+    """There is somebody called {name} already."""
+
+    code = "person-exists"
+
+
+class UnknownPerson(IbiError):
+    """There is nobody called {name}: `ibi person list` shows who there is."""
+
+    code = "unknown-person"
+
+
+class InvalidPersonName(IbiError):
+    """name: {name} will not do: at most {most} letters, digits, . _ - or @, the first of them a letter or digit."""
+
+    code = "invalid-person-name"
+
+
+class InvalidRole(IbiError):
+    """role: {role} is not one of {roles}."""
+
+    code = "invalid-role"
+
+
+class WeakPassword(IbiError):
+    """password: {reason}."""
+
+    code = "weak-password"
+
+
+class BadSignIn(IbiError):
+    """Name and password do not belong together, or the link was used or is too old."""
+
+    # One sentence for every cause: whoever guesses learns nothing about who has an account.
+    code = "bad-sign-in"

@@ -17,6 +17,7 @@ _COMMANDS = {
     "deposit": "ibi.cli.deposit",
     "explain": "ibi.cli.explain",
     "mint": "ibi.cli.mint",
+    "person": "ibi.cli.person",
     "rebuild": "ibi.cli.rebuild",
     "relate": "ibi.cli.relate",
     "show": "ibi.cli.show",

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from ibi.accounts.errors import TokenExists
 from ibi.instant import Instant
 from ibi.model.token import Scope, Token
-from ibi.storage.disk import sync_directory
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
-from ibi.storage.sqlite.connection import Connection, connect, storage_errors
+from ibi.storage.sqlite.private_store import PrivateStore
 
 __all__ = ["FILE_NAME", "SqliteTokens"]
 
@@ -43,21 +36,13 @@ _SCOPES = {scope.value: scope for scope in Scope}
 _DECOY = ("", "read", bytes(32), 0, "", None, None)
 """Decoded where there is no row: the time an answer takes tells nobody which ids there are."""
 
-_opening = Lock()
-"""One at a time: a process that closes a file gives up every lock that SQLite holds on it in the same process."""
 
-
-class SqliteTokens:
+class SqliteTokens(PrivateStore):
     """The port `Tokens` on one data directory. Each change is a commit of its own, and each look a fresh one."""
 
     def __init__(self, directory: Path) -> None:
         """`directory` is the data directory, made if it is missing."""
-        self._path = directory / FILE_NAME
-        self._lock = Lock()
-        self._process = os.getpid()
-        with _opening:
-            _keep_private(self._path)
-            self._connection: Connection | None = connect(self._path, _MIGRATIONS)
+        super().__init__(directory / FILE_NAME, _MIGRATIONS)
 
     def add(self, token: Token) -> None:
         with self._open() as connection:
@@ -80,44 +65,6 @@ class SqliteTokens:
         with self._open() as connection:
             connection.execute(_REVOKE, (at.seconds, identity))
         return self.find(identity)
-
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
-
-    @contextmanager
-    def _open(self) -> Iterator[Connection]:
-        if self._process != os.getpid():
-            raise StoreForked(path=self._path)
-        with self._lock:
-            if self._connection is None:
-                raise StoreClosed(path=self._path)
-            with storage_errors(self._path):
-                yield self._connection
-
-
-def _keep_private(path: Path) -> None:
-    """Have the file there for its owner alone before SQLite opens it: the files beside it get the same mode."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-            sync_directory(path.parent)
-        except FileExistsError:
-            for suffix in ("", "-wal", "-shm", "-journal"):
-                _tighten(Path(f"{path}{suffix}"))
-    except OSError as error:
-        raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
-
-
-def _tighten(path: Path) -> None:
-    # Somebody else's file, or a file system without modes: what can be read there was decided by others.
-    with suppress(FileNotFoundError, PermissionError):
-        mode = stat.S_IMODE(path.stat().st_mode)
-        if mode & 0o077:
-            path.chmod(mode & 0o700)
 
 
 def _row(token: Token) -> tuple[object, ...]:

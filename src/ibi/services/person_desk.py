@@ -1,0 +1,70 @@
+"""People given an account, a link or a new password, by an operator."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from dataclasses import replace
+
+from ibi.accounts.errors import PersonExists, UnknownPerson
+from ibi.accounts.sign_in import RANDOM_BYTES, check_name, check_password, new_link, role_named
+from ibi.instant import Instant
+from ibi.model.person import Person, Role
+from ibi.ports.clocks import Clocks
+from ibi.ports.people import People
+from ibi.services.secret_hashing import SecretHasher
+
+__all__ = ["PersonDesk"]
+
+
+class PersonDesk:
+    """What an operator does with people."""
+
+    def __init__(self, people: People, clocks: Clocks, hasher: SecretHasher) -> None:
+        self._people, self._clocks, self._hasher = people, clocks, hasher
+
+    def create(self, name: str, role: str, password: str | None = None) -> Person:
+        hashed = None if password is None else self._hasher.hash_now(check_password(password, name))
+        person = Person(check_name(name), role_named(role), Instant(self._now.seconds), hashed)
+        self._people.add(person)
+        return person
+
+    def list(self) -> tuple[Person, ...]:
+        return self._people.list()
+
+    def link(self, name: str) -> str:
+        """The secret of a link that signs in once, within the hour."""
+        text, link = new_link(secrets.token_bytes(RANDOM_BYTES), self._known(name), self._now)
+        self._people.add_link(link)
+        return text
+
+    def first_link(self) -> str:
+        """For whoever starts a server that nobody has signed in to yet: a link for `admin`, made if not there."""
+        if self._people.find("admin") is None:
+            with suppress(PersonExists):  # another process was quicker
+                self.create("admin", Role.ADMIN.value)
+        return self.link("admin")
+
+    def set_password(self, name: str, password: str) -> Person:
+        person = self._known(name)
+        changed = replace(person, password_hash=self._hasher.hash_now(check_password(password, person.name)))
+        self._people.replace(changed)
+        self._people.end_sessions_of(person.name)
+        return changed
+
+    def disable(self, name: str) -> Person:
+        person = self._known(name)
+        changed = replace(person, disabled=person.disabled or Instant(self._now.seconds))
+        self._people.replace(changed)
+        self._people.end_sessions_of(person.name)
+        return changed
+
+    def _known(self, name: str) -> Person:
+        person = self._people.find(name)
+        if person is None:
+            raise UnknownPerson(name=ascii(name[:80]))
+        return person
+
+    @property
+    def _now(self) -> Instant:
+        return self._clocks.read().wall

@@ -1,0 +1,49 @@
+"""Slow hashes of what people choose: argon2id, in threads, two at once, so that guessing is dear and the loop free."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+__all__ = ["SecretHasher"]
+
+_AT_ONCE: Final = 2
+"""Each takes 64 MiB for a tenth of a second: more at once would starve everything else."""
+
+
+class SecretHasher:
+    """Hashes and compares. The parameters of RFC 9106, second choice, unless told otherwise."""
+
+    def __init__(self, hasher: PasswordHasher | None = None) -> None:
+        self._hasher = hasher or PasswordHasher()
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="hashing")
+        self._decoy: str | None = None
+
+    def hash_now(self, secret: str) -> str:
+        """For commands: whoever calls waits."""
+        return self._hasher.hash(secret)
+
+    async def hash(self, secret: str) -> str:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._hasher.hash, secret)
+
+    async def agrees(self, kept: str | None, secret: str) -> bool:
+        """Whether `secret` is what `kept` is the hash of. Without a hash it takes as long, and the answer is no: time
+        tells nobody what there is."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._agrees, kept, secret)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _agrees(self, kept: str | None, secret: str) -> bool:
+        try:
+            return self._hasher.verify(self._some_hash() if kept is None else kept, secret) and kept is not None
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def _some_hash(self) -> str:
+        self._decoy = self._decoy or self._hasher.hash("nobody's")
+        return self._decoy

@@ -1,0 +1,100 @@
+"""Signing in and out: passwords compared off the loop, guessing slowed down, one session made for each sign-in."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ibi.accounts.errors import BadSignIn
+from ibi.accounts.sign_in import RANDOM_BYTES, check_password, new_session, signed_in, taken_link
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.model.person import Person, Session
+from ibi.ports.clocks import Clocks
+from ibi.ports.people import People
+from ibi.services.secret_hashing import SecretHasher
+from ibi.services.wrong_guesses import WrongGuesses
+
+__all__ = ["SignIn", "SignedIn", "TooManyGuesses"]
+
+
+class TooManyGuesses(IbiError):
+    """There were too many wrong guesses: wait {retry_after} seconds and try again."""
+
+    code = "too-many-guesses"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A browser that is signed in. `text` is what its cookie holds."""
+
+    text: str = field(repr=False)
+    person: Person
+    session: Session
+
+
+class SignIn:
+    """What the pages ask."""
+
+    def __init__(
+        self,
+        people: People,
+        clocks: Clocks,
+        hasher: SecretHasher,
+        *,
+        guesses: WrongGuesses | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._people, self._clocks, self._hasher = people, clocks, hasher
+        self._guesses, self._monotonic = guesses or WrongGuesses(), monotonic
+
+    def current(self, text: str) -> SignedIn | None:
+        """Who is signed in by a cookie."""
+        found = signed_in(text, self._people, self._now)
+        return None if found is None else SignedIn(text, *found)
+
+    async def with_password(self, name: str, password: str, network: str) -> SignedIn:
+        """`network` is where the request came from, as far as it is written down. `BadSignIn`, `TooManyGuesses`."""
+        keys = ("name", name.casefold()[:100]), ("network", network)
+        wait = self._guesses.wait(keys, self._monotonic())
+        if wait > 0:
+            raise TooManyGuesses(retry_after=int(wait) + 1)
+        person = self._people.find(name)
+        # Counted before it is known: guesses that come all at once are not one guess.
+        self._guesses.wrong(keys, self._monotonic())
+        good = await self._hasher.agrees(None if person is None else person.password_hash, password[:1000])
+        if not good or person is None or person.disabled is not None:
+            raise BadSignIn()
+        self._guesses.right(keys)
+        return self._opened(person)
+
+    def with_link(self, secret: str) -> SignedIn:
+        return self._opened(taken_link(secret, self._people, self._now))
+
+    def sign_out(self, signed: SignedIn) -> None:
+        self._people.end_session(signed.session.digest)
+
+    async def change_password(self, signed: SignedIn, current: str, new: str, network: str) -> SignedIn:
+        """Everything that was signed in by the old one is signed out; whoever changed it is signed in anew."""
+        person = signed.person
+        if person.password_hash is not None:
+            await self.with_password(person.name, current, network)
+        check_password(new, person.name)
+        changed = replace(person, password_hash=await self._hasher.hash(new))
+        self._people.replace(changed)
+        self._people.end_sessions_of(person.name)
+        return self._opened(changed)
+
+    def _opened(self, person: Person) -> SignedIn:
+        """A secret of its own for each: nobody can plant one before and know it afterwards."""
+        now = self._now
+        self._people.sweep(now)
+        text, session = new_session(secrets.token_bytes(RANDOM_BYTES), person, now)
+        self._people.open_session(session)
+        return SignedIn(text, person, session)
+
+    @property
+    def _now(self) -> Instant:
+        return self._clocks.read().wall

@@ -1,0 +1,69 @@
+"""People in memory."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from ibi.accounts.errors import PersonExists, UnknownPerson
+from ibi.instant import Instant
+from ibi.model.person import Person, Session, SignInLink
+
+__all__ = ["MemoryPeople"]
+
+
+class MemoryPeople:
+    """The port `People` without a disk."""
+
+    def __init__(self) -> None:
+        self._people: dict[str, Person] = {}
+        self._sessions: dict[bytes, Session] = {}
+        self._links: dict[bytes, SignInLink] = {}
+        self._lock = Lock()
+
+    def add(self, person: Person) -> None:
+        with self._lock:
+            if person.name.lower() in self._people:
+                raise PersonExists(name=person.name)
+            self._people[person.name.lower()] = person
+
+    def replace(self, person: Person) -> None:
+        with self._lock:
+            if person.name.lower() not in self._people:
+                raise UnknownPerson(name=person.name)
+            self._people[person.name.lower()] = person
+
+    def find(self, name: str) -> Person | None:
+        return self._people.get(name.lower())
+
+    def list(self) -> tuple[Person, ...]:
+        with self._lock:
+            return tuple(sorted(self._people.values(), key=lambda person: person.name.lower()))
+
+    def open_session(self, session: Session) -> None:
+        self._sessions[session.digest] = session
+
+    def find_session(self, digest: bytes) -> Session | None:
+        return self._sessions.get(digest)
+
+    def end_session(self, digest: bytes) -> None:
+        self._sessions.pop(digest, None)
+
+    def end_sessions_of(self, name: str) -> None:
+        with self._lock:
+            name = name.lower()
+            self._sessions = {key: each for key, each in self._sessions.items() if each.person.lower() != name}
+            self._links = {key: each for key, each in self._links.items() if each.person.lower() != name}
+
+    def add_link(self, link: SignInLink) -> None:
+        self._links[link.digest] = link
+
+    def take_link(self, digest: bytes) -> SignInLink | None:
+        return self._links.pop(digest, None)
+
+    def sweep(self, now: Instant) -> None:
+        with self._lock:
+            self._sessions = {key: each for key, each in self._sessions.items() if each.expires > now}
+            self._links = {key: each for key, each in self._links.items() if each.expires > now}
+
+    def close(self) -> None:
+        """Nothing to let go of."""

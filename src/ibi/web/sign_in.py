@@ -1,0 +1,140 @@
+"""`/sign-in`, `/sign-out`, `/account`: people come in, change their password, and leave."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.errors import BadSignIn, WeakPassword
+from ibi.accounts.sign_in import SHORTEST_PASSWORD, csrf_of
+from ibi.model.visibility import IpNetwork
+from ibi.services.sign_in import SignedIn, SignIn, TooManyGuesses
+from ibi.web.client_address import truncated
+from ibi.web.errors import answer_to
+from ibi.web.pages.language_choice import local_target
+from ibi.web.pages.rendering import render
+from ibi.web.reader_address import reader_address
+from ibi.web.sessions import ForeignForm, Sessions, read_form
+
+__all__ = ["SignInPages"]
+
+_PRIVATE: Final = {"cache-control": "no-store"}
+
+
+class SignInPages:
+    """`proxies` are the networks whose word on who their client is counts."""
+
+    def __init__(self, sign_in: SignIn, sessions: Sessions, proxies: tuple[IpNetwork, ...] = ()) -> None:
+        self._sign_in, self._sessions, self._proxies = sign_in, sessions, proxies
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/sign-in", self.sign_in, methods=["GET", "POST"]),
+            Route("/sign-in/{secret}", self.link, methods=["GET"]),
+            Route("/sign-out", self.leave, methods=["POST"]),
+            Route("/account", self.account, methods=["GET", "POST"]),
+        ]
+
+    async def sign_in(self, request: Request) -> Response:
+        if request.method == "POST":
+            return await self._enter(request)
+        if self._sessions.current(request.scope) is not None:
+            return _see("/account")
+        return self._form(request, to=local_target(request.query_params.get("to", "/")))
+
+    async def _enter(self, request: Request) -> Response:
+        fields = await read_form(request.scope, request.receive)
+        name, to = fields.get("name", ""), local_target(fields.get("to", "/"))
+        try:
+            # Not the session's: whoever signs in anew may have been signed in before.
+            self._sessions.check_form(request.scope, fields, None)
+            signed = await self._sign_in.with_password(name, fields.get("password", ""), self._network(request))
+        except (BadSignIn, TooManyGuesses, ForeignForm) as error:
+            return self._form(request, to=to, name=name[:100], error=error)
+        return self._entered(request, signed, to)
+
+    async def link(self, request: Request) -> Response:
+        if request.method == "HEAD":  # whoever only looks does not use it up
+            return Response(b"", HTTPStatus.NO_CONTENT, _PRIVATE)
+        try:
+            signed = self._sign_in.with_link(request.path_params["secret"])
+        except BadSignIn as error:
+            return self._form(request, to="/", error=error)
+        return self._entered(request, signed, "/")
+
+    async def leave(self, request: Request) -> Response:
+        signed = self._sessions.current(request.scope)
+        if signed is not None:
+            self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), signed)
+            self._sign_in.sign_out(signed)
+        return self._sessions.end(_see("/"))
+
+    async def account(self, request: Request) -> Response:
+        signed = self._sessions.current(request.scope)
+        if signed is None:
+            return _see("/sign-in?to=/account")
+        return await self._change(request, signed) if request.method == "POST" else self._account(request, signed)
+
+    async def _change(self, request: Request, signed: SignedIn) -> Response:
+        fields = await read_form(request.scope, request.receive)
+        current, new = fields.get("current", ""), fields.get("new", "")
+        try:
+            self._sessions.check_form(request.scope, fields, signed)
+            anew = await self._sign_in.change_password(signed, current, new, self._network(request))
+        except (BadSignIn, TooManyGuesses, WeakPassword, ForeignForm) as error:
+            return self._account(request, signed, error=error)
+        return self._sessions.begin(_see("/account?changed=1"), anew)
+
+    def _entered(self, request: Request, signed: SignedIn, to: str) -> Response:
+        before = self._sessions.current(request.scope)
+        if before is not None:
+            self._sign_in.sign_out(before)
+        return self._sessions.begin(_see(to), signed)
+
+    def _form(
+        self,
+        request: Request,
+        *,
+        to: str,
+        name: str = "",
+        error: BadSignIn | TooManyGuesses | ForeignForm | None = None,
+    ) -> Response:
+        status = HTTPStatus.OK if error is None else answer_to(error).status
+        return render(
+            request.scope, "sign_in.html", status=status, headers=_PRIVATE, to=to, name=name, problem=_problem(error)
+        )
+
+    def _account(
+        self,
+        request: Request,
+        signed: SignedIn,
+        error: BadSignIn | TooManyGuesses | WeakPassword | ForeignForm | None = None,
+    ) -> Response:
+        return render(
+            request.scope,
+            "account.html",
+            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            headers=_PRIVATE,
+            person=signed.person,
+            csrf=csrf_of(signed.text),
+            problem=_problem(error),
+            shortest=SHORTEST_PASSWORD,
+            changed="changed" in request.query_params,
+        )
+
+    def _network(self, request: Request) -> str:
+        """As it is written down: an address whole would be too much, and somebody with a network has many."""
+        address = reader_address(request.scope, self._proxies)
+        return "unknown" if address is None else truncated(str(address))
+
+
+def _problem(error: BadSignIn | TooManyGuesses | WeakPassword | ForeignForm | None) -> str:
+    return "" if error is None else error.code
+
+
+def _see(place: str) -> Response:
+    return Response(b"", HTTPStatus.SEE_OTHER, {"location": place, **_PRIVATE})

@@ -1,0 +1,45 @@
+"""`ibi person`, on a data directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.ibi_command import IbiCommand
+
+
+@pytest.fixture
+def ibi(tmp_path: Path) -> IbiCommand:
+    return IbiCommand(tmp_path)
+
+
+def test_somebody_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) -> None:
+    made = ibi("person", "create", "ada", "--role", "librarian", "--json")
+    link = ibi("person", "link", "ADA")
+    disabled = ibi("person", "disable", "ada")
+    listed = ibi("person", "list", "--json")
+
+    assert json.loads(made.out)["password"] is False
+    assert link.out.startswith("http://127.0.0.1:8765/sign-in/")
+    assert disabled.code == 0
+    assert json.loads(listed.out)["disabled"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("person", "create", "-ada", "--role", "admin"), "No such option"),
+        (("person", "create", "a da", "--role", "admin"), "ibi: name: 'a da' will not do"),
+        (("person", "create", "ada", "--role", "king"), "'king' is not one of"),
+        (("person", "link", "nobody"), "there is nobody called 'nobody'".capitalize()),
+        (("person", "password", "nobody", "--password-stdin"), "There is nobody called"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(ibi: IbiCommand, arguments: tuple[str, ...], complaint: str) -> None:
+    done = ibi(*arguments)
+
+    assert done.code != 0
+    assert complaint in done.err
+    assert len(done.err.splitlines()) == 1
