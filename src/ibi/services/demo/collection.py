@@ -1,0 +1,232 @@
+"""The items of the demonstration: each with a name of its own in this list, and what it is to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ibi.instant import Instant
+from ibi.languages import LanguageTag
+from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.visibility import Visibility, network
+from ibi.services.demo.paper import pdf
+from ibi.services.demo.picture import landscape
+from ibi.services.demo.texts import content, paragraphs, rainfall
+
+__all__ = ["Deletion", "DemoItem", "demo_items"]
+
+_EN: Final = LanguageTag("en")
+_ANA: Final = Agent("Ávila, Ana Beatriz", Orcid("0000-0002-1825-0097"))
+_TEAM: Final = (Agent("Moreira, Júlio"), Agent("Okafor, Ngozi"), Agent("Suárez, Lucía"))
+_INSTITUTE: Final = Agent("Institute of Example Studies")
+_EMBARGO: Final = Instant.parse("2031-01-01T00:00:00Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """An item that is deposited and then deleted; `replaced_by` is the name of another one of this list."""
+
+    reason: str
+    replaced_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoItem:
+    """`edition_of` and `translation_of` are names of items earlier in the list."""
+
+    name: str
+    metadata: DescriptiveMetadata
+    language: LanguageTag | None = _EN
+    files: Callable[[], Mapping[str, bytes]] = dict
+    """Made when they are wanted: a start that finds everything there makes none."""
+    target: str | None = None
+    path_of_service: str | None = None
+    """The item is a service of this very site, at this path."""
+    edition_of: str | None = None
+    translation_of: str | None = None
+    visibility: Visibility = Visibility.PUBLIC
+    deleted: Deletion | None = None
+
+
+def demo_items() -> tuple[DemoItem, ...]:
+    return (*_thesis(), _rainfall(), *_guides(), _images(), _notebook(), _embargoed(), _service(), _withdrawn())
+
+
+def _thesis() -> tuple[DemoItem, DemoItem]:
+    title = "Flying rivers: how a forest waters a continent"
+    abstract = "A thesis on the water that a rain forest lifts into the air, where the wind takes it, and who gets it."
+    first = DemoItem(
+        name="thesis, first edition",
+        metadata=_described(title, abstract, (_ANA,), "2019", ResourceType.TEXT, "hydrology", "forests"),
+        files=lambda: {"thesis.pdf": pdf("Flying rivers", paragraphs("thesis-1.txt"))},
+        target="thesis.pdf",
+    )
+    second = DemoItem(
+        name="thesis, second edition",
+        metadata=_described(
+            f"{title} (2nd edition)", abstract, (_ANA,), "2023", ResourceType.TEXT, "hydrology", "forests"
+        ),
+        files=lambda: {
+            "thesis.pdf": pdf("Flying rivers, second edition", paragraphs("thesis-2.txt")),
+            "corrections.txt": b"Chapter 1, table 2: stations 7 and 9 are counted once.\n",
+        },
+        target="thesis.pdf",
+        edition_of=first.name,
+    )
+    return first, second
+
+
+def _rainfall() -> DemoItem:
+    readme = (
+        b"Monthly rain at three stations that do not exist.\nColumns: month, rain in millimetres, days with rain.\n"
+    )
+    return DemoItem(
+        name="rainfall",
+        metadata=_described(
+            "Monthly rainfall at three stations, 2023 to 2025",
+            "Measurements for a demonstration: nine tables in three folders.",
+            _TEAM,
+            "2026",
+            ResourceType.DATASET,
+            "rainfall",
+            "open data",
+        ),
+        files=lambda: {"README.txt": readme, **_tables()},
+        target="README.txt",
+    )
+
+
+def _tables() -> dict[str, bytes]:
+    places = [(station, year) for station in (1, 2, 3) for year in (2023, 2024, 2025)]
+    return {f"station {station}/{year}.csv": rainfall(station, year) for station, year in places}
+
+
+_GUIDES: Final = {
+    "en": ("How to read an IBI", "What an identifier says by itself: who named an item, and when."),
+    "pt-BR": ("Como ler um IBI", "O que um identificador diz por si só: quem nomeou um item, e quando."),
+    "es": ("Cómo leer un IBI", "Lo que un identificador dice por sí solo: quién nombró un ítem, y cuándo."),
+}
+
+
+def _guides() -> tuple[DemoItem, ...]:
+    return tuple(_guide(language, *described) for language, described in _GUIDES.items())
+
+
+def _guide(language: str, title: str, abstract: str) -> DemoItem:
+    tag = LanguageTag.parse(language, registered=True)
+    return DemoItem(
+        name=f"guide in {language}",
+        metadata=DescriptiveMetadata(
+            title=(Text(title, tag),),
+            creator=(_INSTITUTE,),
+            description=(Text(abstract, tag),),
+            date=(Text("2025"),),
+            publisher=(Text("Institute of Example Studies"),),
+            resource_type=ResourceType.TEXT,
+            licence=Licence("CC-BY-4.0"),
+        ),
+        language=tag,
+        files=lambda: {"guide.html": content(f"guide.{language}.html")},
+        target="guide.html",
+        translation_of=None if language == "en" else "guide in en",
+    )
+
+
+def _images() -> DemoItem:
+    seasons = {"january": 0.0, "april": 1.6, "july": 3.1, "october": 4.7}
+    return DemoItem(
+        name="images",
+        metadata=_described(
+            "One valley in four seasons",
+            "Four images of a valley that was never photographed.",
+            (Agent("Suárez, Lucía"),),
+            "2024",
+            ResourceType.IMAGE,
+            "remote sensing",
+        ),
+        files=lambda: {f"{name}.png": landscape(season=season) for name, season in seasons.items()},
+        target="january.png",
+        language=None,
+    )
+
+
+def _notebook() -> DemoItem:
+    return DemoItem(
+        name="notebook",
+        metadata=_described(
+            "Field notebook of the third campaign",
+            "Kept for those who were there: its file is given out in the institute's own network alone.",
+            _TEAM[:2],
+            "2024",
+            ResourceType.TEXT,
+            "field work",
+        ),
+        files=lambda: {"notebook.txt": content("notebook.txt")},
+        target="notebook.txt",
+        visibility=Visibility(networks=(network("192.0.2.0/24"),)),
+    )
+
+
+def _embargoed() -> DemoItem:
+    return DemoItem(
+        name="model output",
+        metadata=_described(
+            "Output of the vapour model, run 12",
+            "Described for everybody today, given out from 2031 on.",
+            _TEAM,
+            "2026",
+            ResourceType.DATASET,
+            "models",
+        ),
+        files=lambda: {"run12.csv": rainfall(12, 2026)},
+        target="run12.csv",
+        visibility=Visibility(embargo=_EMBARGO),
+    )
+
+
+def _service() -> DemoItem:
+    return DemoItem(
+        name="explainer",
+        metadata=_described(
+            "Identifier explainer",
+            "A Web service with an identifier of its own: pairs after the persistent link are passed on to it.",
+            (_INSTITUTE,),
+            "2026",
+            ResourceType.SERVICE,
+            "persistent identifiers",
+        ),
+        path_of_service="/explain",
+        language=None,
+    )
+
+
+def _withdrawn() -> DemoItem:
+    return DemoItem(
+        name="withdrawn tables",
+        metadata=_described(
+            "Monthly rainfall at three stations, preliminary",
+            "Withdrawn: one of the gauges had been read in inches.",
+            _TEAM,
+            "2025",
+            ResourceType.DATASET,
+            "rainfall",
+        ),
+        files=lambda: {"rain.csv": rainfall(1, 2022)},
+        deleted=Deletion("One of the gauges had been read in inches.", replaced_by="rainfall"),
+    )
+
+
+def _described(
+    title: str, abstract: str, creators: tuple[Agent, ...], year: str, kind: ResourceType, *subjects: str
+) -> DescriptiveMetadata:
+    return DescriptiveMetadata(
+        title=(Text(title, _EN),),
+        creator=creators,
+        description=(Text(abstract, _EN),),
+        subject=tuple(Text(subject, _EN) for subject in subjects),
+        date=(Text(year),),
+        publisher=(Text("Institute of Example Studies"),),
+        resource_type=kind,
+        licence=Licence("CC-BY-4.0"),
+    )
