@@ -17,7 +17,7 @@ HELD = $(if $(wildcard $(VENV)/.synced-dev),dev,run)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev up lint check test bench soak lock clean
+.PHONY: help install dev up lint check test bench soak lock clean browser nginx
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -40,16 +40,28 @@ lint: dev ## Format, lint, types, layers
 check: lint ## lint and the unit tests: the fast part
 	$(BIN)/pytest -q -n $(JOBS) tests/unit tests/architecture tests/docs
 
-test: lint ## Everything: lint and every test
+test: lint browser ## Everything: lint and every test
 	$(BIN)/pytest -q -n $(JOBS)
 
-bench: dev ## Measure; fails on a missed aim
+bench: dev nginx ## Measure; fails on a missed aim
 	$(BIN)/python -m bench.run
 
 soak: dev ## The long runs: properties a hundred times over, a thousand kills of a server, 100,000 simulated networks
 	$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=soak
 	SOAK_KILLS=1000 $(BIN)/pytest -q tests/faults/test_mint_server_kills.py
 	SIMULATOR_SEEDS=100000 $(BIN)/pytest -q -n $(JOBS) tests/simulator
+
+# What no package index has. Where it cannot be installed, its tests are skipped and say so, and its reference is left out.
+INSTALL = [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
+
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { $(INSTALL) chromium fonts-dejavu-core >/dev/null 2>&1; } || echo 'no Chromium here, and none to be had: tests/browser will be skipped'
+
+nginx:
+	@command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || \
+	  { $(INSTALL) nginx-light >/dev/null 2>&1; } || echo 'no nginx here, and none to be had: nothing is compared with it'
 
 # Universal: one lock for all platforms, with names, versions, hashes and markers, and no address of a registry.
 # `make lock UPGRADE=` keeps the versions that still fit.
