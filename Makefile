@@ -55,11 +55,11 @@ soak: dev ## The long runs: properties a hundred times over, a thousand kills of
 INSTALL = [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
 
-browser:
+browser: ## Install a Chromium for the tests of the pages, where that is possible
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { $(INSTALL) chromium fonts-dejavu-core >/dev/null 2>&1; } || echo 'no Chromium here, and none to be had: tests/browser will be skipped'
 
-nginx:
+nginx: ## Install nginx to compare with, where that is possible
 	@command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || \
 	  { $(INSTALL) nginx-light >/dev/null 2>&1; } || echo 'no nginx here, and none to be had: nothing is compared with it'
 

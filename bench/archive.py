@@ -88,7 +88,7 @@ def in_process(home: Path) -> Iterator[Figure]:
     scope = asked(service, label_at(1, RepositoryName))
     with closing(SqliteCatalog(place.path)) as catalog:
         site = site_of(catalog, service)
-        alone = ServiceFirst(nothing, ArchiveService(site, LOG))
+        alone = ServiceFirst(nothing, (ArchiveService(site, LOG),))
         body = asyncio.run(answered(alone, scope))
         apps = (constant(body), alone, whole_app(site))
         rounds = [[asyncio.run(cpu_each(app, scope)) for app in apps] for _ in range(ROUNDS)]
@@ -116,7 +116,7 @@ def site_of(catalog: SqliteCatalog, service: LabelForms) -> ArchiveSite:
         keys=UrlKeys(b"s" * 32),
         clocks=MachineClocks(),
         public_url=base,
-        changes=catalog.version,
+        changes=catalog.recent_version,
     )
 
 

@@ -47,32 +47,34 @@ def over(name: str, function: Callable[[str], object], inputs: Iterable[str], ai
     return Measurement(name, call, len(texts), aim)
 
 
-def measure(reference: Measurement, measurements: Sequence[Measurement]) -> list[Result]:
+def measure(
+    reference: Measurement, measurements: Sequence[Measurement], clock: Callable[[], float] = perf_counter
+) -> list[Result]:
     """The best of several rounds of each, the reference first."""
     everything = (reference, *measurements)
-    loops = [_loops(one) for one in everything]
+    loops = [_loops(one, clock) for one in everything]
     best = [float("inf")] * len(everything)
     with _without_collector():
         for _ in range(_ROUNDS):
             for index, one in enumerate(everything):
-                best[index] = min(best[index], _seconds(one, loops[index]))
+                best[index] = min(best[index], _seconds(one, loops[index], clock))
     unit = best[0]
     return [Result(one.name, 1e6 * best[index], best[index] / unit, one.aim) for index, one in enumerate(everything)]
 
 
-def _seconds(measurement: Measurement, loops: int) -> float:
+def _seconds(measurement: Measurement, loops: int, clock: Callable[[], float]) -> float:
     """Seconds one operation takes."""
     call = measurement.call
-    start = perf_counter()
+    start = clock()
     for _ in range(loops):
         call()
-    return (perf_counter() - start) / (loops * measurement.operations)
+    return (clock() - start) / (loops * measurement.operations)
 
 
-def _loops(measurement: Measurement) -> int:
+def _loops(measurement: Measurement, clock: Callable[[], float]) -> int:
     """How many calls fill a round."""
     measurement.call()
-    once = _seconds(measurement, 1) * measurement.operations
+    once = _seconds(measurement, 1, clock) * measurement.operations
     return max(1, round(_ROUND_SECONDS / once))
 
 

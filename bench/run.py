@@ -11,18 +11,23 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import archive, catalogue, content, core, minting
+from bench import archive, catalogue, content, core, fan_out, minting, resolving, search
 from bench.figure import Figure, figure_table
 from bench.measurement import Result, measure
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (10_000, 1_000_000, 10_000_000) if os.environ.get("BENCH_FULL") else (10_000, 1_000_000)
 """Of catalogues. The largest takes minutes to fill, and gigabytes of the disk: it is asked for with `BENCH_FULL=1`."""
+TITLES = (100_000, 1_000_000) if os.environ.get("BENCH_FULL") else (100_000,)
+"""Of catalogues to search."""
 SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (
     content.figures,  # first: the memory it takes is told from the highest there was before
     minting.figures,
     lambda: catalogue.figures(SIZES),
     lambda: archive.figures(SIZES),
+    fan_out.figures,
+    resolving.figures,
+    lambda: search.figures(TITLES),
 )
 """What is measured of whole services, each beside its own reference."""
 

@@ -85,14 +85,14 @@ http {{
     access_log off; sendfile on; tcp_nopush on; types {{ }} default_type application/pdf;
     client_body_temp_path {place}/t1; proxy_temp_path {place}/t2; fastcgi_temp_path {place}/t3;
     uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;
-    server {{ listen 127.0.0.1:{port}; root {root}; }}
+    server {{ listen 127.0.0.1:{port}; root {root}; keepalive_requests 1000000; {answer} }}
 }}
 """
 
 
 @contextmanager
-def nginx(place: Path, root: Path) -> Iterator[Running | None]:
-    """nginx in one process, with files below `root`; None if this machine has none."""
+def nginx(place: Path, root: Path, answer: str = "") -> Iterator[Running | None]:
+    """nginx in one process, with files below `root`, or one `answer` to everything; None if this machine has none."""
     program = shutil.which("nginx", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin")))
     if program is None:
         yield None
@@ -100,7 +100,9 @@ def nginx(place: Path, root: Path) -> Iterator[Running | None]:
     place.mkdir()
     port = free_port()
     user = "user root;" if os.geteuid() == 0 else ""
-    (place / "conf").write_text(_NGINX.format(place=place, root=root, port=port, user=user), encoding="utf-8")
+    (place / "conf").write_text(
+        _NGINX.format(place=place, root=root, port=port, user=user, answer=answer), encoding="utf-8"
+    )
     process = subprocess.Popen(
         [program, "-p", str(place), "-c", str(place / "conf"), "-e", str(place / "errors")], stderr=subprocess.DEVNULL
     )
@@ -132,8 +134,8 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 class Client:
     """Asks one server, over connections that are kept."""
 
-    def __init__(self, server: Running, connections: int = 1) -> None:
-        self._server = server
+    def __init__(self, server: Running, connections: int = 1, status: int = 200) -> None:
+        self._server, self._status_line = server, b"HTTP/1.1 %d" % status
         with ExitStack() as opened:
             self._sockets = [opened.enter_context(closing(_connected(server.port))) for _ in range(connections)]
             self._opened = opened.pop_all()
@@ -180,7 +182,7 @@ class Client:
         while (end := head.find(b"\r\n\r\n")) < 0:
             head += connection.recv(_BUFFER)
         found = _LENGTH.search(head, 0, end + 2)
-        assert head.startswith(b"HTTP/1.1 200"), head[:200]
+        assert head.startswith(self._status_line), head[:200]
         assert found is not None, head[:200]
         length = int(found[1])
         left = length - (len(head) - end - 4)

@@ -18,7 +18,9 @@ from ibi.model.content import Bytes, Change
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.tombstone import Tombstone
+from ibi.services.searching import Searching
 from ibi.storage.memory.content import MemoryContent
+from ibi.storage.memory.search import MemorySearch
 from ibi.storage.memory.usage import MemoryUsageLog
 from ibi.web.archive_site import ArchiveSite
 from tests.archive_catalog import PlainCatalog
@@ -103,6 +105,7 @@ def archive_app(*items: tuple[Item, dict[str, bytes]], caching: bool = True, **o
         public_url=BASE,
         changes=(lambda: catalog.changes) if caching else None,
         usage=usage,
+        search=options.pop("search", Searching(MemorySearch(catalog))),
         **options,
     )
     return ArchiveApp(made(clocks=clocks, archive=site).app, site, catalog, usage, clocks)

@@ -51,5 +51,8 @@ class PlainCatalog:
 
         return tuple(item for item in self.items() if names(item))
 
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
 
 _: type[Catalog] = PlainCatalog

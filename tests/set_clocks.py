@@ -18,6 +18,9 @@ class SetClocks:
     def read(self) -> Reading:
         return self._reading
 
+    def seconds(self) -> int:
+        return self.read().wall.seconds
+
     def set(self, now: Instant) -> None:
         """Let time pass until `now`."""
         self.advance(now.as_fraction() - self._reading.wall.as_fraction())

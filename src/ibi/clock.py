@@ -156,7 +156,9 @@ class TickRun:
 
     def date(self, index: int) -> Instant:
         """The date of one tick, without its wait."""
-        return Instant.from_units(self._units(index), self._digits)
+        due = len(self._head)
+        units = self._head[index] if index < due else self._before + (index - due + 1) * self._step
+        return Instant.from_units(units, self._digits)
 
     @property
     def first(self) -> Instant:
@@ -177,10 +179,8 @@ class TickRun:
         due, digits, step = len(self._head), self._digits, self._step
         for units in self._head[start:stop]:
             yield Instant.from_units(units, digits)
-        units = self._before + max(0, start - due) * step
-        for _ in range(stop - max(start, due)):
-            units += step
-            yield Instant.from_units(units, digits)
+        first = self._before + (max(0, start - due) + 1) * step
+        yield from Instant.run(first, step, stop - max(start, due), digits)
 
     def waits_within(self, bound: Fraction) -> bool:
         """Whether everyone in the run waits at most `bound` seconds."""

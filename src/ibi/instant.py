@@ -7,6 +7,7 @@ never be off by anything. An `Instant` is whole POSIX seconds and the decimal di
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 
@@ -130,10 +131,29 @@ class Instant:
     def from_units(cls, units: int, digits: int) -> Instant:
         """The instant `units` · 10^-`digits` seconds after the POSIX epoch."""
         seconds, rest = divmod(units, _POWERS[digits])
-        instant = cls(seconds)
-        if rest:  # written here, so it need not be checked
-            instant._fraction = str(rest).zfill(digits).rstrip("0")
+        if not FIRST_SECOND <= seconds <= LAST_SECOND:
+            return cls(seconds)  # which refuses it
+        instant = cls.__new__(cls)
+        instant._seconds = seconds
+        # Written here, so it need not be checked.
+        instant._fraction = str(rest).zfill(digits).rstrip("0") if rest else ""
         return instant
+
+    @classmethod
+    def run(cls, units: int, step: int, count: int, digits: int) -> Iterator[Instant]:
+        """What `from_units` gives for `count` numbers of units, each `step` more than the one before."""
+        for end in (units, units + (count - 1) * step) if count > 0 else ():
+            cls.from_units(end, digits)  # refuses what lies out of range
+        new, second = object.__new__, _POWERS[digits]
+        seconds, rest = divmod(units, second)
+        for _ in range(count):
+            instant = new(cls)
+            instant._seconds = seconds
+            instant._fraction = str(rest).zfill(digits).rstrip("0") if rest else ""
+            yield instant
+            rest += step
+            if rest >= second:
+                seconds, rest = seconds + rest // second, rest % second
 
     def units(self, digits: int) -> int:
         """Seconds · 10^`digits`; `digits` is at least the length of the fraction."""
@@ -146,10 +166,7 @@ class Instant:
         return Fraction(self.units(digits), _POWERS[digits])
 
     def __str__(self) -> str:
-        days, rest = divmod(self._seconds, _DAY)
-        year, month, day = civil(days)
-        point = f".{self._fraction}" if self._fraction else ""
-        return f"{year}-{month:02}-{day:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}{point}Z"
+        return f"{_written(self._seconds)}.{self._fraction}Z" if self._fraction else f"{_written(self._seconds)}Z"
 
     def __repr__(self) -> str:
         return f"Instant({self._seconds}, {self._fraction!r})"
@@ -180,6 +197,14 @@ class Instant:
 
     def __ge__(self, other: object) -> bool:
         return self._key() >= other._key() if isinstance(other, Instant) else NotImplemented
+
+
+@lru_cache(maxsize=1024)
+def _written(seconds: int) -> str:
+    """The date up to the second: what is dated one after the other is often dated in one second."""
+    days, rest = divmod(seconds, _DAY)
+    year, month, day = civil(days)
+    return f"{year}-{month:02}-{day:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
 def _checked_fraction(fraction: str) -> str:

@@ -27,6 +27,16 @@ def test_what_is_written_reads_back(instant: Instant) -> None:
     assert eval(repr(instant), {"Instant": Instant}) == instant
 
 
+@given(st.integers(0, 10**18), st.integers(1, 10**18), st.integers(0, 50), st.integers(0, 9))
+def test_a_run_is_its_instants_one_by_one(first: int, step: int, count: int, digits: int) -> None:
+    units = [first + index * step for index in range(count)]
+    if count and units[-1] // 10**digits > LAST_SECOND:
+        with pytest.raises(InvalidInstant):
+            list(Instant.run(first, step, count, digits))
+    else:
+        assert list(Instant.run(first, step, count, digits)) == [Instant.from_units(one, digits) for one in units]
+
+
 @given(seconds_in_range)
 def test_the_calendar_is_that_of_datetime(seconds: int) -> None:
     expected = (EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -6,7 +6,7 @@ to be kept by whoever answers often.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import KeySubject, UrlKeys
@@ -23,6 +23,7 @@ __all__ = ["EMPTY", "StaticAnswer", "answer", "static_answer"]
 
 _CONFIRMATION = Confirmation().encode()
 _NOTICE = Notice().encode()
+_URLKEY = b"\r\nurlkey "
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,13 @@ class StaticAnswer:
     """Whether a client elsewhere gets another answer: then it is nobody else's, nor any cache's (E32)."""
     good_until: Instant | None = None
     """When it stops being true by itself, because an embargo ends."""
+    is_lasting: bool = field(init=False, repr=False, compare=False)
+    """Whether everybody may keep it for as long as anybody keeps anything. What is not here today may be deposited in a
+    minute."""
+
+    def __post_init__(self) -> None:
+        is_lasting = self.body != b"" and not self.depends_on_client and self.good_until is None
+        object.__setattr__(self, "is_lasting", is_lasting)
 
     def max_age(self, now: Instant, most: int) -> int:
         """For how many seconds, at most `most`, whoever gets it may give it to others: `Cache-Control` of E32."""
@@ -53,7 +61,7 @@ class StaticAnswer:
         """The whole answer, with the key of this second; `random` is as for `UrlKeys.make`."""
         if self.subject is None:
             return self.body
-        return b"%b\r\nurlkey %b" % (self.body, keys.make(self.subject, seconds, random))
+        return self.body + _URLKEY + keys.make(self.subject, seconds, random)
 
 
 EMPTY = StaticAnswer(b"")

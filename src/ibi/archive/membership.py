@@ -1,7 +1,7 @@
 """Membership of an Archive in a resolver (R §7.2, Figure 7.1): what to send next, and when.
 
-An Archive that is switched on asks to be included until it is; one that is switched off asks to be excluded, if the
-resolver may count on it. A request that fails is repeated, less and less often.
+An Archive that is switched on asks to be included until it is, and on until the resolver has got through to it; one that
+is switched off asks to be excluded, if the resolver may count on it. A request that fails is repeated, less and less often.
 """
 
 from __future__ import annotations
@@ -50,17 +50,20 @@ class Membership:
 
     phase: Phase = Phase.OFF
     confirmed: bool = False
-    """Whether the resolver got through when it called back; an Archive is included either way (R §7.2)."""
+    """Whether the resolver got through when it called back; an Archive is included either way (R §7.2), but one that
+    nobody gets through to is of little use: it asks again."""
     known: bool = False
     """Whether the resolver may count on this Archive, so that it has to be told when that ends."""
     failures: int = 0
-    """In a row."""
+    """In a row; a call back that did not get through is one."""
     reason: str | None = None
     """Why the last request did not do what it should."""
 
     @property
     def request(self) -> ServiceSubject | None:
         """What to send next, if anything."""
+        if self.phase is Phase.INCLUDED and not self.confirmed:
+            return ServiceSubject.INCLUSION_REQUEST
         return {
             Phase.INCLUDING: ServiceSubject.INCLUSION_REQUEST,
             Phase.EXCLUDING: ServiceSubject.EXCLUSION_REQUEST,
@@ -88,16 +91,20 @@ class Membership:
     def after(self, outcome: Outcome) -> Membership:
         """After the answer to `request`, or the lack of one."""
         match outcome:
-            case InclusionStatus(confirmed):
-                return Membership(Phase.INCLUDED, confirmed, known=True)
+            case InclusionStatus(True):
+                return Membership(Phase.INCLUDED, confirmed=True, known=True)
+            case InclusionStatus():
+                # What went wrong before it was included at all says nothing of how soon it can be reached.
+                again = self.failures if self.phase is Phase.INCLUDED else 0
+                return Membership(Phase.INCLUDED, known=True, failures=again + 1)
             case ExclusionStatus():
                 return Membership()
             case ErrorAnswer(text) if self.phase is Phase.EXCLUDING:
                 # To whom the resolver does not listen, it does not count on either: asking on would not help.
                 return Membership(reason=text)
             case ErrorAnswer(text):
-                # Not registered yet, perhaps: the mail of R §7.1 may take a person days.
-                return self._failed(text)
+                # Not registered yet, perhaps: the mail of R §7.1 may take a person days. Or no longer.
+                return replace(self._failed(text), phase=Phase.INCLUDING)
             case Failure(reason, sent):
                 return replace(self._failed(reason), known=self.known or (sent and self.phase is Phase.INCLUDING))
 

@@ -9,14 +9,18 @@ translation and is missing where metadata has no IBI.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from hmac import HMAC, compare_digest, new
-from typing import Final
+from hashlib import sha256
+from hmac import compare_digest
+from typing import TYPE_CHECKING, Final
 
 from ibi.errors import InvalidInput
 from ibi.label import Label, parse
 from ibi.messages.key import MAX_KEY, UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.relation import Relation
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 __all__ = ["LIFETIME", "MIN_SECRET", "RANDOM_LIMIT", "KeySubject", "KnownKey", "UrlKeys"]
 
@@ -32,6 +36,9 @@ _MAC_DIGITS: Final = 24
 _MAC_LIMIT: Final = 10**_MAC_DIGITS
 _TIME_DIGITS: Final = 10
 _HEAD: Final = _TIME_DIGITS + 1 + _RANDOM_DIGITS + _MAC_DIGITS
+_BLOCK: Final = 64
+_INNER_PAD: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER_PAD: Final = bytes(byte ^ 0x5C for byte in range(256))
 _SLACK: Final = 60
 """Seconds by which a key may be ahead: several machines answer for one Archive, and their clocks differ."""
 
@@ -59,13 +66,18 @@ class UrlKeys:
 
     secret: bytes
     lifetime: int = LIFETIME
-    _keyed: HMAC = field(init=False, repr=False, compare=False)
-    """Has taken in the secret already: a copy of it signs in half the time. Never changed itself."""
+    _inner: _Hash = field(init=False, repr=False, compare=False)
+    _outer: _Hash = field(init=False, repr=False, compare=False)
+    """The two hashes of an HMAC (RFC 2104), which have taken in the secret already: copies of them sign in a third of
+    the time that it takes from the secret on. Never changed themselves."""
 
     def __post_init__(self) -> None:
         if len(self.secret) < MIN_SECRET:
             raise ValueError(f"the secret of the url keys has at least {MIN_SECRET} bytes")
-        object.__setattr__(self, "_keyed", new(self.secret, digestmod="sha256"))
+        secret = self.secret if len(self.secret) <= _BLOCK else sha256(self.secret).digest()
+        padded = secret.ljust(_BLOCK, b"\0")
+        object.__setattr__(self, "_inner", sha256(padded.translate(_INNER_PAD)))
+        object.__setattr__(self, "_outer", sha256(padded.translate(_OUTER_PAD)))
 
     def __repr__(self) -> str:
         return f"UrlKeys(…, lifetime={self.lifetime})"
@@ -83,7 +95,7 @@ class UrlKeys:
     def make(self, subject: KeySubject, seconds: int, random: int) -> bytes:
         """The key of an answer given at that POSIX second. `random` is chance below `RANDOM_LIMIT`."""
         head = b"%010d-%08d" % (seconds, random % RANDOM_LIMIT)
-        return b"%b%024d%b" % (head, self._mac(head, subject.text), subject.digits)
+        return b"%b%024d%b" % (head, self._mac(head + subject.text), subject.digits)
 
     def check(self, key: UrlKey, seconds: int) -> KnownKey | None:
         """What the key says, if it is one of ours and still good at that second; None for everything else."""
@@ -92,15 +104,17 @@ class UrlKeys:
         if len(mac) != _MAC_DIGITS or not carried or head[_TIME_DIGITS : _TIME_DIGITS + 1] != b"-":
             return None
         subject = _carried(carried)
-        if subject is None or not compare_digest(b"%024d" % self._mac(head, subject), mac):
+        if subject is None or not compare_digest(b"%024d" % self._mac(head + subject), mac):
             return None
         made = int(head[:_TIME_DIGITS])
         return _known(made, subject) if made - _SLACK <= seconds <= made + self.lifetime else None
 
-    def _mac(self, head: bytes, subject: bytes) -> int:
-        signing = self._keyed.copy()
-        signing.update(head + subject)
-        return int.from_bytes(signing.digest()[:16], "big") % _MAC_LIMIT
+    def _mac(self, signed: bytes) -> int:
+        inner = self._inner.copy()
+        inner.update(signed)
+        outer = self._outer.copy()
+        outer.update(inner.digest())
+        return int.from_bytes(outer.digest()[:16], "big") % _MAC_LIMIT
 
 
 def _carried(digits: bytes) -> bytes | None:

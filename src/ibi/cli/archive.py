@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibi.cli.archive_membership import MEMBERSHIP_COMMANDS
-from ibi.cli.options import setting_options
+from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json, print_lines
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ for _each in MEMBERSHIP_COMMANDS:
 def init(title: str, *, as_json: bool, **flags: str | None) -> None:
     """Begin an Archive: its own service becomes an item with a label, by which resolvers will know it."""
     from ibi.cli.archive_store import local_settings, opened_archive, who
-    from ibi.cli.item_output import print_links
+    from ibi.cli.item_output import links, print_links
     from ibi.services.archive_beginning import begin_archive
 
     with opened_archive(local_settings(**flags), begin=True) as opened:
@@ -43,7 +43,8 @@ def init(title: str, *, as_json: bool, **flags: str | None) -> None:
             raise click.ClickException(f"this Archive was begun before, as {opened.record.service.labels[0]}")
         settings = opened.settings
         record = begin_archive(opened.deposits, settings.data, settings.own_url, title, who())
-        print_links(opened.store.find(record.service.labels[0]), settings, as_json=as_json)
+        item = opened.store.find(record.service.labels[0])
+        print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
 
 
 @archive.command()
@@ -51,10 +52,16 @@ def init(title: str, *, as_json: bool, **flags: str | None) -> None:
 @_where
 def status(*, as_json: bool, **flags: str | None) -> None:
     """Show the labels and addresses of this Archive, whether its resolver asks it and its store is in order."""
-    from ibi.cli.archive_store import local_settings, opened_archive
+    settings = settings_from(**flags)
+    if settings.is_remote:
+        from ibi.cli.remote_items import remote_standing
 
-    with opened_archive(local_settings(**flags)) as opened:
-        fields = dict(_status(opened))
+        fields = remote_standing(settings)
+    else:
+        from ibi.cli.archive_store import opened_archive
+
+        with opened_archive(settings) as opened:
+            fields = dict(_status(opened))
     if as_json:
         print_json(fields)
         return
@@ -71,6 +78,7 @@ def _status(opened: Archive) -> Iterator[tuple[str, object]]:
     yield "ibip", None if service is None or service.ibip is None else service.ibip.spelling
     yield "data", str(opened.settings.data)
     yield "public_url", opened.settings.own_url
+    yield "content_url", opened.settings.content_url or opened.settings.own_url
     yield "resolver", opened.settings.resolver
     yield from membership_status(opened.settings)
     yield "unreadable", [name for name, _ in opened.store.swept.unreadable]

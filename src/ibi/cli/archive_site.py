@@ -6,18 +6,25 @@ from contextlib import ExitStack
 
 import structlog
 
+from ibi.archive.drafts import DraftRules
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
 from ibi.archive.urls import ArchiveUrls
+from ibi.cli.demo import fill_with_demo
+from ibi.cli.membership import membership_status
 from ibi.cli.minter import LocalMinter
 from ibi.config import Settings
 from ibi.minting.errors import ClockRefused
 from ibi.services.archive_beginning import begin_archive
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.deposits import Deposits
+from ibi.services.drafts import Drafts
 from ibi.services.label_reservation import LocalLabels
+from ibi.services.record_desk import RecordDesk
 from ibi.services.robots import is_robot
+from ibi.services.searching import Searching
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
+from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite
 
@@ -28,9 +35,10 @@ USAGE = "usage.sqlite"
 
 
 def opened_archive_site(
-    settings: Settings, listening_url: str, minter: LocalMinter, opened: ExitStack
+    settings: Settings, listening_url: str, minter: LocalMinter, opened: ExitStack, *, demo: bool = False
 ) -> ArchiveSite | None:
-    """The Archive of the data directory, begun if it is not; what it opens is closed with `opened`.
+    """The Archive of the data directory, begun if it is not, and filled if it is a `demo`; what it opens is closed
+    with `opened`.
 
     None while the clock is refused and no Archive was begun before: its own service could get no label.
     """
@@ -44,20 +52,44 @@ def opened_archive_site(
     except ClockRefused as refusal:
         log.error("no Archive is begun", reason=str(refusal))
         return None
+    if demo:
+        fill_with_demo(settings, public_url, minter, store)
     usage = SqliteUsageLog(settings.data / USAGE)
     opened.callback(usage.close)
+    searching = Searching(store.search, store.catalogue_version)
+    opened.callback(searching.close)
     address = public_url.partition("://")[2].partition("/")[0]
+    content_url = (settings.content_url or public_url).rstrip("/")
     return ArchiveSite(
-        profile=ArchiveProfile(address, record.service, ArchiveUrls(public_url, public_url)),
+        profile=ArchiveProfile(address, record.service, ArchiveUrls(public_url, content_url)),
         catalog=store.catalog,
         content=store.content,
         keys=UrlKeys(record.url_key_secret),
         clocks=minter.clocks,
         public_url=public_url,
+        content_url=content_url,
         resolver=settings.resolver,
+        proxies=settings.trusted_proxies or (),
         changes=store.catalogue_version,
         usage=usage,
         is_robot=is_robot,
+        desk=_desk(settings, store, minter, record),
+        search=searching,
+    )
+
+
+def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> RecordDesk:
+    """Where deposits are taken in. Drafts that nobody came back to go now, and later when others are begun."""
+    rules = DraftRules(settings.archive.largest_deposit, settings.archive.draft_days)
+    drafts = Drafts(DraftFiles(settings.data, minter.clocks), store, minter.clocks, rules, service=record.service)
+    drafts.sweep()
+    unreadable = [name for name, _ in store.swept.unreadable]
+    return RecordDesk(
+        store,
+        drafts,
+        minter.clocks,
+        record.service,
+        standing=lambda: {**dict(membership_status(settings)), "unreadable": unreadable},
     )
 
 

@@ -49,7 +49,7 @@ def local_settings(**flags: str | None) -> Settings:
     """The settings of a command that works on a data directory only."""
     settings = settings_from(**flags)
     if settings.is_remote:
-        raise click.UsageError("this is done on a data directory (--data), not yet through a server")
+        raise click.UsageError("this is done on the data directory (--data), on the machine that has it")
     return settings
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibi.cli.options import setting_options
+from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
 
 __all__ = ["delete"]
@@ -21,15 +21,24 @@ def delete(
     label: str, reason: str, replaced_by: str | None, *, purge: bool, as_json: bool, **flags: str | None
 ) -> None:
     """Delete an item. Its label stays taken, and says from now on that the item is gone."""
-    from ibi.cli.archive_store import local_settings, opened_archive, who
-    from ibi.cli.item_output import print_item
+    from ibi.cli.item_output import links, print_item
     from ibi.label import parse
 
-    settings = local_settings(**flags)
-    with opened_archive(settings) as archive:
-        successor = None if replaced_by is None else parse(replaced_by)
-        item = archive.deposits.delete(parse(label), reason, who(), replaced_by=successor, purge=purge)
+    settings, this = settings_from(**flags), parse(label)
+    successor = None if replaced_by is None else parse(replaced_by)
+    if settings.is_remote:
+        from ibi.cli.remote_items import item_of, links_of, records_client
+
+        record = records_client(settings).delete(this, reason, successor, purge=purge)
+        item = item_of(record, settings)
+        found = links_of(record, item)
+    else:
+        from ibi.cli.archive_store import opened_archive, who
+
+        with opened_archive(settings) as archive:
+            item = archive.deposits.delete(this, reason, who(), replaced_by=successor, purge=purge)
+        found = links(item, settings)
     if as_json:
-        print_item(item, settings, as_json=True)
+        print_item(item, found, as_json=True)
     else:
         click.echo(f"{item.rep.spelling} is {'deleted, with all its versions' if purge else 'deleted'}.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibi.cli.item_options import described, item_options
-from ibi.cli.options import setting_options
+from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
 
 if TYPE_CHECKING:
@@ -41,16 +41,24 @@ def deposit(
     **given: Any,
 ) -> None:
     """Keep files or folders, or a Web service, as an item with a label that lasts."""
-    from ibi.cli.archive_store import local_settings, opened_archive, who
-    from ibi.cli.item_output import print_links, progress
     from ibi.label import parse
-    from ibi.model.item import Draft
-    from ibi.services.taken_files import unread_files
 
-    settings = local_settings(**{name: given.pop(name) for name in WHERE})
+    settings = settings_from(**{name: given.pop(name) for name in WHERE})
     if bool(paths) == (url is not None):
         raise click.UsageError("give files or folders, or --url for a Web service")
     found = gathered(paths, hidden=hidden)
+    if settings.is_remote:
+        from ibi.cli.remote_deposit import remote_deposit
+
+        relations = {"edition_of": edition_of, "translation_of": translation_of}
+        named = {name: str(parse(label)) for name, label in relations.items() if label is not None}
+        remote_deposit(settings, found, {"target": target, "url": url, **named}, given, key, as_json=as_json)
+        return
+    from ibi.cli.archive_store import opened_archive, who
+    from ibi.cli.item_output import links, print_links, progress
+    from ibi.model.item import Draft
+    from ibi.services.taken_files import unread_files
+
     with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
         draft = Draft(
             files=unread_files(found.sources),
@@ -60,7 +68,7 @@ def deposit(
             translation_of=None if translation_of is None else archive.deposits.forms(parse(translation_of)),
         )
         item = archive.deposits.deposit(described(draft, given), found.sources, who(), key=key, on_bytes=on_bytes)
-    print_links(item, settings, as_json=as_json)
+    print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
 
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import click
 
 from ibi.archive.urls import ArchiveUrls
 from ibi.cli.output import print_json, print_lines
@@ -19,49 +21,66 @@ from ibi.persistent_url import PersistentUrl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["links", "print_item", "print_links", "progress"]
+__all__ = ["Links", "links", "print_item", "print_links", "print_updated", "progress"]
 
 _WITH_PROGRESS = 1 << 24
 """Bytes below which nobody waits long enough to look at a bar."""
 
 
-def links(item: Item, settings: Settings) -> dict[str, str | None]:
+Links = Mapping[str, str | None]
+"""`rep`, `ibip`, `persistent_url` and `url`."""
+
+
+def links(item: Item, settings: Settings) -> Links:
     """The labels of an item, and where it is found: for good, and here."""
     label: Label = item.labels.ibip or item.rep
     return {
         "rep": item.rep.spelling,
         "ibip": None if item.labels.ibip is None else item.labels.ibip.spelling,
         "persistent_url": PersistentUrl(label).text(settings.resolver or settings.own_url),
-        "url": _url(item, settings.own_url),
+        "url": _url(item, settings),
     }
 
 
-def _url(item: Item, base: str) -> str:
-    urls = ArchiveUrls(base, base)
+def _url(item: Item, settings: Settings) -> str:
+    urls = ArchiveUrls(settings.own_url, settings.content_url or settings.own_url)
     if item.target_url is not None:
         return item.target_url
     return urls.metadata(item, None, None) if item.target is None else urls.file(item, item.target)
 
 
-def print_links(item: Item, settings: Settings, *, as_json: bool) -> None:
-    found = links(item, settings)
+def print_links(title: str, found: Links, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        print_lines(
-            "; ".join(item.metadata.titles()), {name.replace("_", " "): text for name, text in found.items() if text}
-        )
+        print_lines(_shown(title), {name.replace("_", " "): _shown(text) for name, text in found.items() if text})
 
 
-def print_item(item: Item, settings: Settings, *, as_json: bool) -> None:
+def print_updated(title: str, found: Links, version: int, removed: Sequence[str], *, as_json: bool) -> None:
+    """An item after an update, and the files whose links lead nowhere from now on."""
     if as_json:
-        print_json({**links(item, settings), "item": item_document(item), "local": local_document(item)})
+        print_json({**found, "version": version, "removed": list(removed)})
+        return
+    for path in removed:
+        click.echo(f"ibi: {_shown(path)} is gone from the item: links to it lead nowhere from now on", err=True)
+    print_links(title, found, as_json=False)
+
+
+def print_item(item: Item, found: Links, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**found, "item": item_document(item), "local": local_document(item)})
     else:
-        print_lines("; ".join(item.metadata.titles()) or str(item.rep), dict(_lines(item, settings)))
+        lines = {name: _shown(text) for name, text in _lines(item, found)}
+        print_lines(_shown("; ".join(item.metadata.titles())) or str(item.rep), lines)
 
 
-def _lines(item: Item, settings: Settings) -> Iterator[tuple[str, str]]:
-    for name, text in links(item, settings).items():
+def _shown(text: str) -> str:
+    """Without anything that could move a cursor: an item is whatever somebody deposited."""
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def _lines(item: Item, found: Links) -> Iterator[tuple[str, str]]:
+    for name, text in found.items():
         if text and not (item.state is State.DELETED and name == "url"):
             yield name.replace("_", " "), text
     yield "state", item.state.value

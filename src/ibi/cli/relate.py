@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ibi.cli.options import setting_options
+from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
 
 __all__ = ["relate"]
@@ -27,20 +27,32 @@ def relate(
     **flags: str | None,
 ) -> None:
     """Say which item is the next edition or a translation of this one, wherever it is kept."""
-    from ibi.cli.archive_store import local_settings, opened_archive, who
-    from ibi.cli.item_output import print_item
+    from ibi.cli.item_output import links, print_item
     from ibi.label import parse
     from ibi.languages import LanguageTag
 
-    settings = local_settings(**flags)
+    settings, this = settings_from(**flags), parse(label)
+    if (next_edition is None) == (translation is None):
+        raise click.UsageError("give --next-edition IBI, or --translation LANG IBI")
+    other = parse((next_edition or "") if translation is None else translation[1])
+    language = None if translation is None else LanguageTag.parse(translation[0], registered=True)
+    if settings.is_remote:
+        from ibi.cli.remote_items import item_of, links_of, records_client
+
+        kind = {"next_edition": str(other)} if language is None else {"translation": str(other)}
+        said = kind if language is None else {**kind, "language": str(language)}
+        record = records_client(settings).relate(this, said, undo=undo)
+        item = item_of(record, settings)
+        print_item(item, links_of(record, item), as_json=as_json)
+        return
+    from ibi.cli.archive_store import opened_archive, who
+
     with opened_archive(settings) as archive:
-        relating, this = archive.relating, parse(label)
-        if next_edition is not None and translation is None:
+        relating = archive.relating
+        if language is None:
             change = relating.withdraw_next_edition if undo else relating.record_next_edition
-            item = change(this, parse(next_edition), who())
-        elif translation is not None and next_edition is None:
-            say = relating.withdraw_translation if undo else relating.record_translation
-            item = say(this, LanguageTag.parse(translation[0], registered=True), parse(translation[1]), who())
+            item = change(this, other, who())
         else:
-            raise click.UsageError("give --next-edition IBI, or --translation LANG IBI")
-    print_item(item, settings, as_json=as_json)
+            say = relating.withdraw_translation if undo else relating.record_translation
+            item = say(this, language, other, who())
+    print_item(item, links(item, settings), as_json=as_json)

@@ -11,21 +11,29 @@ from ibi import __version__
 from ibi.cli.archive_site import opened_archive_site
 from ibi.cli.membership import membership_service
 from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks
+from ibi.cli.person import sign_in_url
+from ibi.cli.resolver_site import opened_resolver_site
 from ibi.config import Settings
 from ibi.model.identity import Identity
 from ibi.services.mint_queue import MintQueue
+from ibi.services.person_desk import PersonDesk
+from ibi.services.secret_hashing import SecretHasher
+from ibi.services.sign_in import SignIn
 from ibi.storage.machine import MachineClocks
+from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.web.app import create_app
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.logging import configure_logging
+from ibi.web.pages.rendering import SiteFacts
+from ibi.web.resolver_site import ResolverSite
 from ibi.web.server import Server, url_of
 
 __all__ = ["run_server"]
 
 
-def run_server(settings: Settings, listener: socket) -> None:
-    """Serve on `listener` until SIGTERM or Ctrl-C, then finish what is under way."""
+def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> None:
+    """Serve on `listener` until SIGTERM or Ctrl-C, then finish what is under way. With `demo`, it has items."""
     configure_logging(settings.log_level, settings.log_format)
     with ExitStack() as opened:
         clocks = MachineClocks()
@@ -36,14 +44,41 @@ def run_server(settings: Settings, listener: socket) -> None:
         identity = frozen_identity(ticks, settings)
         rules = settings.rules()
         minter = LocalMinter(ticks, identity, rules, clocks)
-        archive = opened_archive_site(settings, url_of(listener), minter, opened)
+        archive = opened_archive_site(settings, url_of(listener), minter, opened, demo=demo)
         queue = MintQueue(ticks, identity, rules, clocks)
         membership = membership_service(settings, archive)
-        app = create_app(queue=queue, ticks=ticks, tokens=tokens, clocks=clocks, archive=archive, membership=membership)
-        Server(app, ready=lambda url: _welcome(url, settings, identity, archive)).run([listener])
+        public_url = (settings.public_url or url_of(listener)).rstrip("/")
+        listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])
+        resolver = opened_resolver_site(settings, public_url, listening, archive, clocks, opened)
+        people, hasher = SqlitePeople(settings.data), SecretHasher()
+        opened.callback(people.close)
+        opened.callback(hasher.close)
+        app = create_app(
+            queue=queue,
+            ticks=ticks,
+            tokens=tokens,
+            clocks=clocks,
+            archive=archive,
+            membership=membership,
+            resolver=resolver,
+            facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
+            sign_in=SignIn(people, clocks, hasher),
+        )
+
+        def ready(url: str) -> None:
+            _welcome(url, settings, identity, archive, resolver)
+            if identity.sandbox:
+                # Whoever sees this output started the server: the link is theirs. A sandbox is nobody else's.
+                click.echo(f"  enter   {sign_in_url(url, PersonDesk(people, clocks, hasher).first_link())}")
+                click.echo("          signs you in as admin, once, within the hour")
+            click.echo("Ctrl-C stops it.")
+
+        Server(app, ready=ready).run([listener])
 
 
-def _welcome(url: str, settings: Settings, identity: Identity, archive: ArchiveSite | None) -> None:
+def _welcome(
+    url: str, settings: Settings, identity: Identity, archive: ArchiveSite | None, resolver: ResolverSite | None
+) -> None:
     click.echo(f"ibi {__version__} is up: {url}")
     click.echo(f"  data    {settings.data}")
     click.echo(f"  mints   {'  '.join(f'{prefix}/…' for prefix in identity.prefixes)}")
@@ -51,5 +86,8 @@ def _welcome(url: str, settings: Settings, identity: Identity, archive: ArchiveS
         click.echo("          a sandbox: labels for trying out, others may have the same")
     if archive is not None:
         click.echo(f"  keeps   items, answered for by {archive.profile.service.labels[0]}")
+    if resolver is not None:
+        click.echo(f"  leads   {resolver.public_url}/… to where items are")
     click.echo(f"  tokens  ibi token create --scope deposit --data {settings.data}")
-    click.echo("Ctrl-C stops it.")
+    if not identity.sandbox:
+        click.echo(f"  people  ibi person create NAME --role admin --data {settings.data}")

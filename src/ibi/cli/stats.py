@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibi.cli.options import setting_options
+from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
@@ -26,10 +26,13 @@ _COLUMNS = ("resolutions", "downloads", "robot_resolutions", "robot_downloads")
 @setting_options("data", "config", "server", "token")
 def stats(label: str | None, *, as_json: bool, **flags: str | None) -> None:
     """Show how often items were resolved and downloaded, robots apart: each item, or one item day by day."""
-    from ibi.cli.archive_store import local_settings
+    settings = settings_from(**flags)
+    if settings.is_remote:
+        from ibi.cli.remote_items import remote_usage
 
-    settings = local_settings(**flags)
-    counts = list(_totals(settings) if label is None else _days(settings, label))
+        counts = list(remote_usage(settings, label))
+    else:
+        counts = list(_totals(settings) if label is None else _days(settings, label))
     if as_json:
         for named, usage in counts:
             print_json({**named, **asdict(usage)})

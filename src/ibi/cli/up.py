@@ -15,8 +15,9 @@ __all__ = ["up"]
 
 
 @click.command()
+@click.option("--demo", is_flag=True, help="Put a small collection into it, to look around.")
 @setting_options("data", "config", "host", "port", "log_level", "log_format")
-def up(**flags: str | None) -> None:
+def up(*, demo: bool, **flags: str | None) -> None:
     """Start every service in one process. In an empty data directory it begins with a sandbox."""
     from ibi.web.server import listen
 
@@ -27,7 +28,7 @@ def up(**flags: str | None) -> None:
             settings = settings_from(**flags)
         from ibi.cli.server import run_server
 
-        run_server(settings, listener)
+        run_server(settings, listener, demo=demo)
 
 
 def _begin_sandbox(settings: Settings, port: int) -> bool:

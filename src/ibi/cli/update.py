@@ -9,12 +9,10 @@ import click
 
 from ibi.cli.deposit import WHERE, gathered
 from ibi.cli.item_options import described, item_options
-from ibi.cli.options import setting_options
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option
 
 if TYPE_CHECKING:
-    from ibi.archive.life_cycle import Updated
-    from ibi.config import Settings
     from ibi.model.content import Source
     from ibi.model.item import Draft, Item
 
@@ -46,21 +44,30 @@ def update(
     **given: Any,
 ) -> None:
     """Give an item other files or another description; what no flag says stays as it is."""
-    from ibi.cli.archive_store import local_settings, opened_archive, who
-    from ibi.cli.item_output import progress
     from ibi.label import parse
 
-    settings = local_settings(**{name: given.pop(name) for name in WHERE})
+    settings = settings_from(**{name: given.pop(name) for name in WHERE})
     if paths and url is not None:
         raise click.UsageError("give files or folders, or --url for a Web service")
     found = gathered(paths, hidden=hidden)
+    if settings.is_remote:
+        from ibi.cli.remote_deposit import Changes, remote_update
+
+        keeps = url is None and (add or not paths)
+        changes = Changes(removed, target, url, message, keeps=keeps, public=public)
+        remote_update(settings, parse(label), found, changes, given, as_json=as_json)
+        return
+    from ibi.cli.archive_store import opened_archive, who
+    from ibi.cli.item_output import links, print_updated, progress
+
     with opened_archive(settings) as archive, progress("updating", found.size) as on_bytes:
         item = archive.store.find(parse(label))
         keeps = url is None and (add or not paths)
         sources = _without({**(_kept(item) if keeps else {}), **found.sources}, removed)
         draft = described(_draft(item, sources, target, url, public=public), given)
         updated = archive.deposits.update(item.rep, draft, sources, who(), message, on_bytes=on_bytes)
-    _print(updated, settings, as_json=as_json)
+    after, gone = updated.item, [warning.path for warning in updated.warnings]
+    print_updated("; ".join(after.metadata.titles()), links(after, settings), after.version, gone, as_json=as_json)
 
 
 def _kept(item: Item) -> dict[str, Source]:
@@ -91,15 +98,3 @@ def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str 
         target_url=url or (None if sources else item.target_url),
         visibility=Visibility.PUBLIC if public else item.visibility,
     )
-
-
-def _print(updated: Updated, settings: Settings, *, as_json: bool) -> None:
-    from ibi.cli.item_output import links, print_links
-
-    removed = [warning.path for warning in updated.warnings]
-    if as_json:
-        print_json({**links(updated.item, settings), "version": updated.item.version, "removed": removed})
-        return
-    for path in removed:
-        click.echo(f"ibi: {path} is gone from the item: links to it lead nowhere from now on", err=True)
-    print_links(updated.item, settings, as_json=False)

@@ -19,7 +19,15 @@ from ibi.config.errors import (
 from ibi.config.initial_file import write_initial_toml
 from ibi.config.loading import FILE_NAME, load_settings
 from ibi.config.secret import Secret
-from ibi.config.settings import ArchiveSettings, MintSettings, Origin, Settings
+from ibi.config.settings import (
+    ArchiveSettings,
+    MailSettings,
+    MintSettings,
+    Origin,
+    ResolveSettings,
+    Settings,
+    SiteSettings,
+)
 from ibi.config.table import SETTINGS, Setting, setting
 
 __all__ = [
@@ -28,8 +36,10 @@ __all__ = [
     "ArchiveSettings",
     "IncompleteIdentity",
     "InvalidSetting",
+    "MailSettings",
     "MintSettings",
     "Origin",
+    "ResolveSettings",
     "Secret",
     "Setting",
     "Settings",
@@ -38,6 +48,7 @@ __all__ = [
     "SettingsFileMalformed",
     "SettingsFileUnreadable",
     "SettingsFileUnwritable",
+    "SiteSettings",
     "UnknownSetting",
     "load_settings",
     "setting",

@@ -50,12 +50,18 @@ def _text(identity: Identity, port: int | None) -> str:
     # The data directory is where the file lies.
     settings = [one for one in SETTINGS if one.in_file and one.name != "data"]
     top = [line for one in settings if "." not in one.name for line in _lines(one, values.get(one.name))]
-    sections = {name: [one for one in settings if one.name.startswith(f"{name}.")] for name in ("mint", "archive")}
-    below = {
-        name: [line for one in found for line in _lines(one, values.get(one.name))] for name, found in sections.items()
-    }
-    sandbox = _SANDBOX if identity.sandbox else ""
-    return "\n".join([_HEAD, *top, "[mint]", sandbox, *below["mint"], "[archive]", "", *below["archive"]])
+    sections = dict.fromkeys(one.name.partition(".")[0] for one in settings if "." in one.name)
+    notes = {"mint": _SANDBOX if identity.sandbox else ""}
+    below = [
+        line for name in sections for line in (f"[{name}]", notes.get(name, ""), *_section(settings, name, values))
+    ]
+    return "\n".join([_HEAD, *top, *below])
+
+
+def _section(settings: list[Setting], name: str, values: dict[str, str | None]) -> Iterator[str]:
+    for one in settings:
+        if one.name.startswith(f"{name}."):
+            yield from _lines(one, values.get(one.name))
 
 
 def _lines(one: Setting, value: str | None) -> Iterator[str]:

@@ -8,24 +8,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibi.clock import Granularity
 from ibi.config.secret import Secret
-from ibi.errors import InvalidGranularity, InvalidLabel, InvalidMessage
+from ibi.errors import InvalidGranularity, InvalidInput, InvalidLabel, InvalidMessage
 from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
+
+if TYPE_CHECKING:
+    from ibi.model.visibility import IpNetwork
 
 __all__ = [
     "ADDRESS",
     "BOOLEAN",
+    "DAYS",
     "GRANULARITY",
     "HOST",
     "LISTENING_HOST",
     "LISTENING_PORT",
     "MAIL_ADDRESS",
+    "MAIL_USER",
+    "NETWORKS",
+    "PASSWORD",
     "PATH",
     "PORT",
     "REGISTRATION_KEY",
     "SECRET",
+    "SITE_NAME",
+    "SIZE",
     "URL",
     "Kind",
     "choice",
@@ -47,7 +57,8 @@ class Kind:
 
     def as_toml(self, text: str) -> str:
         """`text`, which `read` takes, as it is written in a TOML file."""
-        if "string" not in self.toml_types or (self.toml_types > {"string"} and text[:1].isdigit()):
+        is_number = text.replace(".", "", 1).isdigit()
+        if "string" not in self.toml_types or (self.toml_types > {"string"} and is_number):
             return text
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -118,6 +129,26 @@ def _read_secret(text: str) -> Secret:
     return Secret(text)
 
 
+def _read_password(text: str) -> Secret:
+    """What mail servers are sure to take: the ways to tell them anything else differ."""
+    if not re.fullmatch(r"[ -~]{1,1024}", text):
+        raise ValueError
+    return Secret(text)
+
+
+def _read_mail_user(text: str) -> str:
+    if not re.fullmatch(r"[!-~]{1,255}", text):
+        raise ValueError
+    return text
+
+
+def _read_site_name(text: str) -> str:
+    name = " ".join(text.split())
+    if not name or len(name) > 80 or not name.isprintable():
+        raise ValueError
+    return name
+
+
 def _read_registration_key(text: str) -> Secret:
     """R Table 7.1."""
     from ibi.messages.key import RegistrationKey
@@ -135,6 +166,25 @@ def _read_mail_address(text: str) -> str:
         return mail_address(text)
     except InvalidMessage as error:
         raise ValueError(error.reason.format(**error.details)) from None
+
+
+def _read_networks(text: str) -> tuple[IpNetwork, ...]:
+    from ibi.model.visibility import network
+
+    try:
+        return tuple(map(network, text.split()))
+    except InvalidInput as error:
+        raise ValueError(str(error).rstrip(".")) from None
+
+
+_UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def _read_size(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,15}) ?([A-Za-z]{0,2})", text)
+    if match is None or match[2] not in _UNITS or int(match[1]) == 0:
+        raise ValueError
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def _read_boolean(text: str) -> bool:
@@ -171,11 +221,17 @@ PATH = Kind("a path", _read_path)
 LISTENING_HOST = Kind("an IP address or a host name, without brackets and port", _read_listening_host)
 LISTENING_PORT = _whole_number(0, 65_535)
 PORT = _whole_number(1, 65_535)
+DAYS = _whole_number(1, 36_500)
+SIZE = Kind("a number of bytes, also in kB, MB, GB or TB", _read_size, frozenset({"string", "integer"}))
 URL = Kind("a URL like https://ibi.example.org", _read_url)
 SECRET = Kind("a token like ibi_…_…, as it was shown when it was created", _read_secret, secret=True)
 REGISTRATION_KEY = Kind(
     "a key of ten or more digits, or of two such numbers with a hyphen between", _read_registration_key, secret=True
 )
+PASSWORD = Kind("a password of ASCII characters, at most 1024", _read_password, secret=True)
+MAIL_USER = Kind("a user name of ASCII characters without blanks", _read_mail_user)
+NETWORKS = Kind("networks like 10.0.0.0/8, with blanks between", _read_networks)
+SITE_NAME = Kind("a name of at most 80 characters, on one line", _read_site_name)
 MAIL_ADDRESS = Kind("an e-mail address", _read_mail_address)
 BOOLEAN = Kind("true or false", _read_boolean, frozenset({"boolean"}))
 HOST = Kind("a host name like ibi.example.org", _read_host)

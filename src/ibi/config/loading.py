@@ -15,7 +15,15 @@ from ibi.config.errors import (
     UnknownSetting,
 )
 from ibi.config.kinds import PATH
-from ibi.config.settings import ArchiveSettings, MintSettings, Origin, Settings
+from ibi.config.settings import (
+    ArchiveSettings,
+    MailSettings,
+    MintSettings,
+    Origin,
+    ResolveSettings,
+    Settings,
+    SiteSettings,
+)
 from ibi.config.settings_file import read_settings_file
 from ibi.config.shown import look_alike, shown, shown_path
 from ibi.config.table import SETTINGS, Setting, setting
@@ -141,8 +149,11 @@ def _hints(environ: Mapping[str, str]) -> Iterator[str]:
 def _settings(given: Mapping[str, _Given], file: Path | None, hints: tuple[str, ...]) -> Settings:
     values = {name: one.value for name, one in given.items()}
     mint, archive = MintSettings(**_section(values, "mint.")), ArchiveSettings(**_section(values, "archive."))
+    mail, resolve = MailSettings(**_section(values, "mail.")), ResolveSettings(**_section(values, "resolve."))
+    site = SiteSettings(**_section(values, "site."))
     origins = {name: one.origin for name, one in given.items()}
-    return Settings(**values, mint=mint, archive=archive, file=file, origins=origins, hints=hints)
+    sections: dict[str, Any] = {"mint": mint, "archive": archive, "mail": mail, "resolve": resolve, "site": site}
+    return Settings(**values, **sections, file=file, origins=origins, hints=hints)
 
 
 def _section(values: dict[str, Any], prefix: str) -> dict[str, Any]:

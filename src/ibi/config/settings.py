@@ -15,8 +15,9 @@ from ibi.model.identity import Identity
 
 if TYPE_CHECKING:
     from ibi.minting.minter import Rules
+    from ibi.model.visibility import IpNetwork
 
-__all__ = ["ArchiveSettings", "MintSettings", "Origin", "Settings"]
+__all__ = ["ArchiveSettings", "MailSettings", "MintSettings", "Origin", "ResolveSettings", "Settings", "SiteSettings"]
 
 
 class Origin(IntEnum):
@@ -45,11 +46,44 @@ class MintSettings:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings:
-    """`[archive]`: what a resolver is told when this Archive asks to be included."""
+    """`[archive]`: what a resolver is told when this Archive asks to be included, and what the Archive takes in."""
 
     registration_key: Secret | None
     admin_email: str | None
     ip: str | None
+    largest_deposit: int
+    """Bytes."""
+    draft_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveSettings:
+    """`[resolve]`: whether and how persistent URLs are resolved here. Durations are in seconds."""
+
+    enabled: bool | None
+    """None is unless `resolver` is another."""
+    budget: Fraction
+    hedge_delay: Fraction
+    foreign_urls: Literal["refuse", "confirm"]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSettings:
+    """`[site]`: what the pages say of this place."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MailSettings:
+    """`[mail]`: through which server the resolver writes to administrators."""
+
+    server: str | None
+    port: int
+    security: Literal["starttls", "tls", "none"]
+    user: str | None
+    password: Secret | None
+    sender: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +95,20 @@ class Settings:
     host: str
     port: int
     public_url: str | None
+    content_url: str | None
     resolver: str | None
+    trusted_proxies: tuple[IpNetwork, ...] | None
     server: str | None
     token: Secret | None
+    registration_key: Secret | None
     log_level: Literal["debug", "info", "warning", "error"]
     log_format: Literal["console", "json"]
     lock_dir: Path | None
     mint: MintSettings
     archive: ArchiveSettings
+    mail: MailSettings
+    resolve: ResolveSettings
+    site: SiteSettings
     file: Path | None
     """The file that was read, if any."""
     origins: Mapping[str, Origin] = field(compare=False, repr=False)

@@ -6,6 +6,8 @@ Algorithm 3  MOUNTNAMEOFREPOSITORYOFANITEM           mount_repository_name
 Algorithm 5  MOUNTPREFIXOFIBIPOFANITEM               mount_prefix_of_ibip
 Algorithm 6  MOUNTSUFFIXOFIBIPOFANITEM               mount_suffix_of_ibip
 Algorithm 7  MOUNTIBIPOFANITEM                       mount_ibip
+
+For many labels of one second: `mount_heads` writes what they have in common, `mount_fraction` the rest of an IBIp.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from ibi.label.grammar import FIRST_DATE, UNWRITTEN_PORT
 from ibi.label.numerals import IPV4, IPV6, convert_to_decimal, encode_ibip
 
 __all__ = [
+    "mount_fraction",
+    "mount_heads",
     "mount_ibip",
     "mount_prefix_of_ibip",
     "mount_prefix_of_repository_name",
@@ -96,16 +100,31 @@ def mount_suffix_of_ibip(date: Instant) -> str:
     seconds = date.seconds - FIRST_DATE
     if seconds < 0:
         raise InvalidLabel(str(date), 0, "an IBIp counts the seconds from August 1995 and cannot be older")
-    fraction = date.fraction
-    if not fraction:
+    if not date.fraction:
         return _encoded_seconds(seconds)
-    digits = fraction.lstrip("0")
-    return f"{_encoded_seconds(seconds)}W{'2' * (len(fraction) - len(digits))}{encode_ibip(int(digits))}"
+    return f"{_encoded_seconds(seconds)}W{mount_fraction(date.fraction)}"
+
+
+def mount_fraction(fraction: str) -> str:
+    """The digits of a fraction that is not nothing, in an IBIp."""
+    if fraction[0] != "0":
+        return encode_ibip(int(fraction))
+    return "2" * (len(fraction) - len(fraction.lstrip("0"))) + encode_ibip(int(fraction))
 
 
 def mount_ibip(prefix: str, suffix: str) -> str:
     """G Algorithm 7."""
     return f"{prefix}/{suffix}"
+
+
+@lru_cache(maxsize=1024)
+def mount_heads(rep_prefix: str, ibip_prefix: str | None, seconds: int) -> tuple[str, str]:
+    """What the labels of one second have in common, in both forms: a fraction follows, as `mount_fraction` writes it in
+    an IBIp. The second is empty if there is no such prefix."""
+    rep = mount_repository_name(rep_prefix, ".".join(_written_second(seconds)))
+    if ibip_prefix is None:
+        return f"{rep}.", ""
+    return f"{rep}.", f"{mount_ibip(ibip_prefix, mount_suffix_of_ibip(Instant(seconds)))}W"
 
 
 def _check_port(port: int) -> None:

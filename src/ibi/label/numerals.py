@@ -48,7 +48,10 @@ def convert_from_decimal(number: int, graphemes: str) -> str:
 _PYTHON_DIGITS = b"0123456789abcdefghijklmnopq"
 _TO_PYTHON = bytes.maketrans((IBIP + IBIP.lower()).encode(), _PYTHON_DIGITS * 2)
 _BASE = len(IBIP)
+_SQUARE = _BASE * _BASE
 _PAIRS = [high + low for high in IBIP for low in IBIP]
+_FIRST: list[str] = [*IBIP, *_PAIRS[_BASE:]]
+"""The same numbers without a leading zero."""
 _IPV4_TRIPLES = [high + middle + low for high in IPV4 for middle in IPV4 for low in IPV4]
 
 
@@ -68,10 +71,11 @@ def ipv4_text(number: int) -> str:
 
 def encode_ibip(number: int) -> str:
     """`convert_from_decimal(number, IBIP)` for a number that is not negative, quicker."""
-    text = ""
-    while number >= _BASE:
-        number, rest = divmod(number, _BASE * _BASE)
-        text = _PAIRS[rest] + text
-        if not number:
-            return text
-    return IBIP[number] + text
+    if number < _SQUARE:
+        return _FIRST[number]
+    high = number // _SQUARE
+    if high < _SQUARE:
+        return _FIRST[high] + _PAIRS[number % _SQUARE]
+    higher = high // _SQUARE
+    first = _FIRST[higher] if higher < _SQUARE else encode_ibip(higher)
+    return f"{first}{_PAIRS[high % _SQUARE]}{_PAIRS[number % _SQUARE]}"

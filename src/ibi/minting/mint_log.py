@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ibi.clock import Granularity
 from ibi.errors import IbiError
@@ -48,6 +48,8 @@ class LogEntry:
     after: Instant | None = None
     granularity: Granularity | None = None
     who: tuple[tuple[str, int], ...] = ()
+    _batch: Batch | None = field(default=None, repr=False, compare=False)
+    """What follows from the others, if it is known already."""
 
     @property
     def count(self) -> int:
@@ -55,8 +57,8 @@ class LogEntry:
 
     def batch(self) -> Batch | None:
         """The batch that the line records, None if it minted nothing."""
-        if self.granularity is None:
-            return None
+        if self._batch is not None or self.granularity is None:
+            return self._batch
         prefixes = self.identity.repository_prefix, self.identity.ibip_prefix
         return Batch(*prefixes, self.identity.sandbox, self.at, self.after, self.granularity, self.count)
 
@@ -67,7 +69,7 @@ class LogEntry:
 
 def encode(entry: LogEntry) -> bytes:
     """The line, without its end."""
-    identity = entry.identity
+    identity, batch = entry.identity, entry.batch()
     fields: dict[str, object] = {
         "number": entry.number,
         "kind": entry.kind,
@@ -78,18 +80,19 @@ def encode(entry: LogEntry) -> bytes:
         "ip_port": identity.ip_port,
         "sandbox": identity.sandbox,
     }
-    if entry.granularity is not None:
-        span = entry.span()
-        assert span is not None
-        fields |= {
-            "after": None if entry.after is None else str(entry.after),
-            "granularity": str(entry.granularity),
-            "count": entry.count,
-            "first": str(span.first),
-            "last": str(span.last),
-        }
-    fields |= {"who": merged(entry.who), "previous": entry.previous}
-    return json.dumps(fields, separators=(",", ":")).encode("ascii")
+    if batch is not None:
+        ticks = batch.ticks()
+        fields["after"] = None if entry.after is None else str(entry.after)
+        fields["granularity"] = str(entry.granularity)
+        fields["count"] = batch.count
+        fields["first"] = str(ticks.first)
+        fields["last"] = str(ticks.last)
+    fields["who"] = merged(entry.who)
+    fields["previous"] = entry.previous
+    return _WRITTEN(fields).encode("ascii")
+
+
+_WRITTEN: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def merged(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -6,8 +6,10 @@ Pure, so that a store can run it inside one exclusive transaction.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
+from itertools import accumulate, repeat
 
 from ibi.clock import Granularity, TickRun, next_ticks
 from ibi.errors import IbiError
@@ -35,13 +37,14 @@ class Rules:
     import would get one label a second."""
     behind_limit: Fraction = Fraction(5)
     built: Instant = BUILT
+    patience: Fraction = field(init=False, repr=False, compare=False)
+    """The longest wait that is promised; a fixed granularity may cost one tick of itself on top."""
 
-    @property
-    def patience(self) -> Fraction:
-        """The longest wait that is promised; a fixed granularity may cost one tick of itself on top."""
-        if self.granularity is None:
-            return max(self.behind_limit, self.wait_bound)
-        return self.behind_limit + self.granularity.seconds
+    def __post_init__(self) -> None:
+        patience = max(self.behind_limit, self.wait_bound)
+        if self.granularity is not None:
+            patience = self.behind_limit + self.granularity.seconds
+        object.__setattr__(self, "patience", patience)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class _Plan:
     def fresh(self) -> int:
         """How many labels are to be minted."""
         if self.is_plain:
-            return sum([request.count for request in self.requests])
+            return sum(_columns(self.requests)[0])
         return sum(
             request.count
             for index, request in enumerate(self.requests)
@@ -114,18 +117,32 @@ class _Plan:
 
 def _plan(requests: Sequence[MintRequest], remembered: Callable[[str, str], Share | None]) -> _Plan:
     plan = _Plan(requests, {}, {})
+    counts, _, keys = _columns(requests)
+    if counts and keys.count(None) == len(keys) and min(counts) >= 1 and max(counts) <= MAX_COUNT:
+        return plan
     first_use: dict[tuple[str, str], int] = {}
     for index, request in enumerate(requests):
-        if not 1 <= request.count <= MAX_COUNT:
-            plan.settled[index] = InvalidCount(count=request.count, most=MAX_COUNT)
-        elif request.key is not None:
-            before = remembered(request.who, request.key)
-            twin = first_use.setdefault((request.who, request.key), index)
+        count, who, key = request
+        if not 1 <= count <= MAX_COUNT:
+            plan.settled[index] = InvalidCount(count=count, most=MAX_COUNT)
+        elif key is not None:
+            before = remembered(who, key)
+            twin = first_use.setdefault((who, key), index)
             if before is not None:
                 plan.settled[index] = _same_or_conflict(request, before)
             elif twin != index:
                 plan.twins[index] = twin
     return plan
+
+
+def _columns(
+    requests: Sequence[MintRequest],
+) -> tuple[tuple[int, ...], tuple[str, ...], tuple[str | None, ...]]:
+    """Counts, names and keys: looked through many times as fast as the requests one by one."""
+    if not requests:
+        return (), (), ()
+    counts, names, keys = zip(*requests, strict=True)
+    return counts, names, keys
 
 
 def _same_or_conflict(request: MintRequest, before: Share) -> Share | IdempotencyConflict:
@@ -146,30 +163,60 @@ def _clock_refusal(rules: Rules, state: TickState, reading: Reading) -> ClockRef
 
 def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, fresh: int, reading: Reading) -> Decision:
     begun = _begun(rules, state, reading.wall)
+    tried: dict[Granularity, tuple[Instant | None, TickRun]] = {}
 
     def ticks_at(granularity: Granularity) -> TickRun:
-        return _free_ticks(begun, reading.wall, granularity, fresh)[1]
+        tried[granularity] = found = _free_ticks(begun, reading.wall, granularity, fresh)
+        return found[1]
 
     granularity = rules.granularity or coarsest_granularity(ticks_at, rules.wait_bound, rules.patience)
-    after, ticks = _free_ticks(begun, reading.wall, granularity, fresh)
-    starts = _starts(rules, plan, ticks, granularity)
-    count = fresh if len(starts) == len(plan.requests) else sum(plan.requests[index].count for index in starts)
+    if granularity not in tried:
+        ticks_at(granularity)
+    after, ticks = tried[granularity]
+    _refuse_long_waits(rules, plan, ticks, granularity)
+    count = fresh if plan.is_plain else plan.fresh
     if not count:
         return Decision(state, None, plan.outcomes({}), ())
-    prefixes = identity.repository_prefix, identity.ibip_prefix
-    batch = Batch(*prefixes, identity.sandbox, reading.wall, after, granularity, count)
-    shares = {
-        index: Share(batch, start, plan.requests[index].count, plan.requests[index].who)
-        for index, start in starts.items()
-    }
-    keys = [(key, share) for index, share in shares.items() if (key := plan.requests[index].key) is not None]
-    last = ticks.date(count - 1)
-    return Decision(
-        replace(state, last=last, ahead=tuple(span for span in state.ahead if span.last > last), reading=reading),
-        batch,
-        plan.outcomes(shares),
-        tuple(keys),
+    batch = Batch(
+        identity.repository_prefix,
+        identity.ibip_prefix,
+        identity.sandbox,
+        reading.wall,
+        after,
+        granularity,
+        count,
+        ticks if count == fresh else None,
     )
+    shares, keys = _shares(batch, plan)
+    last = ticks.date(count - 1)
+    ahead = tuple([span for span in state.ahead if span.last > last])
+    return Decision(TickState(last, ahead, reading, state.accepted), batch, plan.outcomes(shares), tuple(keys))
+
+
+_share: Callable[[tuple[Batch, int, int, str]], Share] = partial(tuple.__new__, Share)
+"""As `Share` itself does it, but in one step of the interpreter: of all that a full queue costs, this was the most."""
+
+
+def _shares(batch: Batch, plan: _Plan) -> tuple[dict[int, Share], list[tuple[str, Share]]]:
+    """The share of each request that is to be minted, in order, and those to be remembered by their keys."""
+    if plan.is_plain:
+        counts, names, own_keys = _columns(plan.requests)
+        in_turn = map(_share, zip(repeat(batch), accumulate(counts, initial=0), counts, names))
+        shares = dict(enumerate(in_turn))
+        if own_keys.count(None) == len(own_keys):
+            return shares, []
+        return shares, [(key, shares[index]) for index, key in enumerate(own_keys) if key is not None]
+    shares, keys = {}, []
+    passed_over = plan.settled.keys() | plan.twins.keys()
+    start = 0
+    for index, (count, who, key) in enumerate(plan.requests):
+        if index in passed_over:
+            continue
+        shares[index] = share = Share(batch, start, count, who)
+        start += count
+        if key is not None:
+            keys.append((key, share))
+    return shares, keys
 
 
 def _begun(rules: Rules, state: TickState, now: Instant) -> TickState:
@@ -192,20 +239,19 @@ def _free_ticks(state: TickState, now: Instant, granularity: Granularity, count:
     return after, ticks
 
 
-def _starts(rules: Rules, plan: _Plan, ticks: TickRun, granularity: Granularity) -> dict[int, int]:
-    """Where in the run each request begins; a request that would wait too long is refused and takes no date."""
-    starts: dict[int, int] = {}
+def _refuse_long_waits(rules: Rules, plan: _Plan, ticks: TickRun, granularity: Granularity) -> None:
+    """A request that would wait too long is refused and takes no date."""
+    if ticks.waits_within(rules.patience):
+        return
     taken = 0
-    nobody_waits_long = ticks.waits_within(rules.patience)
     for index, request in enumerate(plan.requests):
         if index in plan.settled or index in plan.twins:
             continue
-        if nobody_waits_long or ticks[taken + request.count - 1].wait <= rules.patience:
-            starts[index] = taken
+        wait = ticks[taken + request.count - 1].wait
+        if wait <= rules.patience:
             taken += request.count
         else:
-            plan.settled[index] = _too_long(rules, request, granularity, ticks[taken + request.count - 1].wait)
-    return starts
+            plan.settled[index] = _too_long(rules, request, granularity, wait)
 
 
 def _too_long(rules: Rules, request: MintRequest, granularity: Granularity, wait: Fraction) -> QueueTooLong:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from operator import attrgetter
+from typing import Final
 
 from ibi.instant import Instant
 from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.errors import IdentityChanged
-from ibi.minting.mint_log import LogBroken, LogEntry, merged
+from ibi.minting.mint_log import LogBroken, LogEntry
 from ibi.model.identity import Identity
 from ibi.model.minting import Batch, Reading, Share, Span, TickState
 
@@ -28,16 +30,36 @@ def mint_entry(number: int, previous: str, identity: Identity, batch: Batch, out
     `IdentityChanged` if it was minted for another than the frozen `identity`, which somebody may have changed: its
     dates come from that one's clock.
     """
-    minted = " ".join(prefix for prefix in (batch.rep_prefix, batch.ibip_prefix) if prefix)
-    if minted != identity.key or batch.sandbox != identity.sandbox:
-        raise IdentityChanged(frozen=str(identity), configured=minted)
+    minted = tuple([prefix for prefix in (batch.rep_prefix, batch.ibip_prefix) if prefix])
+    if minted != identity.prefixes or batch.sandbox != identity.sandbox:
+        raise IdentityChanged(frozen=str(identity), configured=" ".join(minted))
+    who = _askers(batch, outcomes)
+    return LogEntry(number, "mint", identity, batch.now, previous, batch.after, batch.granularity, who, batch)
+
+
+def _askers(batch: Batch, outcomes: Iterable[object]) -> tuple[tuple[str, int], ...]:
+    """Who got how many labels of `batch`, in the order of their dates; neighbours of one asker are one."""
     # A share of an earlier batch was recorded then, and twins of one key have one share.
-    shares = {each.start: each for each in outcomes if isinstance(each, Share) and each.batch is batch}
-    who = tuple(merged((shares[start].who, shares[start].count) for start in sorted(shares)))
-    entry = LogEntry(number, "mint", identity, batch.now, previous, batch.after, batch.granularity, who)
-    if entry.count != batch.count:
-        raise ValueError("the shares of a batch are not the whole of it")
-    return entry
+    shares = [each for each in outcomes if isinstance(each, Share) and each.batch is batch]
+    shares.sort(key=_START)
+    who: list[tuple[str, int]] = []
+    begun, reached, asker, asked = -1, 0, "", 0
+    for _, start, count, name in shares:
+        if start == begun:
+            continue
+        if start != reached:
+            break
+        if name != asker and asked:
+            who.append((asker, asked))
+            asked = 0
+        begun, reached, asker, asked = start, reached + count, name, asked + count
+    else:
+        if reached == batch.count:
+            return (*who, (asker, asked))
+    raise ValueError("the shares of a batch are not the whole of it")
+
+
+_START: Final = attrgetter("start")
 
 
 def resumed_clock(identity: Identity, clocks: Clocks) -> TickState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
 from ibi.label.reach import address_is_global, host_is_global
@@ -25,6 +25,8 @@ class Identity:
     host_port: int = 80
     ip_port: int = 800
     sandbox: bool = False
+    _prefixes: tuple[str, ...] | None = field(default=None, init=False, repr=False, compare=False)
+    """Worked out once: every commit asks for them."""
 
     @classmethod
     def of_sandbox(cls, port: int) -> Identity:
@@ -41,7 +43,11 @@ class Identity:
     @property
     def prefixes(self) -> tuple[str, ...]:
         """What must belong to this minter alone: two with one prefix would mint the same labels."""
-        return tuple(prefix for prefix in (self.repository_prefix, self.ibip_prefix) if prefix)
+        prefixes = self._prefixes
+        if prefixes is None:
+            prefixes = tuple(prefix for prefix in (self.repository_prefix, self.ibip_prefix) if prefix)
+            object.__setattr__(self, "_prefixes", prefixes)
+        return prefixes
 
     @property
     def is_global(self) -> bool:

@@ -9,8 +9,9 @@ is refused: dropping what a newer version wrote would be a loss that nobody noti
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
+
+import msgspec
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
@@ -36,7 +37,23 @@ from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence,
 from ibi.model.tombstone import Tombstone
 from ibi.model.visibility import Visibility, network
 
-__all__ = ["SCHEMA", "decode_item", "encode_item", "encode_local", "item_document", "local_document"]
+__all__ = [
+    "SCHEMA",
+    "decode_item",
+    "encode_item",
+    "encode_local",
+    "file_document",
+    "forms_document",
+    "item_document",
+    "local_document",
+    "metadata_document",
+    "read_file",
+    "read_forms",
+    "read_instant",
+    "read_metadata",
+    "read_visibility",
+    "visibility_document",
+]
 
 SCHEMA: Final = 1
 """The version of both documents; a change that an older version would misread raises it."""
@@ -60,25 +77,25 @@ def encode_local(item: Item) -> bytes:
 
 def _encode(document: Document) -> bytes:
     """UTF-8, indented and in a fixed order: two records differ in the lines in which the items do."""
-    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
 def item_document(item: Item) -> Document:
     return _without_absent(
         {
             "schema": SCHEMA,
-            "labels": _forms(item.labels),
+            "labels": forms_document(item.labels),
             "version": item.version,
             "created": str(item.created),
             "updated": str(item.updated),
             "language": _text(item.language),
-            "metadata": _metadata(item.metadata),
-            "files": [_file(file) for file in item.files],
+            "metadata": metadata_document(item.metadata),
+            "files": [file_document(file) for file in item.files],
             "target": item.target,
             "target_url": item.target_url,
-            "visibility": _visibility(item.visibility),
-            **{name: _forms(getattr(item, name)) for name in _LINKS},
-            "translations": {str(tag): _forms(forms) for tag, forms in item.translations},
+            "visibility": visibility_document(item.visibility),
+            **{name: forms_document(getattr(item, name)) for name in _LINKS},
+            "translations": {str(tag): forms_document(forms) for tag, forms in item.translations},
         }
     )
 
@@ -104,15 +121,15 @@ def _text(value: object | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _forms(forms: LabelForms | None) -> Document | None:
+def forms_document(forms: LabelForms | None) -> Document | None:
     return None if forms is None else {label.form: label.spelling for label in forms.labels}
 
 
-def _file(file: File) -> Document:
+def file_document(file: File) -> Document:
     return {"path": file.path, "size": file.size, "sha512": file.sha512, "media_type": file.media_type}
 
 
-def _metadata(metadata: DescriptiveMetadata) -> Document:
+def metadata_document(metadata: DescriptiveMetadata) -> Document:
     elements = {element: [_value(value) for value in metadata.values(element)] for element in DC_ELEMENTS}
     others = {"licence": _text(metadata.licence), "resource_type": _text(metadata.resource_type)}
     return _without_absent({**elements, **others})
@@ -124,13 +141,17 @@ def _value(value: Text | Agent) -> Document:
     return _without_absent({"value": value.value, "language": _text(value.language)})
 
 
-def _visibility(visibility: Visibility) -> Document:
+def visibility_document(visibility: Visibility) -> Document:
     shown: Document = {"networks": list(map(str, visibility.networks)), "embargo": _text(visibility.embargo)}
     return _without_absent({**shown, "listing": None if visibility.listing else False})
 
 
 def _tombstone(tombstone: Tombstone) -> Document:
-    shown: Document = {"when": str(tombstone.when), "why": tombstone.why, "replaced_by": _forms(tombstone.replaced_by)}
+    shown: Document = {
+        "when": str(tombstone.when),
+        "why": tombstone.why,
+        "replaced_by": forms_document(tombstone.replaced_by),
+    }
     return _without_absent({**shown, "purged": tombstone.purged or None})
 
 
@@ -153,12 +174,12 @@ def _tag(text: str) -> LanguageTag:
     return LanguageTag.parse(text, registered=False)
 
 
-_read_instant = of_string(Instant.parse)
+read_instant = of_string(Instant.parse)
 _read_tag = of_string(_tag)
 
 
 @of_object
-def _read_forms(fields: Fields) -> LabelForms:
+def read_forms(fields: Fields) -> LabelForms:
     names = ("rep", "ibip")
     return LabelForms.from_words(
         word for name in names if (label := fields.nullable(name, string)) is not None for word in (name, label)
@@ -166,7 +187,7 @@ def _read_forms(fields: Fields) -> LabelForms:
 
 
 @of_object
-def _read_file(fields: Fields) -> File:
+def read_file(fields: Fields) -> File:
     return File(
         fields.required("path", string),
         fields.required("size", integer),
@@ -187,7 +208,7 @@ def _read_agent(fields: Fields) -> Agent:
 
 
 @of_object
-def _read_metadata(fields: Fields) -> DescriptiveMetadata:
+def read_metadata(fields: Fields) -> DescriptiveMetadata:
     values: Document = {
         element: fields.optional(element, many(_read_agent if element in _AGENTS else _read_text), ())
         for element in DC_ELEMENTS
@@ -198,39 +219,39 @@ def _read_metadata(fields: Fields) -> DescriptiveMetadata:
 
 
 @of_object
-def _read_visibility(fields: Fields) -> Visibility:
+def read_visibility(fields: Fields) -> Visibility:
     networks = fields.optional("networks", many(of_string(network)), ())
-    return Visibility(networks, fields.nullable("embargo", _read_instant), fields.optional("listing", boolean, True))
+    return Visibility(networks, fields.nullable("embargo", read_instant), fields.optional("listing", boolean, True))
 
 
 @of_object
 def _read_tombstone(fields: Fields) -> Tombstone:
     return Tombstone(
-        fields.required("when", _read_instant),
+        fields.required("when", read_instant),
         fields.required("why", string),
-        fields.nullable("replaced_by", _read_forms),
+        fields.nullable("replaced_by", read_forms),
         fields.optional("purged", boolean, False),
     )
 
 
 def _read_translations(value: object, path: str) -> tuple[tuple[LanguageTag, LabelForms], ...]:
     texts = typed(dict, value, path)
-    return tuple((_tag(str(tag)), _read_forms(forms, f"{path}.{tag}")) for tag, forms in texts.items())
+    return tuple((_tag(str(tag)), read_forms(forms, f"{path}.{tag}")) for tag, forms in texts.items())
 
 
 def _read_shared(fields: Fields) -> Document:
     values: Document = {
-        "labels": fields.required("labels", _read_forms),
+        "labels": fields.required("labels", read_forms),
         "version": fields.required("version", integer),
-        "created": fields.required("created", _read_instant),
-        "updated": fields.required("updated", _read_instant),
+        "created": fields.required("created", read_instant),
+        "updated": fields.required("updated", read_instant),
         "language": fields.nullable("language", _read_tag),
-        "metadata": fields.optional("metadata", _read_metadata, DescriptiveMetadata()),
-        "files": fields.optional("files", many(_read_file), ()),
+        "metadata": fields.optional("metadata", read_metadata, DescriptiveMetadata()),
+        "files": fields.optional("files", many(read_file), ()),
         "target": fields.nullable("target", string),
         "target_url": fields.nullable("target_url", string),
-        "visibility": fields.optional("visibility", _read_visibility, Visibility.PUBLIC),
-        **{name: fields.nullable(name, _read_forms) for name in _LINKS},
+        "visibility": fields.optional("visibility", read_visibility, Visibility.PUBLIC),
+        **{name: fields.nullable(name, read_forms) for name in _LINKS},
         "translations": fields.optional("translations", _read_translations, ()),
     }
     fields.finish()

@@ -47,3 +47,6 @@ class Catalog(Protocol):
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         """The items here that name `label` by that relation, in the order of their repository names."""
+
+    def close(self) -> None:
+        """Let go of what it is kept in. To close again does nothing."""

@@ -12,3 +12,6 @@ __all__ = ["Clocks"]
 class Clocks(Protocol):
     def read(self) -> Reading:
         """One look at the time of day and at the uptime, as close together as can be."""
+
+    def seconds(self) -> int:
+        """The time of day alone, in whole POSIX seconds: for whoever needs no more, and many times a second."""

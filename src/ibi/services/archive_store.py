@@ -19,6 +19,7 @@ from ibi.label import Label
 from ibi.model.content import Damage, Problem
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.ports.search import Search
 from ibi.services.claims import named_by
 from ibi.services.kept_items import DOC, ITEM, KeptItems, name_of
 from ibi.storage.change_journal import EVERYTHING, ChangeJournal
@@ -97,15 +98,24 @@ class ArchiveStore(KeptItems):
             opened.callback(self._sqlite.close)
             locks = ItemLocks(data / _LOCKS)
             opened.callback(locks.close)
-            super().__init__(content, self._sqlite, journal=self._changes, locks=locks, on_step=on_step)
+            company = self._sqlite.company
+            super().__init__(
+                content, self._sqlite, journal=self._changes, locks=locks, company=company, on_step=on_step
+            )
             self.swept = self._sweep(on_item)
             if self.is_anew:
                 self._changes.end([EVERYTHING])
             self._opened = opened.pop_all()
 
+    @property
+    def search(self) -> Search:
+        """Where its items are searched."""
+        return self._sqlite
+
     def catalogue_version(self) -> tuple[int, int]:
-        """Another value after every change of the catalogue, by whatever process; for one thread to compare."""
-        return self._sqlite.version()
+        """Another value after every change of the catalogue: at once after one by this process, within 2 ms after one
+        by another. For one thread to compare."""
+        return self._sqlite.recent_version()
 
     def close(self) -> None:
         self._opened.close()
@@ -133,6 +143,7 @@ class ArchiveStore(KeptItems):
 
     def rebuild(self, on_item: Callable[[], None] = _ignore) -> Listed:
         """Make the catalogue say what the store says, item by item, and nothing else. Others may go on working."""
+        self._sqlite.check_search()
         removed = self._forget_missing()
         return replace(self._list_all(self.content.iterate(), on_item), removed=removed)
 

@@ -8,17 +8,19 @@ crash leaves half done is finished or removed when the store is opened next.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from functools import cache
 from typing import Final
+from urllib.parse import quote
 
 from ibi.archive import life_cycle
 from ibi.archive.editions import find_forms
 from ibi.archive.life_cycle import Updated
+from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.messages.field import State
+from ibi.messages.field import State, mail_address, url
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Change, Source
 from ibi.model.item import Draft, Item
@@ -26,7 +28,7 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.content import ContentExists
 from ibi.ports.labels import Labels
 from ibi.services import kept_items
-from ibi.services.claims import check_claims, claimed
+from ibi.services.claims import check_claims, claimed, named_by
 from ibi.services.kept_items import KeptItems, name_of
 from ibi.services.taken_files import TakenFiles
 
@@ -77,22 +79,27 @@ class Deposits:
                 self._check(taken.expected(draft))  # others may have deposited an edition meanwhile
             item = cache(lambda: self._published(taken.actual(draft), labels, transferable))
             change = self._change(who, message)
-            new = self._create(item, name, taken, change, key)
-            self._kept.list(new)
+            files, is_quick = taken.sources(), taken.are_at_hand
+            with self._kept.company if is_quick else nullcontext():
+                new = self._create(item() if is_quick else item, name, files, change, key)
+                self._kept.list(new)
             self._kept.answer_claims(new, change)
         return new
 
     def _published(self, draft: Draft, labels: LabelForms, transferable: bool) -> Item:
-        return replace(life_cycle.publish(draft, labels, self._now()), transferable=transferable)
+        item = life_cycle.publish(draft, labels, self._now())
+        return item if transferable else replace(item, transferable=False)
 
-    def _create(self, item: Callable[[], Item], name: str, taken: TakenFiles, change: Change, key: str | None) -> Item:
+    def _create(
+        self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change, key: str | None
+    ) -> Item:
         try:
-            self._kept.create(item, name, taken.sources(), change)
+            self._kept.create(item, name, files, change)
         except ContentExists:
             if key is None:
                 raise
             return self._kept.read(name).item
-        return item()
+        return item if isinstance(item, Item) else item()
 
     def update(
         self,
@@ -153,6 +160,8 @@ class Deposits:
 
     def _known(self, draft: Draft) -> Draft:
         """The draft, naming others by all the labels that they are known by here."""
+        if not named_by(draft):
+            return draft
         return replace(
             draft,
             edition_of=self._all_forms(draft.edition_of),
@@ -178,7 +187,17 @@ class Deposits:
         return Instant(self._clocks.read().wall.seconds)
 
     def _change(self, who: str, message: str) -> Change:
-        return Change(who, message, self._now())
+        return Change(who, message, self._now(), _address_of(who))
+
+
+def _address_of(who: str) -> str | None:
+    """A URI of somebody who goes by an e-mail address, or by a page such as that of an ORCID."""
+    with suppress(InvalidMessage):
+        if who.startswith("https://"):
+            return url(who)
+        if "@" in who:
+            return f"mailto:{quote(mail_address(who), safe='@')}"
+    return None
 
 
 def _rep(labels: LabelForms) -> RepositoryName:

@@ -24,6 +24,7 @@ from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.services.claims import answered, claimed
 from ibi.storage.change_journal import ChangeJournal
+from ibi.storage.company import Company
 from ibi.storage.errors import StorageError
 from ibi.storage.item_locks import ItemLocks
 
@@ -71,10 +72,13 @@ class KeptItems:
         *,
         journal: ChangeJournal | None = None,
         locks: ItemLocks | None = None,
+        company: Company | None = None,
         on_step: Callable[[str], None] = _pass,
     ) -> None:
         """Without a journal, a crash is not recovered from: that is for stores in memory."""
         self.content, self.catalog = content, catalog
+        self.company = company or Company()
+        """For threads that will list an item within milliseconds."""
         self.locks = locks or ItemLocks()
         self.step = on_step
         self._journal = journal
@@ -231,7 +235,10 @@ def _unfinished_if_refused(item: Item) -> Iterator[None]:
     except ChangeUnfinished:
         raise
     except StorageError as error:
-        raise ChangeUnfinished(label=str(item.rep), reason=str(error)) from error
+        # In its own words the refusal would say that nothing was done.
+        known = error.parameters
+        reason = f"{known['path']}: {known['reason']}" if known.keys() >= {"path", "reason"} else str(error)
+        raise ChangeUnfinished(label=str(item.rep), reason=reason) from error
 
 
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import Final
 
 from ibi.label import Ibip, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.minting import Share
-from ibi.services.mint_queue import MintQueue
+from ibi.services.mint_queue import MintQueue, MintQueueClosed
 
 __all__ = ["LocalLabels", "QueuedLabels"]
+
+_GRACE: Final = 60.0
+"""Seconds beyond the longest wait for a label: for the disk."""
 
 
 class LocalLabels:
@@ -30,8 +35,12 @@ class QueuedLabels:
         self._queue, self._loop, self._who = queue, loop, who
 
     def reserve(self, key: str | None = None) -> LabelForms:
-        minting = self._queue.mint(1, self._who, key)
-        return _forms(asyncio.run_coroutine_threadsafe(minting, self._loop).result())
+        minting = asyncio.run_coroutine_threadsafe(self._queue.mint(1, self._who, key), self._loop)
+        try:
+            return _forms(minting.result(float(self._queue.longest_wait()) + _GRACE))
+        except (TimeoutError, CancelledError):
+            # The loop has ended meanwhile: a thread that waits for it would keep the process alive for ever.
+            raise MintQueueClosed() from None
 
 
 def _forms(share: Share) -> LabelForms:

@@ -139,8 +139,9 @@ class MembershipService:
         now, log = self._membership, self._log.bind(resolver=str(self._resolver))
         if now.phase is Phase.INCLUDED and now.confirmed:
             log.info("the resolver has included this Archive")
-        elif now.phase is Phase.INCLUDED:
-            log.warning("the resolver has included this Archive, but could not reach it")
+        elif now.phase is Phase.INCLUDED and now.reason is None:
+            if before.phase is not Phase.INCLUDED:  # once, not at every attempt
+                log.warning("the resolver has included this Archive, but could not reach it; it is asked again")
         elif now.reason is None:
             log.info("the resolver has excluded this Archive")
         elif now.reason != before.reason:  # once, not at every attempt

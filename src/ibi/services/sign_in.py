@@ -14,8 +14,8 @@ from ibi.instant import Instant
 from ibi.model.person import Person, Session
 from ibi.ports.clocks import Clocks
 from ibi.ports.people import People
+from ibi.services.attempts import Attempts
 from ibi.services.secret_hashing import SecretHasher
-from ibi.services.wrong_guesses import WrongGuesses
 
 __all__ = ["SignIn", "SignedIn", "TooManyGuesses"]
 
@@ -44,11 +44,10 @@ class SignIn:
         clocks: Clocks,
         hasher: SecretHasher,
         *,
-        guesses: WrongGuesses | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._people, self._clocks, self._hasher = people, clocks, hasher
-        self._guesses, self._monotonic = guesses or WrongGuesses(), monotonic
+        self._attempts, self._monotonic = Attempts(), monotonic
 
     def current(self, text: str) -> SignedIn | None:
         """Who is signed in by a cookie."""
@@ -57,17 +56,14 @@ class SignIn:
 
     async def with_password(self, name: str, password: str, network: str) -> SignedIn:
         """`network` is where the request came from, as far as it is written down. `BadSignIn`, `TooManyGuesses`."""
-        keys = ("name", name.casefold()[:100]), ("network", network)
-        wait = self._guesses.wait(keys, self._monotonic())
-        if wait > 0:
-            raise TooManyGuesses(retry_after=int(wait) + 1)
+        subjects = ("name", name.casefold()[:100]), ("network", network)
+        self._begin(subjects)
         person = self._people.find(name)
-        # Counted before it is known: guesses that come all at once are not one guess.
-        self._guesses.wrong(keys, self._monotonic())
         good = await self._hasher.agrees(None if person is None else person.password_hash, password[:1000])
         if not good or person is None or person.disabled is not None:
             raise BadSignIn()
-        self._guesses.right(keys)
+        for subject in subjects:
+            self._attempts.succeeded(subject)
         return self._opened(person)
 
     def with_link(self, secret: str) -> SignedIn:
@@ -86,6 +82,14 @@ class SignIn:
         self._people.replace(changed)
         self._people.end_sessions_of(person.name)
         return self._opened(changed)
+
+    def _begin(self, subjects: tuple[tuple[str, str], ...]) -> None:
+        now = self._monotonic()
+        wait = max(self._attempts.wait(subject, now) for subject in subjects)
+        if wait > 0:
+            raise TooManyGuesses(retry_after=int(wait) + 1)
+        for subject in subjects:
+            self._attempts.begin(subject, now)
 
     def _opened(self, person: Person) -> SignedIn:
         """A secret of its own for each: nobody can plant one before and know it afterwards."""

@@ -65,6 +65,12 @@ class TakenFiles:
         """The same, to be read in this order, and told by `actual` afterwards."""
         return {path: self._watched(path, source) for path, source in self._given.items()}
 
+    @property
+    def are_at_hand(self) -> bool:
+        """After `sources`: whether `actual` can be asked, and so little is left to be read that it takes no time."""
+        is_known = self._files.keys() >= self._given.keys()
+        return is_known and sum(file.size for file in self._files.values()) <= _CHUNK
+
     def actual(self, draft: Draft) -> Draft:
         """The draft with the files that went through; to be asked when all have."""
         missing = self._given.keys() - self._files.keys()

@@ -34,6 +34,9 @@ class MachineClocks:
         uptime = time.clock_gettime_ns(_UPTIME_CLOCK)
         return Reading(Instant.from_nanoseconds(time.time_ns()), uptime, self._boot)
 
+    def seconds(self) -> int:
+        return time.time_ns() // 1_000_000_000
+
 
 def machine_id(places: tuple[Path, ...] = _MACHINE_IDS) -> str:
     """The same text on this machine always, on another another; hashed, since the number itself is confidential."""

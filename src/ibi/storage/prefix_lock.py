@@ -68,8 +68,7 @@ class PrefixRecord:
     number: int = 0
 
     def encode(self) -> bytes:
-        high = "null" if self.high is None else f'"{self.high}"'
-        return f'{_written_owner(self.prefix, self.owner)}, "high": {high}, "number": {self.number}}}\n'.encode("ascii")
+        return (_written_owner(self.prefix, self.owner) + _written_date(self.high, self.number)).encode("ascii")
 
     @classmethod
     def decode(cls, content: bytes) -> PrefixRecord | None:
@@ -90,6 +89,12 @@ _FIELDS = ("prefix", "instance", "path", "high", "number")
 def _written_owner(prefix: str, owner: Owner) -> str:
     """The part of a record that stays the same, up to its last brace."""
     return json.dumps({"prefix": prefix, "instance": owner.instance, "path": owner.path})[:-1]
+
+
+def _written_date(high: Instant | None, number: int) -> str:
+    """The rest of it."""
+    date = "null" if high is None else f'"{high}"'
+    return f', "high": {date}, "number": {number}}}\n'
 
 
 class PrefixLocks:
@@ -128,9 +133,10 @@ class PrefixLocks:
 
     def mark(self, high: Instant | None, number: int) -> None:
         """Write how far minting has come. Not synced: it guards what lives no longer than the running system."""
+        date = _written_date(high, number)
         with refusals(LockRefused, self._directory.path):
             for prefix, descriptor in self._held.items():
-                _write(descriptor, PrefixRecord(prefix, self._owner, high, number))
+                os.pwrite(descriptor, (_written_owner(prefix, self._owner) + date).encode("ascii"), 0)
 
     def keep_just(self, prefixes: Iterable[str]) -> None:
         """Another data directory may mint under all others from now on, after the date that is on record."""

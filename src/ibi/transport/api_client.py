@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from itertools import islice
+from typing import Any
 from urllib.parse import quote
 
 from ibi.transport.answers import label_of, object_of, one_line, refusal_of
@@ -31,6 +32,7 @@ _MOST_KEY = 255
 _MOST_BODY = 64 * 1024
 _MOST_LINE = 16 * 1024
 _MOST_ANSWER = 16 * 1024 * 1024
+_SUCCESS = frozenset({200, 201})
 
 
 class ApiClient:
@@ -53,12 +55,22 @@ class ApiClient:
         """Who mints there."""
         return self._object("GET", "/api/identity")
 
-    def _object(self, method: str, path: str, body: object = None) -> dict[str, object]:
-        """The JSON object that answers."""
+    def _object(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        accepted: frozenset[int] = _SUCCESS,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Any]:
+        """The JSON object that answers, with one of the `accepted` statuses."""
         content = None if body is None else json.dumps(body).encode("ascii")
-        headers = {"Accept": "application/json"} | ({} if body is None else {"Content-Type": "application/json"})
+        sent = {"Accept": "application/json", **(headers or {})}
+        sent |= {} if body is None else {"Content-Type": "application/json"}
         try:
-            with self._asked(method, path, content, headers) as answer:
+            with self._asked(method, path, content, sent, accepted, timeout) as answer:
                 return object_of(answer.read(_MOST_ANSWER), self._server)
         except (HTTPException, OSError) as error:
             raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
@@ -119,12 +131,20 @@ class ApiClient:
                 raise UnexpectedAnswer(server=self._server, reason="a line is too long")
 
     @contextmanager
-    def _asked(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Iterator[HTTPResponse]:
-        with closing(self._origin.connection(self._timeout)) as connection:
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        accepted: frozenset[int] = _SUCCESS,
+        timeout: float | None = None,
+    ) -> Iterator[HTTPResponse]:
+        with closing(self._origin.connection(timeout or self._timeout)) as connection:
             self._connect(connection)
             connection.request(method, self._origin.path + path, body, {**headers, **self._authorization})
             with connection.getresponse() as answer:
-                if answer.status not in {200, 201}:
+                if answer.status not in accepted:
                     raise refusal_of(answer.status, answer.read(_MOST_BODY), self._server)
                 yield answer
 

@@ -10,6 +10,7 @@ __all__ = [
     "InvalidServer",
     "ServerRefused",
     "ServerUnreachable",
+    "SourceChanged",
     "UnexpectedAnswer",
     "UnusableKey",
     "UnusableToken",
@@ -72,3 +73,9 @@ class AnswerCut(IbiError):
     {key}, and the same labels come."""
 
     code = "answer-cut"
+
+
+class SourceChanged(IbiError):
+    """{path} was changed while it was sent, or on its way: nothing was published."""
+
+    code = "source-changed"

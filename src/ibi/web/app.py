@@ -22,20 +22,33 @@ from ibi.ports.tokens import Tokens
 from ibi.services.membership import MembershipService
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
+from ibi.services.sign_in import SignIn
 from ibi.services.token_desk import LocalTokenDesk
 from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.archives import ArchivePages
 from ibi.web.authentication import Authentication
 from ibi.web.boundary import REQUEST, Boundary
 from ibi.web.errors import answer_to, problem
-from ibi.web.front import ArchiveFront, ServiceFirst
+from ibi.web.front import Front, Service, ServiceFirst, first_segments
 from ibi.web.health import HealthPage, healthz
 from ibi.web.identity import IdentityPage
 from ibi.web.labels import Labels
+from ibi.web.methods import by_method
 from ibi.web.metrics import Metrics, MetricsPage
 from ibi.web.openapi import OpenApiPage
-from ibi.web.records import RecordPages
+from ibi.web.pages import refusal, wants_page
+from ibi.web.pages.rendering import SiteFacts
+from ibi.web.pages.routes import page_routes
+from ibi.web.pages.site import KnownSite
+from ibi.web.record_routes import record_routes
 from ibi.web.refusals import InternalError, MethodNotAllowed, NotFound
+from ibi.web.resolver_front import ResolverFront
+from ibi.web.resolver_metrics import ResolverMetrics
+from ibi.web.resolver_service import ResolverService
+from ibi.web.resolver_site import ResolverSite
+from ibi.web.sessions import Sessions
+from ibi.web.sign_in import SignInPages
 from ibi.web.tokens import TokenPages
 
 __all__ = ["create_app"]
@@ -50,39 +63,74 @@ def create_app(
     log: FilteringBoundLogger | None = None,
     archive: ArchiveSite | None = None,
     membership: MembershipService | None = None,
+    resolver: ResolverSite | None = None,
+    facts: SiteFacts | None = None,
+    sign_in: SignIn | None = None,
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to whoever opened them.
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
-    and ended with the application.
+    and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
+    `facts` are what every page says of this site. With `sign_in`, people can sign in to the pages.
     """
     log = log or structlog.get_logger("ibi.web")
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks)
     queue.watch(metrics.group)
     authentication = Authentication(tokens, clocks)
     token_pages = TokenPages(LocalTokenDesk(tokens, clocks), authentication)
+    registers = resolver is not None and resolver.desk is not None
     routes = [
-        *_routes(queue, readiness, authentication, metrics, OpenApiPage(archive=archive is not None)),
+        *_routes(
+            queue, readiness, authentication, metrics, OpenApiPage(archive=archive is not None, register=registers)
+        ),
         *_token_routes(token_pages),
-        *([] if archive is None else _record_routes(RecordPages(archive))),
+        *([] if archive is None else record_routes(archive, authentication, queue)),
+        *(ArchivePages(resolver.desk, authentication).routes() if resolver is not None and resolver.desk else []),
+        *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
+    sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
+    if sign_in is not None and sessions is not None:
+        routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies).routes()
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
     middleware = [Middleware(Boundary, metrics=metrics, log=log, routes=patterns)]
-    if archive is not None:
-        front, service = ArchiveFront(archive), ArchiveService(archive, log)
-        patterns |= {**front.patterns, service: "/{service}"}
-        middleware.append(Middleware(ServiceFirst, service=service))
+    persistent = None if resolver is None else ResolverFront(resolver, log)
+    front = Front(archive, persistent, None if resolver is None else resolver.public_url)
+    services = _services(archive, resolver, log)
+    patterns |= {**front.patterns, **dict.fromkeys(services, "/{service}")}
+    taken = first_segments(route.path for route in routes)
+    middleware.append(
+        Middleware(KnownSite, facts=facts or SiteFacts(sandbox=queue.identity.sandbox), sessions=sessions)
+    )
+    if services or persistent is not None:
+        middleware.append(Middleware(ServiceFirst, services=services, persistent=persistent, taken=taken))
+    if resolver is not None:
+        _count(resolver, metrics)
     app = Starlette(
         routes=routes,
         middleware=middleware,
         exception_handlers={IbiError: _refusing(log), HTTPException: _not_routed},
-        lifespan=_lifespan(queue, membership),
+        lifespan=_lifespan(queue, membership, resolver),
     )
     app.router.redirect_slashes = False  # one address each, and an answer instead of a second request
-    if archive is not None:
+    if archive is not None or resolver is not None:
         # Not a route: routes know a path decoded only, and one that takes every path would hide wrong methods.
         app.router.default = front
     return app
+
+
+def _services(
+    archive: ArchiveSite | None, resolver: ResolverSite | None, log: FilteringBoundLogger
+) -> tuple[Service, ...]:
+    found: list[Service] = [] if archive is None else [ArchiveService(archive, log)]
+    if resolver is not None and resolver.desk is not None:
+        found.append(ResolverService(resolver.desk, log, proxies=resolver.proxies))
+    return tuple(found)
+
+
+def _count(resolver: ResolverSite, metrics: Metrics) -> None:
+    counted = ResolverMetrics(metrics.registry)
+    resolver.resolving.watch(counted)
+    resolver.acknowledgments.watch(counted.acknowledged)
 
 
 def _routes(
@@ -101,31 +149,13 @@ def _routes(
 
 def _token_routes(pages: TokenPages) -> list[Route]:
     return [
-        Route("/api/tokens", _by_method(GET=pages.list, POST=pages.create), methods=["GET", "POST"]),
+        Route("/api/tokens", by_method(GET=pages.list, POST=pages.create), methods=["GET", "POST"]),
         Route("/api/tokens/{id}", pages.revoke, methods=["DELETE"]),
     ]
 
 
-def _record_routes(pages: RecordPages) -> list[Route]:
-    """A label is any number of segments: what follows it comes first."""
-    return [
-        Route("/api/records/{label:path}/files", pages.files),
-        Route("/api/records/{label:path}/usage", pages.usage),
-        Route("/api/records/{label:path}", pages.get),
-    ]
-
-
-def _by_method(**handlers: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """One route for several methods, so that any other is told which ones there are."""
-
-    async def handle(request: Request) -> Response:
-        return await handlers["GET" if request.method == "HEAD" else request.method](request)
-
-    return handle
-
-
 def _lifespan(
-    queue: MintQueue, membership: MembershipService | None
+    queue: MintQueue, membership: MembershipService | None, resolver: ResolverSite | None
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -137,6 +167,8 @@ def _lifespan(
         finally:
             if membership is not None:
                 await membership.stop()
+            if resolver is not None:
+                await resolver.stop()
             await queue.stop()
 
     return lifespan
@@ -148,7 +180,7 @@ def _refusing(log: FilteringBoundLogger) -> Callable[[Request, Exception], Await
         answer = answer_to(error)
         if not answer.told:
             log.error("refused", request=request.scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
-        return problem(error)
+        return _told(error, request)
 
     return refuse
 
@@ -158,7 +190,13 @@ async def _not_routed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = ", ".join(sorted(dict(error.headers or {}).get("Allow", "").split(", ")))
-        return problem(MethodNotAllowed(method=request.method[:20], allowed=allowed))
+        return _told(MethodNotAllowed(method=request.method[:20], allowed=allowed), request)
     if error.status_code == 404:
-        return problem(NotFound())
+        return _told(NotFound(), request)
     return problem(InternalError(request=request.scope.get(REQUEST)))
+
+
+def _told(error: IbiError, request: Request) -> Response:
+    """To a browser as a page, unless it looks at what is for programs."""
+    is_for_people = answer_to(error).told and not request.url.path.startswith("/api/")
+    return refusal(error, request.scope) if is_for_people and wants_page(request.scope["headers"]) else problem(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from itertools import count
 from secrets import randbelow
 
@@ -16,7 +16,7 @@ from ibi.archive.url_key import RANDOM_LIMIT
 from ibi.errors import IbiError, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import match_label
-from ibi.messages.answers import ErrorAnswer
+from ibi.messages.answers import ErrorAnswer, Notice
 from ibi.messages.query import decode_query
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.model.item import name_one_item
@@ -36,6 +36,7 @@ _LONGEST_KEY = 512
 _SUBJECT = "servicesubject"
 _PLAIN_SUBJECT = re.compile(rb"(?:\A|&)servicesubject(?:[=&]|\Z)")
 _NO_STORE = b"no-store"
+_NOTICE = Notice().encode()
 
 
 class KeptAnswers:
@@ -45,9 +46,10 @@ class KeptAnswers:
         self._most = most
         self._kept: dict[Hashable, StaticAnswer] = {}
 
-    def find(self, key: Hashable, now: Instant) -> StaticAnswer | None:
+    def find(self, key: Hashable, now: Callable[[], Instant]) -> StaticAnswer | None:
+        """What was kept, if it is still true. The time is asked only of what has an end."""
         found = self._kept.pop(key, None)
-        if found is None or (found.good_until is not None and found.good_until <= now):
+        if found is None or (found.good_until is not None and found.good_until <= now()):
             return None
         self._kept[key] = found  # the last one again
         return found
@@ -69,16 +71,21 @@ class ArchiveService:
 
     def __init__(self, site: ArchiveSite, log: FilteringBoundLogger) -> None:
         self._site, self._log = site, log
+        # What every answer needs, within reach.
+        self._changes, self._keys, self._seconds = site.changes, site.keys, site.clocks.seconds
         labels = site.profile.service.labels
         self._paths = {f"/{text}".encode() for label in labels for text in (label.spelling, str(label))}
         self._by_words, self._by_meaning = KeptAnswers(), KeptAnswers()
         self._state: Hashable = None
+        self._max_age = b"max-age=%d" % site.max_age if site.max_age else _NO_STORE
         # Chance once, then a number: it keeps keys apart, and what keeps them from being forged is their signature.
         self._chance = count(randbelow(RANDOM_LIMIT))
 
     def is_asked(self, path: bytes, query: bytes) -> bool:
         """Whether it is this service's label, in either form and any case, and a request (R §6.1)."""
-        return _has_subject(query) and (path in self._paths or self._is_ours(path))
+        # As every resolver writes it: found many times as fast as by the expression.
+        has_subject = b"&servicesubject=" in query or _has_subject(query)
+        return has_subject and (path in self._paths or self._is_ours(path))
 
     def _is_ours(self, path: bytes) -> bool:
         text = decoded(path)
@@ -92,12 +99,10 @@ class ArchiveService:
         return item is not None and name_one_item(item.labels, service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            if scope["method"] != "GET":  # R §6.1: every message is a GET
-                raise MethodNotAllowed(method=scope["method"][:20], allowed="GET")
-            status, (body, caching) = 200, self._answer(scope["query_string"])
-        except IbiError as error:
-            status, body, caching = self._refusal(error)
+        if scope["method"] == "GET":
+            status, body, caching = self.answered(scope["query_string"])
+        else:  # R §6.1: every message is a GET
+            status, body, caching = self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET"))
         headers = [
             (b"content-type", b"text/plain"),
             (b"content-length", b"%d" % len(body)),
@@ -108,6 +113,16 @@ class ArchiveService:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
+    def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
+        """Status, body and Cache-Control of the answer to that query of a GET: what is sent over HTTP, and what a
+        resolver in the same process asks for without it. A refusal is an answer too (E18)."""
+        try:
+            found = self._kept(query)
+            body, caching = self._answer(query) if found is None else self._with_key(found)
+        except IbiError as error:
+            return self._refusal(error)
+        return 200, body, caching
+
     def _refusal(self, error: IbiError) -> tuple[int, bytes, bytes]:
         """E18."""
         told = answer_to(error)
@@ -116,36 +131,36 @@ class ArchiveService:
         return int(told.status), ErrorAnswer(str(error) if told.told else UNTOLD).encode(), _NO_STORE
 
     def _answer(self, query: bytes) -> tuple[bytes, bytes]:
-        """The body, and what the header Cache-Control says."""
+        """The body, and what the header Cache-Control says, of what is not kept."""
         now = self._site.now
-        found = self._kept(query, now)
-        if found is not None:
-            return self._with_key(found, now)
         request = parse_request(as_text(query))
         if isinstance(request, UrlRequest):
-            return self._with_key(self._made(query, request, now), now)
-        body, _ = answer(self._site.profile, self._site.catalog, as_text(query), now, 0, self._site.keys)
+            return self._with_key(self._made(query, request, now))
         if isinstance(request, Acknowledgment):
             site = self._site
             site.count(counted_acknowledgment(request, site.catalog, site.keys, site.recent, now))
+            return _NOTICE, _NO_STORE
+        body, _ = answer(self._site.profile, self._site.catalog, as_text(query), now, 0, self._site.keys)
         return body, _NO_STORE
 
-    def _kept(self, query: bytes, now: Instant) -> StaticAnswer | None:
-        changes = self._site.changes
-        if changes is None:
+    def _kept(self, query: bytes) -> StaticAnswer | None:
+        if self._changes is None:
             return None
-        state = changes()
+        state = self._changes()
         if state != self._state:
             self._by_words.clear()
             self._by_meaning.clear()
             self._state = state
-        return self._by_words.find(query, now)
+        return self._by_words.find(query, self._now)
+
+    def _now(self) -> Instant:
+        return self._site.now
 
     def _made(self, query: bytes, request: UrlRequest, now: Instant) -> StaticAnswer:
         """An answer that does not hang on the client is everybody's: it is found again by what is asked."""
         site = self._site
         meaning = request.label, request.relation, request.file_path, request.file_list
-        found = None if site.changes is None else self._by_meaning.find(meaning, now)
+        found = None if site.changes is None else self._by_meaning.find(meaning, self._now)
         made = static_answer(site.profile, site.catalog, request, now, site.keys) if found is None else found
         if site.changes is not None and len(query) <= _LONGEST_KEY:
             self._by_words.keep(query, made)
@@ -153,17 +168,17 @@ class ArchiveService:
                 self._by_meaning.keep(meaning, made)
         return made
 
-    def _with_key(self, found: StaticAnswer, now: Instant) -> tuple[bytes, bytes]:
-        site = self._site
-        body = found.with_key(site.keys, now.seconds, next(self._chance))
+    def _with_key(self, found: StaticAnswer) -> tuple[bytes, bytes]:
+        body = found.with_key(self._keys, self._seconds(), next(self._chance))
+        if found.is_lasting:
+            return body, self._max_age
         # What is not here today may be deposited in a minute.
-        age = 0 if found is EMPTY else found.max_age(now, site.max_age)
+        age = 0 if found is EMPTY else found.max_age(self._site.now, self._site.max_age)
         return body, b"max-age=%d" % age if age else _NO_STORE
 
 
 def _has_subject(query: bytes) -> bool:
-    # As every resolver writes it: found many times as fast as by the expression.
-    if b"&servicesubject=" in query or _PLAIN_SUBJECT.search(query):
+    if _PLAIN_SUBJECT.search(query):
         return True
     if b"%" not in query:
         return False

@@ -18,6 +18,8 @@ from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content
 from ibi.ports.usage import UsageLog
+from ibi.services.record_desk import RecordDesk
+from ibi.services.searching import Searching
 
 __all__ = ["MAX_AGE", "ArchiveSite"]
 
@@ -35,7 +37,8 @@ class ArchiveSite:
 
     `changes` gives another value after every change of the catalogue, by whatever process; without it nothing is kept
     between requests. `proxies` are the networks whose word on who their client is counts. `is_robot` judges by the
-    header User-Agent.
+    header User-Agent. The `desk` takes deposits and changes in; without it this Archive is only read. Without
+    `search` it has no pages to find items by.
     """
 
     profile: ArchiveProfile
@@ -52,6 +55,8 @@ class ArchiveSite:
     is_robot: Callable[[str], bool] = _no_robot
     max_age: int = MAX_AGE
     recent: Recent = field(default_factory=Recent)
+    desk: RecordDesk | None = None
+    search: Searching | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))

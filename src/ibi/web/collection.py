@@ -24,11 +24,14 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.content_host import ContentHost
 from ibi.web.deposited import safety_headers
 from ibi.web.file_answer import FileAnswer, open_file
 from ibi.web.headers import values
-from ibi.web.metadata import MetadataPage, file_list, gone, shown_title
-from ibi.web.pages import element, page, redirect, refusal, text
+from ibi.web.metadata import MetadataPage, gone
+from ibi.web.pages import redirect, refusal
+from ibi.web.pages.item_page import FilePage
+from ibi.web.pages.preview import PREVIEW
 from ibi.web.raw_target import decoded, raw_path, raw_query
 from ibi.web.reader_address import reader_address
 from ibi.web.refusals import ListingNotPermitted, MethodNotAllowed, NoSuchFile, NotFound
@@ -42,14 +45,16 @@ _DOC, _METADATA = "/doc/", "/metadata"
 class Collection:
     """An ASGI application. Who may see what is judged by the address that fetches it, whatever a resolver was told."""
 
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site, self._metadata = site, MetadataPage(site)
+    def __init__(self, site: ArchiveSite, resolver: str | None = None) -> None:
+        """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one."""
+        self._resolver, self._host = resolver or site.resolver, ContentHost(site)
+        self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             answer = await self._answer(scope, receive, send)
         except IbiError as error:
-            answer = refusal(error, scope["headers"])
+            answer = refusal(error, scope)
         if answer is not None:
             await without_body(answer, scope)(scope, receive, send)
 
@@ -65,26 +70,30 @@ class Collection:
         item = self._site.catalog.find(label)
         if item is None:
             return self._sent_on(label, rest, raw_query(scope))
-        if rest.startswith(_DOC) and len(rest) > len(_DOC):
+        is_file = rest.startswith(_DOC) and len(rest) > len(_DOC)
+        elsewhere = self._host.for_bytes(scope) if is_file else self._host.for_pages(scope)
+        if elsewhere is not None:
+            return redirect(elsewhere)
+        if is_file:
             return await self._file(item, rest[len(_DOC) :], scope, receive, send)
-        return self._page(item, rest, scope)
+        return await self._page(item, rest, scope)
 
     # --- pages ---
 
-    def _page(self, item: Item, rest: str, scope: Scope) -> Response:
+    async def _page(self, item: Item, rest: str, scope: Scope) -> Response:
         query = decode_query(raw_query(scope))
         if rest == _METADATA:
             named = next((value for name, value in query if name == "format"), None)
-            return self._metadata.answer(item, named, scope["headers"])
+            return await self._metadata.answer(item, named, scope)
         if rest not in {"", "/", "/doc", _DOC}:
             raise NotFound()
         if item.state is State.DELETED:
-            return gone(self._site, item, scope["headers"])
+            return gone(self._site, item, scope)
         if rest != _DOC:
             place = _DOC if rest == "/doc" else _METADATA
             return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{place}")
         if any(name == "list" for name, _ in query):
-            return self._list(item, scope)
+            return self._list(item, next((value for name, value in query if name == "page"), "1"), scope)
         return self._target(item)
 
     def _target(self, item: Item) -> Response:
@@ -94,20 +103,20 @@ class Collection:
             return redirect(urls.file(item, item.target))
         return redirect(item.target_url or urls.metadata(item, None, None))
 
-    def _list(self, item: Item, scope: Scope) -> Response:
+    def _list(self, item: Item, number: str, scope: Scope) -> Response:
         if not item.visibility.listing:
-            return refusal(ListingNotPermitted(label=str(item.rep)), scope["headers"])
-        shown = file_list(self._site, item) if item.files else element("p", text("There are no files."))
-        return page(shown_title(item), element("h2", text("Files")), shown, headers={"cache-control": "no-cache"})
+            raise ListingNotPermitted(label=str(item.rep))
+        page = int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1
+        return self._files.answer(item, page, scope)
 
     # --- bytes ---
 
     async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
         if item.state is State.DELETED:
-            return gone(self._site, item, scope["headers"])
+            return gone(self._site, item, scope)
         file = item.file(path)
         if file is None:
-            return refusal(NoSuchFile(label=item.rep.spelling, path=ascii(path[:200])), scope["headers"])
+            raise NoSuchFile(label=item.rep.spelling, path=ascii(path[:200]))
         if scope["method"] == "GET" and values(scope["headers"], b"service-worker"):
             raise NotFound()  # nobody's document may stand between readers and this host
         address = reader_address(scope, self._site.proxies)
@@ -117,15 +126,16 @@ class Collection:
         opened = await asyncio.to_thread(open_file, self._site.content, item, file.path)
         with opened:
             answer = FileAnswer(item, opened, scope["method"], scope["headers"])
-            if counts_as_download(scope["method"], answer.status, answer.offset):
+            looked_at = scope["query_string"] == PREVIEW.encode()
+            if counts_as_download(scope["method"], answer.status, answer.offset) and not looked_at:
                 self._count(item, file.path, str(address), scope)
-            await answer.send(receive, send, self._headers(item, file))
+            await answer.send(receive, send, self._headers(item, file, own_host=self._host.is_asked(scope)))
         return None
 
-    def _headers(self, item: Item, file: File) -> dict[str, str]:
+    def _headers(self, item: Item, file: File, *, own_host: bool) -> dict[str, str]:
         """What may be kept is asked for again each time: visibility and content may have changed meanwhile."""
         caching = "no-cache" if item.visibility.is_public else "private, no-cache"
-        safe = safety_headers(file.media_type, file.path, own_host=self._site.has_own_content_host)
+        safe = safety_headers(file.media_type, file.path, own_host=own_host)
         return {**safe, "cache-control": caching}
 
     def _count(self, item: Item, path: str, address: str, scope: Scope) -> None:
@@ -137,7 +147,7 @@ class Collection:
 
     def _sent_on(self, label: Label, rest: str, query: str) -> Response:
         """E34: links between repositories are relative, and lead here wherever the other one is kept."""
-        resolver = self._site.resolver
+        resolver = self._resolver
         wanted = None if resolver is None else _persistent(label, rest, query)
         if resolver is None or wanted is None:
             raise UnknownItem(label=label.spelling)

@@ -1,61 +1,102 @@
-"""One port: the Archive's service before everything else; its collection and persistent URLs where no route is."""
+"""One port: services and persistent URLs before everything else; the collection and odd links where no route is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.collection import Collection
 from ibi.web.persistent_urls import PersistentUrls
 from ibi.web.raw_target import decoded, raw_path
 from ibi.web.refusals import NotFound
+from ibi.web.resolver_front import ResolverFront
 
-__all__ = ["RESERVED", "ArchiveFront", "ServiceFirst"]
+__all__ = ["RESERVED", "Front", "Service", "ServiceFirst", "first_segments"]
 
-RESERVED: Final = frozenset({"api", "col", "static", "healthz", "readyz", "metrics"})
+RESERVED: Final = frozenset(
+    "about account api col explain healthz language metrics readyz search search.atom sign-in sign-out static".split()
+)
 """First segments that are no label's; `/ibi/<label>` leads to an item whatever its label begins with."""
 
 
-class ServiceFirst:
-    """Resolvers ask more than all others together, and for a few microseconds' work: they are not led through the
-    framework."""
+class Service(Protocol):
+    """What answers requests with a subject under a label of its own (R §6.1)."""
 
-    def __init__(self, app: ASGIApp, service: ArchiveService) -> None:
-        self._app, self._service = app, service
+    def is_asked(self, path: bytes, query: bytes) -> bool: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+
+class ServiceFirst:
+    """Resolvers and readers ask more than all others together, and for a few microseconds' work: they are not led
+    through the framework.
+
+    `persistent` resolves; a path that begins with one of `taken`, or is not plain, is left to the framework.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        services: Sequence[Service],
+        persistent: ResolverFront | None = None,
+        taken: Iterable[str] = (),
+    ) -> None:
+        self._app, self._services, self._persistent = app, tuple(services), persistent
+        self._taken = frozenset(each.encode() for each in taken)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._service.is_asked(raw_path(scope), scope["query_string"]):
-            scope["endpoint"] = self._service
-            await self._service(scope, receive, send)
-        else:
+        endpoint = self._endpoint(scope) if scope["type"] == "http" else None
+        if endpoint is None:
             await self._app(scope, receive, send)
+        else:
+            scope["endpoint"] = endpoint
+            await endpoint(scope, receive, send)
+
+    def _endpoint(self, scope: Scope) -> Service | ResolverFront | None:
+        path, query = raw_path(scope), scope["query_string"]
+        if query:  # a request without a subject is none
+            for service in self._services:
+                if service.is_asked(path, query):
+                    return service
+        if self._persistent is None or b"%" in path:
+            return None
+        # Two segments at least, as every label has.
+        end = path.find(b"/", 1)
+        return None if end < 0 or path[1:end] in self._taken else self._persistent
 
 
-class ArchiveFront:
-    """What the router asks when it knows no better."""
+class Front:
+    """What the router asks when it knows no better: persistent URLs are resolved, or found if they are here."""
 
-    def __init__(self, site: ArchiveSite) -> None:
-        self._collection = Collection(site)
-        self._persistent = PersistentUrls(site)
+    def __init__(self, archive: ArchiveSite | None, resolver: ResolverFront | None, resolver_url: str | None) -> None:
+        self._collection = None if archive is None else Collection(archive, resolver_url)
+        self._persistent: ResolverFront | PersistentUrls | None = resolver
+        if resolver is None and archive is not None:
+            self._persistent = PersistentUrls(archive)
 
     @property
     def patterns(self) -> Mapping[Any, str]:
         """How requests are counted."""
-        return {self._collection: "/col/{path}", self._persistent: "/{ibi}"}
+        found = {self._collection: "/col/{path}", self._persistent: "/{ibi}"}
+        return {endpoint: pattern for endpoint, pattern in found.items() if endpoint is not None}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["endpoint"] = endpoint = self._endpoint(raw_path(scope))
         await endpoint(scope, receive, send)
 
-    def _endpoint(self, path: bytes) -> Collection | PersistentUrls:
+    def _endpoint(self, path: bytes) -> Collection | PersistentUrls | ResolverFront:
         # Decoded before it is judged: `/%61pi/` is not another place than `/api/`.
         first, _, rest = decoded(path).removeprefix("/").partition("/")
-        if first == "col" and rest:
+        if first == "col" and rest and self._collection is not None:
             return self._collection
-        if first in RESERVED or not first:
+        if first in RESERVED or not first or self._persistent is None:
             raise NotFound()
         return self._persistent
+
+
+def first_segments(paths: Iterable[str]) -> frozenset[str]:
+    """With what no persistent URL begins: `api` of `/api/labels`, and what is reserved anyway."""
+    return RESERVED | {path.split("/")[1] for path in paths}

@@ -19,19 +19,17 @@ from ibi.model.token import Scope as TokenScope
 from ibi.services.mint_queue import MintQueue
 from ibi.web.authentication import Authentication, name_of
 from ibi.web.body import check_json, read_body
-from ibi.web.headers import RawHeaders, only_value, values
+from ibi.web.headers import RawHeaders, values
+from ibi.web.idempotency import MAX_KEY, idempotency_key
 from ibi.web.metrics import Metrics
 from ibi.web.negotiation import choose
-from ibi.web.refusals import InvalidIdempotencyKey, MalformedBody, MemberMissing, UnknownMember
+from ibi.web.refusals import MalformedBody, MemberMissing, UnknownMember
 
 __all__ = ["CHUNK", "JSON", "MAX_KEY", "NDJSON", "Labels"]
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 CHUNK = 1000
 """Labels rendered at a time: between two chunks everybody else gets a turn."""
-
-MAX_KEY = 255
-"""Characters of an idempotency key."""
 
 _SHOWN = 40
 _NO_STORE = {"cache-control": "no-store"}
@@ -86,21 +84,11 @@ class Labels:
         """What the request asks for, checked whole before anything is minted: first who asks, then what for."""
         token = self._authentication.require(headers, TokenScope.DEPOSIT)
         media = choose(values(headers, b"accept"), (JSON, NDJSON))
-        key = _key(headers)
+        key = idempotency_key(headers)
         body = await read_body(headers, receive)
         if body:
             check_json(headers)
         return _Wanted(_count(body) if body else 1, name_of(token), key, media)
-
-
-def _key(headers: RawHeaders) -> str | None:
-    try:
-        key = only_value(headers, b"idempotency-key")
-    except ValueError:
-        key = ""
-    if key is None or (1 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
-        return key
-    raise InvalidIdempotencyKey(least=1, most=MAX_KEY)
 
 
 def _count(body: bytes) -> int:

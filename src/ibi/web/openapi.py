@@ -12,20 +12,28 @@ from ibi import __version__
 from ibi.minting.minter import MAX_COUNT
 from ibi.web.body import MOST
 from ibi.web.errors import LONGEST_RETRY
-from ibi.web.labels import JSON, MAX_KEY, NDJSON
+from ibi.web.idempotency import MAX_KEY
+from ibi.web.labels import JSON, NDJSON
+from ibi.web.openapi_archives import ARCHIVE_PATHS, ARCHIVE_SCHEMAS
+from ibi.web.openapi_draft_schemas import DRAFT_SCHEMAS
+from ibi.web.openapi_drafts import DRAFT_PATHS
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, header, json_answer, record, reference, refusal
 from ibi.web.openapi_records import RECORD_PATHS, RECORD_SCHEMAS
 
 __all__ = ["OpenApiPage", "document"]
 
 
-def document(*, archive: bool = False) -> dict[str, Any]:
-    """The description; with an Archive, of its items too."""
+def document(*, archive: bool = False, register: bool = False) -> dict[str, Any]:
+    """The description; with an Archive, of its items too, and with a `register`, of a resolver's Archives."""
     described = _document()
     if archive:
         described["info"]["summary"] = "Mints Internet Based Identifiers, and keeps what they name."
-        described["paths"] |= RECORD_PATHS
-        described["components"]["schemas"] |= RECORD_SCHEMAS
+        for path, operations in (*RECORD_PATHS.items(), *DRAFT_PATHS.items()):
+            described["paths"].setdefault(path, {}).update(operations)
+        described["components"]["schemas"] |= RECORD_SCHEMAS | DRAFT_SCHEMAS
+    if register:
+        described["paths"] |= ARCHIVE_PATHS
+        described["components"]["schemas"] |= ARCHIVE_SCHEMAS
     return described
 
 
@@ -71,8 +79,8 @@ def _document() -> dict[str, Any]:
 
 
 class OpenApiPage:
-    def __init__(self, *, archive: bool) -> None:
-        self._body = msgspec.json.encode(document(archive=archive))
+    def __init__(self, *, archive: bool, register: bool = False) -> None:
+        self._body = msgspec.json.encode(document(archive=archive, register=register))
 
     async def get(self, _: Request) -> Response:
         return Response(self._body, media_type=JSON)

@@ -7,7 +7,7 @@ from typing import Any
 from ibi.model.metadata import DC_ELEMENTS
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, json_answer, record, reference, refusal
 
-__all__ = ["RECORD_PATHS", "RECORD_SCHEMAS"]
+__all__ = ["FILE", "LABEL", "LINKS", "RECORD_PATHS", "RECORD_SCHEMAS", "RELATIONS"]
 
 _NUMBER = {"type": "integer", "minimum": 0}
 _DATE = {**TEXT, "format": "date-time"}
@@ -16,7 +16,7 @@ _FORMS = {
     "description": "The labels of one item, in one or both forms.",
     **record({"rep": TEXT, "ibip": TEXT}, optional=frozenset({"rep", "ibip"})),
 }
-_FILE = record(
+FILE = record(
     {
         "path": TEXT,
         "size": _NUMBER,
@@ -46,12 +46,12 @@ _TOMBSTONE = record(
     {"when": _DATE, "why": TEXT, "replaced_by": reference("LabelForms"), "purged": YES_NO},
     optional=frozenset({"replaced_by", "purged"}),
 )
-_LINKS = {
+LINKS = {
     "description": "Where to go from here, by relation.",
     "type": "object",
     "additionalProperties": _URL,
 }
-_RELATIONS = ("edition_of", "next_edition", "translation_of", "metadata_item", "describes")
+RELATIONS = ("edition_of", "next_edition", "translation_of", "metadata_item", "describes")
 _RECORD = record(
     {
         "labels": reference("LabelForms"),
@@ -65,11 +65,11 @@ _RECORD = record(
         "target": {**TEXT, "description": "The file that a reader gets who names none."},
         "target_url": {**_URL, "description": "Where a reader is sent instead, if the item is a Web service."},
         "visibility": reference("Visibility"),
-        **{name: reference("LabelForms") for name in _RELATIONS},
+        **{name: reference("LabelForms") for name in RELATIONS},
         "translations": {"type": "object", "additionalProperties": reference("LabelForms")},
         "transferable": YES_NO,
         "tombstone": reference("Tombstone"),
-        "links": _LINKS,
+        "links": LINKS,
     },
     optional=frozenset(
         {
@@ -81,7 +81,7 @@ _RECORD = record(
             "visibility",
             "translations",
             "tombstone",
-            *_RELATIONS,
+            *RELATIONS,
         }
     ),
 )
@@ -95,21 +95,49 @@ _DAY = record(
         "robot_downloads": _NUMBER,
     }
 )
-_USAGE = record({"days": {"type": "array", "items": _DAY}, "links": _LINKS})
+_USAGE = record({"days": {"type": "array", "items": _DAY}, "links": LINKS})
+
+_TOTAL = record({"rep": TEXT, **{name: each for name, each in _DAY["properties"].items() if name != "date"}})
+_ARCHIVE = record(
+    {
+        "begun": YES_NO,
+        "rep": TEXT_OR_NULL,
+        "ibip": TEXT_OR_NULL,
+        "public_url": _URL,
+        "content_url": _URL,
+        "resolver": TEXT_OR_NULL,
+        "switched_on": YES_NO,
+        "membership": {"enum": ["off", "including", "included", "excluding"]},
+        "confirmed": {"type": ["boolean", "null"], "description": "Whether the resolver got through to the Archive."},
+        "membership_reason": TEXT_OR_NULL,
+        "unreadable": {"type": "array", "items": TEXT, "description": "Items that could not be read at the start."},
+    },
+    optional=frozenset({"switched_on", "membership", "confirmed", "membership_reason", "unreadable"}),
+)
 
 RECORD_SCHEMAS: dict[str, Any] = {
     "LabelForms": _FORMS,
-    "File": _FILE,
+    "File": FILE,
     "Value": _VALUE,
     "Metadata": _METADATA,
     "Visibility": _VISIBILITY,
     "Tombstone": _TOMBSTONE,
     "Record": _RECORD,
+    "Relations": record(
+        {
+            **{name: reference("LabelForms") for name in RELATIONS},
+            "translations": {"type": "object", "additionalProperties": reference("LabelForms")},
+            "links": LINKS,
+        },
+        optional=frozenset({*RELATIONS, "translations"}),
+    ),
+    "UsageTotals": record({"items": {"type": "array", "items": _TOTAL}, "links": LINKS}),
+    "Archive": _ARCHIVE,
     "RecordFiles": _RECORD_FILES,
     "RecordUsage": _USAGE,
 }
 
-_LABEL = {
+LABEL = {
     "name": "label",
     "in": "path",
     "required": True,
@@ -118,15 +146,20 @@ _LABEL = {
 }
 
 
-def _get(operation: str, summary: str, name: str, **others: dict[str, Any]) -> dict[str, Any]:
+def _get(operation: str, summary: str, name: str, draft: str | None = None, **others: dict[str, Any]) -> dict[str, Any]:
+    """`draft` is the schema of the same of a draft, for whose owner alone there is one."""
+    found = json_answer("It.", name)
+    if draft is not None:
+        found = {**found, "content": {"application/json": {"schema": {"oneOf": [reference(name), reference(draft)]}}}}
     return {
         "get": {
             "operationId": operation,
             "summary": summary,
-            "parameters": [_LABEL],
+            "parameters": [LABEL],
             "responses": {
-                "200": json_answer("It.", name),
+                "200": found,
                 "400": refusal("This is not a label."),
+                "401": refusal("A token was shown, and is wrong, expired or revoked."),
                 **others,
                 "404": refusal("There is no such item here."),
                 "410": json_answer("The item was deleted; this is what is left.", name),
@@ -137,11 +170,14 @@ def _get(operation: str, summary: str, name: str, **others: dict[str, Any]) -> d
 
 
 RECORD_PATHS: dict[str, Any] = {
-    "/api/records/{label}": _get("getRecord", "An item: what it is, and where to go from it.", "Record"),
+    "/api/records/{label}": _get(
+        "getRecord", "An item, or a draft of yours: what it is, and where to go from it.", "Record", "Draft"
+    ),
     "/api/records/{label}/files": _get(
         "getFiles",
-        "The files of an item.",
+        "The files of an item, or of a draft of yours.",
         "RecordFiles",
+        "DraftFiles",
         **{"403": refusal("Whoever deposited the item does not want its files listed.")},
     ),
     "/api/records/{label}/usage": _get("getUsage", "How often an item was used, day by day.", "RecordUsage"),

@@ -49,7 +49,7 @@ class PersistentUrls:
         try:
             answer = self._answer(scope)
         except IbiError as error:
-            answer = refusal(error, scope["headers"])
+            answer = refusal(error, scope)
         await without_body(answer, scope)(scope, receive, send)
 
     def _answer(self, scope: Scope) -> Response:
@@ -65,7 +65,7 @@ class PersistentUrls:
                 self._count(item, str(address), scope)
                 return redirect(_with_query(url, wanted, content_type))
             case Gone(item):
-                return gone(site, item, scope["headers"])
+                return gone(site, item, scope)
             case Elsewhere() if site.resolver is not None:
                 return redirect(wanted.text(site.resolver, keep_spelling=True))
             case Elsewhere():

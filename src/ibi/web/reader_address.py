@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import ip_address
+from functools import lru_cache
+from ipaddress import IPv4Address, ip_address
+from typing import Final
 
 from starlette.types import Scope
 
@@ -11,9 +13,13 @@ from ibi.messages.field import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.web.headers import values
 
-__all__ = ["reader_address"]
+__all__ = ["NOBODY", "client_addresses", "reader_address"]
 
-_MOST_HOPS = 64
+NOBODY: Final = IPv4Address("0.0.0.0")  # noqa: S104 - an address that is nobody's, not one to listen on
+"""Stands for a reader whose address is not known: it is in no network to which anything is allowed."""
+
+_MOST_HOPS: Final = 63
+"""With the one that is connected, as many as a request to an Archive takes."""
 
 
 def reader_address(scope: Scope, proxies: Sequence[IpNetwork]) -> IpAddress | None:
@@ -22,16 +28,31 @@ def reader_address(scope: Scope, proxies: Sequence[IpNetwork]) -> IpAddress | No
     Each proxy adds to the right of X-Forwarded-For whom it got the request from: what stands further left than the
     first stranger is that stranger's word, and no proof.
     """
+    return _way(scope, proxies)[-1]
+
+
+def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddress, ...]:
+    """The reader's address, then those of our proxies in the order in which the request passed them (R Table 8.10)."""
+    reader, *passed = reversed(_way(scope, proxies))
+    return (reader or NOBODY, *(address for address in passed if address is not None))
+
+
+def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:
+    """From here back to the reader; None where an address cannot be read."""
     client = scope.get("client")
-    address = _address(client[0]) if client else None
+    way = [_address(client[0]) if client else None]
+    if not proxies:
+        return way
     hops = [hop.strip() for value in values(scope["headers"], b"x-forwarded-for") for hop in value.split(",")]
     for hop in reversed(hops[-_MOST_HOPS:]):
+        address = way[-1]
         if address is None or not any(address in network for network in proxies):
             break
-        address = _address(hop)
-    return address
+        way.append(_address(hop))
+    return way
 
 
+@lru_cache(maxsize=1024)
 def _address(text: str) -> IpAddress | None:
     """An address without scope and port; IPv4 inside IPv6 is IPv4."""
     try:

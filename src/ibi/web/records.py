@@ -1,11 +1,14 @@
-"""`GET /api/records/<label>`, its files and its use: an item for programs. Descriptions are for everybody."""
+"""`/api/records/<label>`, its files and its use: an item for programs. Descriptions are for everybody.
+
+Who shows a token that allows to read sees all of an item, also the files that its depositor does not want listed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from starlette.requests import Request
@@ -13,79 +16,112 @@ from starlette.responses import Response
 
 from ibi.archive.errors import UnknownItem
 from ibi.archive.urls import encoded_path
-from ibi.label import match_label, parse
+from ibi.label import Label, parse
 from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
+from ibi.model.token import Scope
 from ibi.model.usage import Usage
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.raw_target import decoded, raw_path
-from ibi.web.refusals import ListingNotPermitted, NotFound
+from ibi.web.callers import Callers, beside, depositor
+from ibi.web.descriptions import refusing_members
+from ibi.web.drafts import DraftPages
+from ibi.web.record_target import record_target
+from ibi.web.refusals import InvalidMember, ListingNotPermitted, MemberMissing, NotFound, UnknownMember
 
-__all__ = ["JSON", "PREFIX", "RecordPages", "record"]
+__all__ = ["JSON", "MOST_REASON", "RecordPages", "record", "record_links", "usage_counts"]
 
-JSON = "application/json"
-PREFIX = b"/api/records/"
+JSON: Final = "application/json"
+MOST_REASON: Final = 10_000
+"""Characters of why something was deleted."""
 
-_NO_CACHE = {"cache-control": "no-cache"}
+_NO_CACHE: Final = {"cache-control": "no-cache"}
+_PRIVATE: Final = {"cache-control": "private, no-cache", "vary": "Authorization"}
+_MEMBERS: Final = ("reason", "replaced_by", "purge")
 
 _ADMINISTRATIVE = frozenset({"schema", "source", "followers"})
 """Whom an Archive exchanges copies with is no part of what it says of an item."""
 
 
 class RecordPages:
-    """Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any case."""
+    """Items; what is asked of a draft is handed on to `drafts`."""
 
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site = site
+    def __init__(self, callers: Callers, drafts: DraftPages) -> None:
+        self._callers, self._site, self._drafts = callers, callers.site, drafts
 
     async def get(self, request: Request) -> Response:
-        item = self._item(request, "")
-        return _answer(record(self._site, item), item)
+        target = record_target(request.scope, "")
+        if target.draft is not None:
+            return await self._drafts.get(request, target.draft)
+        item, in_full = self._item(target.required_label), self._callers.is_known(request)
+        return _answer(record(self._site, item, in_full=in_full), item, in_full=in_full)
 
     async def files(self, request: Request) -> Response:
-        item = self._item(request, "/files")
-        if not item.visibility.listing:
+        target = record_target(request.scope, "/files")
+        if target.draft is not None:
+            return await self._drafts.files(request, target.draft)
+        item, in_full = self._item(target.required_label), self._callers.is_known(request)
+        if not (item.visibility.listing or in_full):
             raise ListingNotPermitted(label=str(item.rep))
-        return _answer({"files": _files(self._site, item), "target": item.target}, item)
+        return _answer({"files": _files(self._site, item), "target": item.target}, item, in_full=in_full)
 
     async def usage(self, request: Request) -> Response:
-        item = self._item(request, "/usage")
+        item = self._item(record_target(request.scope, "/usage").required_label)
         if self._site.usage is None:
             raise NotFound()
         counted = await asyncio.to_thread(self._site.usage.days, item.rep)
-        days = [{"date": day.date, **_counts(usage)} for day, usage in counted]
-        return _answer({"days": days, "links": _links(self._site, item)}, item)
+        days = [{"date": day.date, **usage_counts(usage)} for day, usage in counted]
+        return _answer({"days": days, "links": record_links(self._site, item)}, item)
 
-    def _item(self, request: Request, rest: str) -> Item:
-        path = raw_path(request.scope)
-        if not path.startswith(PREFIX):
-            raise NotFound()
-        text = decoded(path[len(PREFIX) :])
-        found = match_label(text)
-        if found is None:
-            parse(text.removesuffix(rest))  # says what is wrong with it
-            raise NotFound()
-        if text[found[1] :] != rest:
-            raise NotFound()
-        item = self._site.catalog.find(found[0])
+    async def delete(self, request: Request) -> Response:
+        """An item leaves its tombstone, a draft nothing."""
+        token = self._callers.token(request, Scope.DEPOSIT)
+        target = record_target(request.scope, "")
+        if target.draft is not None:
+            return await self._drafts.discard(request, target.draft)
+        reason, replaced_by, purge = _deletion(dict(request.query_params))
+        if purge:
+            # Gone for good, with every version: what only a librarian should do.
+            self._callers.token(request, Scope.ADMIN)
+        label, desk, who = target.required_label, self._callers.desk, depositor(token)
+        item = await beside(lambda: desk.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge))
+        body = record(self._site, item, in_full=True)
+        return Response(msgspec.json.encode(body), HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
+
+    def _item(self, label: Label) -> Item:
+        item = self._site.catalog.find(label)
         if item is None:
-            raise UnknownItem(label=found[0].spelling)
+            raise UnknownItem(label=label.spelling)
         return item
 
 
-def record(site: ArchiveSite, item: Item) -> dict[str, Any]:
-    """The item as a document, with links; without its files if they may not be listed."""
+def _deletion(said: dict[str, str]) -> tuple[str, Label | None, bool]:
+    unknown = next((name for name in said if name not in _MEMBERS), None)
+    if unknown is not None:
+        raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))
+    reason, purge = said.get("reason", ""), said.get("purge", "false")
+    if not reason.strip():
+        raise MemberMissing(field="reason")
+    if len(reason) > MOST_REASON or "\x00" in reason:
+        raise InvalidMember(field="reason", reason=f"it has at most {MOST_REASON} characters")
+    if purge not in {"true", "false"}:
+        raise InvalidMember(field="purge", reason="it is true or false")
+    with refusing_members("replaced_by"):
+        return reason, parse(said["replaced_by"]) if "replaced_by" in said else None, purge == "true"
+
+
+def record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict[str, Any]:
+    """The item as a document, with links; without its files if they may not be listed, unless it is told `in_full`."""
     shared = {name: value for name, value in item_document(item).items() if name != "schema"}
     local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
-    if item.visibility.listing:
+    if item.visibility.listing or in_full:
         shared["files"] = _files(site, item)
     else:
         shared = {name: value for name, value in shared.items() if name not in {"files", "target"}}
-    return {**shared, **local, "links": _links(site, item)}
+    return {**shared, **local, "links": record_links(site, item)}
 
 
-def _links(site: ArchiveSite, item: Item) -> dict[str, str]:
+def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
     urls, base = site.urls, f"{site.public_url}/api/records/{encoded_path(item.rep.spelling)}"
     page = urls.metadata(item, None, None)
     links = {
@@ -94,9 +130,12 @@ def _links(site: ArchiveSite, item: Item) -> dict[str, str]:
         "metadata": page,
         "oai_dc": urls.metadata(item, None, "oai_dc"),
         "usage": f"{base}/usage",
+        "relations": f"{base}/relations",
     }
     if item.state is State.DELETED:
         return links
+    if item.state is State.ORIGINAL:
+        links["draft"] = f"{base}/draft"
     if item.visibility.listing and item.files:
         links |= {"files": f"{base}/files", "file_list": urls.file_list(item)}
     if item.target is not None or item.target_url is not None:
@@ -117,7 +156,7 @@ def _files(site: ArchiveSite, item: Item) -> list[dict[str, Any]]:
     ]
 
 
-def _counts(usage: Usage) -> dict[str, int]:
+def usage_counts(usage: Usage) -> dict[str, int]:
     return {
         "resolutions": usage.resolutions,
         "downloads": usage.downloads,
@@ -126,7 +165,7 @@ def _counts(usage: Usage) -> dict[str, int]:
     }
 
 
-def _answer(body: Mapping[str, Any], item: Item) -> Response:
+def _answer(body: Mapping[str, Any], item: Item, *, in_full: bool = False) -> Response:
     """What is left of a deleted item is told with the status that says so (E24)."""
     status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
-    return Response(msgspec.json.encode(body), status, _NO_CACHE, JSON)
+    return Response(msgspec.json.encode(body), status, _PRIVATE if in_full else _NO_CACHE, JSON)

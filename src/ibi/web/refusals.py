@@ -8,7 +8,10 @@ __all__ = [
     "BodyTooLarge",
     "BodyTooSlow",
     "InternalError",
+    "InvalidDigest",
     "InvalidIdempotencyKey",
+    "InvalidMember",
+    "InvalidParameter",
     "ItemDeleted",
     "ItemElsewhere",
     "ListingNotPermitted",
@@ -22,6 +25,7 @@ __all__ = [
     "OriginalElsewhere",
     "PreconditionFailed",
     "RangeNotSatisfiable",
+    "ReadOnlyArchive",
     "RelatedItemMissing",
     "ServerStopping",
     "UnknownFormat",
@@ -82,6 +86,24 @@ class MemberMissing(IbiError):
     """{field}: this member is missing."""
 
     code = "member-missing"
+
+
+class InvalidMember(IbiError):
+    """{field}: {reason}."""
+
+    code = "invalid-member"
+
+
+class InvalidParameter(IbiError):
+    """{field}: {reason}."""
+
+    code = "invalid-parameter"
+
+
+class InvalidDigest(IbiError):
+    """{field}: a digest is given as sha-512 or sha-256, in the form of RFC 9530 or RFC 3230."""
+
+    code = "invalid-digest"
 
 
 class InvalidIdempotencyKey(IbiError):
@@ -163,3 +185,9 @@ class RangeNotSatisfiable(IbiError):
     """Range: the file has {size} bytes and none of those asked for."""
 
     code = "range-not-satisfiable"
+
+
+class ReadOnlyArchive(IbiError):
+    """Nothing is deposited or changed through this server."""
+
+    code = "read-only-archive"

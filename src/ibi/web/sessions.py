@@ -85,10 +85,11 @@ def _cookie(headers: RawHeaders) -> str | None:
 
 
 def _is_from_here(scope: Scope) -> bool:
-    """Every browser of today sends one of the two with a form; programs send neither and hold no cookie by accident."""
+    """Every browser of today says from where a form comes, in one header or the other; a program says neither, and
+    holds no cookie by accident."""
     headers = scope["headers"]
-    for site in values(headers, b"sec-fetch-site"):
-        if site not in {"same-origin", "none"}:
-            return False
+    sites = values(headers, b"sec-fetch-site")
+    if sites:
+        return all(site in {"same-origin", "none"} for site in sites)
     hosts = values(headers, b"host")
     return all(urlsplit(origin).netloc in hosts for origin in values(headers, b"origin"))

@@ -34,9 +34,38 @@ def test_the_way_in_and_out() -> None:
     assert LEAVING.after(ExclusionStatus()) == Membership()
 
 
+UNCONFIRMED = InclusionStatus(confirmed=False)
+
+
 def test_it_is_included_even_if_the_resolver_could_not_call_back() -> None:
-    there = ASKING.after(InclusionStatus(confirmed=False))
-    assert (there.phase, there.confirmed, there.known, there.request) == (Phase.INCLUDED, False, True, None)
+    there = ASKING.after(UNCONFIRMED)
+    assert (there.phase, there.confirmed, there.known, there.reason) == (Phase.INCLUDED, False, True, None)
+
+
+def test_it_asks_again_until_the_resolver_has_got_through() -> None:
+    each, waits = ASKING.after(AWAY).after(AWAY).after(UNCONFIRMED), []
+    for _ in range(12):
+        assert (each.phase, each.request) == (Phase.INCLUDED, ServiceSubject.INCLUSION_REQUEST)
+        assert each.switched(on=True) == each
+        waits.append(each.wait(0))
+        each = each.after(UNCONFIRMED)
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]
+    assert each.after(InclusionStatus(confirmed=True)) == IN
+
+
+def test_it_stays_included_while_it_cannot_ask_whether_it_is_reached() -> None:
+    failed = ASKING.after(UNCONFIRMED).after(AWAY)
+    assert (failed.phase, failed.known, failed.reason, failed.wait(0)) == (Phase.INCLUDED, True, "away", 2)
+    assert failed.after(UNCONFIRMED).reason is None
+
+
+def test_whom_the_resolver_refuses_is_not_included_any_longer() -> None:
+    refused = ASKING.after(UNCONFIRMED).after(ErrorAnswer("not registered"))
+    assert (refused.phase, refused.reason) == (Phase.INCLUDING, "not registered")
+
+
+def test_unconfirmed_it_says_good_bye_all_the_same() -> None:
+    assert ASKING.after(UNCONFIRMED).switched(on=False).phase is Phase.EXCLUDING
 
 
 @pytest.mark.parametrize("each", [Membership(), ASKING, IN, LEAVING])

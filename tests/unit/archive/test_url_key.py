@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hmac import new
+
 import pytest
 
 from ibi.archive.url_key import LIFETIME, UrlKeys
@@ -23,6 +25,16 @@ def test_a_key_is_two_numbers_of_which_the_first_is_the_time() -> None:
     first, second = key().reveal().split("-")
     assert first == "1426203276"
     assert second.isdigit()
+
+
+@pytest.mark.parametrize("length", [32, 63, 64, 65, 200])
+def test_a_key_is_signed_with_the_hmac_of_rfc_2104(length: int) -> None:
+    secret = bytes(range(length))
+    keys = UrlKeys(secret)
+    subject = keys.subject(FORMS, RELATION)
+    made = keys.make(subject, NOW, 5)
+    signature = new(secret, b"1426203276-00000005" + subject.text, "sha256").digest()
+    assert int(made[19:43]) == int.from_bytes(signature[:16], "big") % 10**24
 
 
 def test_a_key_is_known_again_with_its_item_and_relation() -> None:

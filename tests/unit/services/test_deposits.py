@@ -268,8 +268,9 @@ def test_what_could_not_be_listed_is_told_and_made_good_with_the_next_change() -
     made = deposits(kept)
     first = put(made)
     catalog.full = True
-    with pytest.raises(ChangeUnfinished):
+    with pytest.raises(ChangeUnfinished, match=r"\(catalogue: No space left on device\)") as told:
         put(made, edition_of=first.labels)
+    assert "Nothing of this request was done" not in str(told.value)
     assert len(dump(catalog)) == 1
     catalog.full = False
     put(made)
@@ -282,3 +283,20 @@ def test_an_object_that_is_not_there_cannot_be_read(kept: KeptItems) -> None:
     with pytest.raises(ContentMissing):
         kept.read(name_of(labels(0).rep))  # type: ignore[arg-type]
     assert kept.settle(str(labels(0).rep)) is None
+
+
+@pytest.mark.parametrize(
+    ("who", "address"),
+    [
+        ("ana@inpe.br", "mailto:ana@inpe.br"),
+        ("a/b?c@inpe.br", "mailto:a%2Fb%3Fc@inpe.br"),
+        ("https://orcid.org/0000-0002-1825-0097", "https://orcid.org/0000-0002-1825-0097"),
+        ("Ana Ávila", None),
+        ("ana@", None),
+        ("https://", None),
+    ],
+)
+def test_whoever_goes_by_an_address_has_it_in_the_version(kept: KeptItems, who: str, address: str | None) -> None:
+    item = deposits(kept).deposit(draft("a.txt"), sources(a=b"a"), who)
+    change = kept.content.read(name_of(item)).versions[0].change
+    assert (change.user, change.address) == (who, address)

@@ -215,3 +215,17 @@ def test_a_state_that_cannot_be_understood_is_none(tmp_path: Path) -> None:
         files.write(Membership())
         (tmp_path / "membership" / "state.json").write_bytes(content)
         assert files.read() == Membership()
+
+
+async def test_an_archive_that_was_not_reached_asks_until_it_is_and_is_told_of_it_once(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        async with kept(tmp_path) as one:
+            for wait in (1, 2):
+                await one.answer("inclusionRequest", InclusionStatus(confirmed=False))
+                for _ in range(wait):
+                    assert await one.clock.pass_one() == 1
+            assert '"confirmed": false' in state(tmp_path)
+            await one.answer("inclusionRequest", IN)
+            await one.clock.slept.get()
+            assert one.service.membership == Membership(Phase.INCLUDED, confirmed=True, known=True)
+    assert [entry["log_level"] for entry in logs][:2] == ["warning", "info"]

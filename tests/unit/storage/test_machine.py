@@ -21,6 +21,12 @@ def test_the_clocks_are_those_of_the_machine() -> None:
     assert first.boot == second.boot == MachineClocks().read().boot != ""
 
 
+def test_the_seconds_are_those_of_the_time_of_day() -> None:
+    clocks = MachineClocks()
+    before, seconds, after = clocks.read(), clocks.seconds(), clocks.read()
+    assert before.wall.seconds <= seconds <= after.wall.seconds
+
+
 def test_where_boots_are_not_numbered_each_process_is_its_own(tmp_path: Path) -> None:
     clocks = MachineClocks(tmp_path / "missing")
     assert clocks.read().boot == clocks.read().boot

@@ -57,9 +57,12 @@ def stage_object(
     inventory = empty.with_version(Version(change, files_of(files, intake, empty)), places)
     content = inventory.encode()
     declaration, text = OBJECT_DECLARATION
-    write_file(f"{place}/{declaration}", text, staged.batch)
-    write_inventory(folder, content, staged.batch)
-    write_inventory(place, content, staged.batch)
+    staged.batch.announce()
+    with work.turn:
+        intake.write()
+        write_file(f"{place}/{declaration}", text, staged.batch)
+        write_inventory(folder, content, staged.batch)
+        write_inventory(place, content, staged.batch)
     intake.finish(folder)
     staged.batch.add_directory(place)
     return inventory, intake

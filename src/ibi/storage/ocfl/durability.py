@@ -1,25 +1,62 @@
 """Waiting until a set of files and names is on the disk.
 
 POSIX has each file and directory synced on its own. What costs is not their number but the commits of the file system's
-journal. Where the system can sync a whole file system and tells of failures, a small change takes one commit that way
-instead of a dozen, and changes made at the same time share it. Large files are synced on their own in any case.
+journal. Where the system can sync a whole file system and tells of failures, the content of a change takes one commit
+that way instead of a dozen, and changes made at the same time share it. Large files are synced on their own in any
+case; where nothing but names has changed, so are the directories, which changes at the same time share too.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Condition, Lock
-from time import monotonic
 
+from ibi.storage.company import Company
 from ibi.storage.disk import sync_file, sync_file_system
 
 __all__ = ["Batch", "FileSystem", "start_writing"]
 
 _MOST_FILES = 64
 _MOST_BYTES = 1 << 23
-_PATIENCE = 0.001
-"""Seconds that a sync is put off while other changes are under way: about as long as it takes itself."""
+_SMALL = 1 << 16
+
+
+class _Shared:
+    """Work that is done for all threads that wait for it at a time."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.company = Company()
+        self._work = work
+        self._lock = Lock()
+        self._finish = Condition(self._lock)
+        self._is_running = False
+        self._started = 0
+        self._finished = 0
+
+    def run(self) -> None:
+        """Once it has returned, the work was begun after this call. What it raises, only one of those who wait gets."""
+        with self._lock:
+            # That which runs may have begun before.
+            wanted = self._started + 1
+            self.company.arrive()
+            while self._finished < wanted and self._is_running:
+                self._finish.wait()
+            if self._finished >= wanted:
+                return
+            self._is_running = True
+        try:
+            self.company.gather()
+            with self._lock:
+                self._started += 1
+                self.company.depart()
+            self._work()
+        finally:
+            with self._lock:
+                self._is_running = False
+                self._finished = self._started
+                self._finish.notify_all()
 
 
 class FileSystem:
@@ -28,75 +65,54 @@ class FileSystem:
     def __init__(self, place: str) -> None:
         # A failure to write is told once to each descriptor that was open before: hence one that stays open.
         self._descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        lock = Lock()
-        self._finish = Condition(lock)
-        self._arrival = Condition(lock)
-        self._is_running = False
-        self._started = 0
-        self._finished = 0
-        self._changes = 0
-        self._waiting = 0
+        self._shared = _Shared(self._sync)
+        self._lock = Lock()
+        self._directories: set[str] = set()
+        self._has_content = False
         self.failures = 0
         """How many syncs have failed. Whose files were lost is not known: all changes under way have to fail."""
         self.is_synced_whole = True
         """False once the system said that it cannot."""
+        self.was_synced_whole = False
+        """Whether the system has shown that it can."""
 
-    def enter(self) -> int:
-        """A change begins; gives the number of failures so far."""
-        with self._finish:
-            self._changes += 1
-            return self.failures
-
-    def leave(self) -> None:
-        """A change has ended."""
-        with self._finish:
-            self._changes -= 1
-            self._tell_arrival()
+    @property
+    def company(self) -> Company:
+        """Those who are about to sync."""
+        return self._shared.company
 
     def sync(self) -> bool:
         """Everything written before this call is on the disk; false if the system cannot tell."""
-        with self._finish:
-            # The one that runs may have started before the last write.
-            wanted = self._started + 1
-            self._waiting += 1
-            self._tell_arrival()
-            while self._finished < wanted and self._is_running:
-                self._finish.wait()
-            if self._finished >= wanted or not self.is_synced_whole:
-                return self.is_synced_whole
-            self._is_running = True
-            self._gather()
-            self._started += 1
-            self._waiting = 0
-        self._run()
+        with self._lock:
+            self._has_content = True
+        self._shared.run()
         return self.is_synced_whole
 
-    def _gather(self) -> None:
-        """Other changes that are about to come are waited for a moment: a sync costs the same for all as for one."""
-        deadline = monotonic() + _PATIENCE
-        while self._waiting < self._changes and (left := deadline - monotonic()) > 0:
-            self._arrival.wait(left)
-
-    def _tell_arrival(self) -> None:
-        if self._waiting >= self._changes:
-            self._arrival.notify()
-
-    def _run(self) -> None:
-        """For everybody who has come before it starts."""
-        failed, able = True, True
-        try:
-            able = sync_file_system(self._descriptor)
-            failed = False
-        finally:
-            with self._finish:
-                self._is_running = False
-                self._finished = self._started
-                self.failures += failed
-                self.is_synced_whole &= able
-                self._finish.notify_all()
+    def sync_names(self, directories: Iterable[str]) -> None:
+        """The names in these directories are on the disk. Objects have most of the directories above them in common."""
+        with self._lock:
+            self._directories.update(directories)
+        self._shared.run()
 
     def close(self) -> None:
         os.close(self._descriptor)
+
+    def _sync(self) -> None:
+        with self._lock:
+            has_content, directories = self._has_content, self._directories
+            self._has_content, self._directories = False, set()
+        try:
+            if not (has_content and self._sync_whole()):
+                _sync_names(directories)
+        except BaseException:
+            self.failures += 1
+            raise
+
+    def _sync_whole(self) -> bool:
+        is_able = sync_file_system(self._descriptor)
+        self.is_synced_whole &= is_able
+        self.was_synced_whole |= is_able
+        return is_able
 
 
 class Batch:
@@ -104,14 +120,28 @@ class Batch:
 
     def __init__(self, file_system: FileSystem) -> None:
         self._file_system = file_system
-        self._failures = file_system.enter()
-        self._is_open = True
+        self._failures = file_system.failures
+        self._company: Company | None = None
         self._files: list[int] = []
         self._directories: dict[str, None] = {}
         self._size = 0
+        self._has_content = False
+        self._is_left_to_whole = False
+        """Whether there are files that are open no more."""
+
+    def announce(self) -> None:
+        """A sync will be asked for within milliseconds."""
+        if self._company is None:
+            self._company = self._file_system.company
+            self._company.join()
 
     def add_file(self, descriptor: int, size: int) -> None:
         """Takes the descriptor over."""
+        self._has_content = True
+        if size <= _SMALL and self._file_system.was_synced_whole:
+            os.close(descriptor)
+            self._is_left_to_whole = True
+            return
         self._files.append(descriptor)
         self._size += size
         if len(self._files) >= _MOST_FILES or self._size >= _MOST_BYTES:
@@ -122,21 +152,30 @@ class Batch:
 
     def sync(self) -> None:
         """All of it is on the disk; `OSError` if it is not."""
-        if self._file_system.is_synced_whole and self._file_system.sync():
-            self._close_files()
-            if self._file_system.failures != self._failures:
-                raise OSError(0, "something was not written")
-        else:
-            self._sync_files()
-            for path in self._directories:
-                _sync_directory(path)
+        if not self._file_system.is_synced_whole:
+            self._sync_each()
+        elif self._directories and not self._has_content:
+            self._file_system.sync_names(self._directories)
+        elif not self._file_system.sync():
+            self._sync_each()
+        self._close_files()
+        if self._file_system.failures != self._failures:
+            raise OSError(0, "something was not written")
         self._directories.clear()
+        self._has_content = self._is_left_to_whole = False
 
     def close(self) -> None:
         self._close_files()
-        if self._is_open:
-            self._file_system.leave()
-        self._is_open = False
+        if self._company is not None:
+            self._company.leave()
+        self._company = None
+
+    def _sync_each(self) -> None:
+        if self._is_left_to_whole:
+            raise OSError(0, "the file system can be synced no more")
+        self._sync_files()
+        for path in self._directories:
+            _sync_directory(path)
 
     def _sync_files(self) -> None:
         for descriptor in self._files:
@@ -154,6 +193,12 @@ def start_writing(descriptor: int, length: int) -> None:
     if hasattr(os, "posix_fadvise"):
         with suppress(OSError):
             os.posix_fadvise(descriptor, 0, length, os.POSIX_FADV_DONTNEED)
+
+
+def _sync_names(directories: Iterable[str]) -> None:
+    for directory in directories:
+        with suppress(FileNotFoundError):  # of somebody who was interrupted, and has taken it away
+            _sync_directory(directory)
 
 
 def _sync_directory(path: str) -> None:

@@ -1,4 +1,7 @@
-"""Taking content in: bytes of any size are hashed while they are copied, in constant memory."""
+"""Taking content in: bytes of any size are hashed while they are copied, in constant memory.
+
+What is small is held in memory and written at the end, together with the inventory: see `Workplace.turn`.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,8 @@ class Intake:
         """Where below `content` each digest lies."""
         self.moved: list[str] = []
         """Files to remove from where they came from, once all is done."""
+        self._held: dict[str, bytes] = {}
+        self._held_size = 0
         self._content = f"{folder}/content"
         self._incoming = f"{folder}.incoming"
         self._folders: set[str] = set()
@@ -53,9 +58,16 @@ class Intake:
     def drop(self, digest: str) -> None:
         """Content that is kept elsewhere already."""
         place = self.places.pop(digest, None)
-        if place is not None:
+        if place is not None and self._held.pop(place, None) is None:
             os.unlink(f"{self._content}/{place}")
             self._remove_empty_folders(place)
+
+    def write(self) -> None:
+        """What was held in memory so far."""
+        for path, content in self._held.items():
+            self._write(self._place(path), content)
+        self._held.clear()
+        self._held_size = 0
 
     def finish(self, folder: str) -> None:
         """The names are to be synced too; the version's directory has this name by now."""
@@ -64,15 +76,21 @@ class Intake:
             self._batch.add_directory(f"{folder}{place[self._length :]}")
 
     def _take_bytes(self, path: str, content: bytes) -> None:
-        digest = sha512(content).hexdigest()
-        if self._is_new(path, digest):
-            descriptor = os.open(self._place(path), _NEW, 0o644)
-            try:
-                _write_all(descriptor, content)
-            except BaseException:
-                os.close(descriptor)
-                raise
-            self._batch.add_file(descriptor, len(content))
+        if self._is_new(path, sha512(content).hexdigest()):
+            self._held[path] = content
+            self._held_size += len(content)
+            if self._held_size >= CHUNK:
+                self.write()
+
+    def _write(self, place: str, content: bytes) -> None:
+        descriptor = os.open(place, _NEW, 0o644)
+        try:
+            self._on_step("content half written")
+            _write_all(descriptor, content)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._batch.add_file(descriptor, len(content))
 
     def _take_file(self, path: str, origin: str) -> None:
         source = open_source(origin)
@@ -106,10 +124,20 @@ class Intake:
         self._batch.add_file(os.dup(source), size)
 
     def _take_chunks(self, path: str, read: Callable[[int], bytes], origin: str = "") -> None:
+        head = bytearray()
+        while chunk := _read(read, origin or path):
+            head += chunk
+            if len(head) >= CHUNK:
+                self._take_large(path, read, origin or path, bytes(head))
+                return
+        self._take_bytes(path, bytes(head))
+
+    def _take_large(self, path: str, read: Callable[[int], bytes], origin: str, head: bytes) -> None:
+        """More than memory should hold: written as it comes, to a file that gets its name at the end."""
         descriptor = os.open(self._incoming, _NEW, 0o644)
         try:
             self._on_step("content half written")
-            digest, size = _copied(read, descriptor, origin or path)
+            digest, size = _copied(read, descriptor, origin, head)
         except BaseException:
             os.close(descriptor)
             os.unlink(self._incoming)
@@ -163,10 +191,11 @@ def open_source(origin: str) -> int:
     return descriptor
 
 
-def _copied(read: Callable[[int], bytes], descriptor: int | None, origin: str) -> tuple[str, int]:
-    """The digest and size of what is read, written to `descriptor` on the way."""
+def _copied(read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes = b"") -> tuple[str, int]:
+    """The digest and size of `head` and of what is read after it, written to `descriptor` on the way."""
     digest, size, started = sha512(), 0, 0
-    while chunk := _read(read, origin):
+    chunk = head or _read(read, origin)
+    while chunk:
         digest.update(chunk)
         size += len(chunk)
         if descriptor is not None:
@@ -174,6 +203,7 @@ def _copied(read: Callable[[int], bytes], descriptor: int | None, origin: str) -
             if size - started >= _AHEAD:
                 start_writing(descriptor, size)
                 started = size
+        chunk = _read(read, origin)
     return digest.hexdigest(), size
 
 

@@ -34,8 +34,12 @@ def update(work: Workplace, name: str, files: Mapping[str, Source], change: Chan
     with work.change("update") as staged:
         write_file(f"{staged.place}/{TARGET}", name.encode("ascii"), staged.batch)
         intake = work.take(files, f"{staged.place}/next", staged)
+        with work.turn:
+            intake.write()
         work.step("update: content staged")
         with work.locks.held(name):
+            # Not before: whoever holds the lock would wait for one who waits for the lock.
+            staged.batch.announce()
             try:
                 before = work.current(name, head)
                 inventory = _stage_version(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 from ibi.model.content import Keep, Source
 from ibi.ports.content import ContentChanged, ContentDamaged, FileMissing
@@ -54,6 +55,9 @@ class Workplace:
         self.locks = ObjectLocks(root.with_name(f"{root.name}-locks"))
         self.parents = Parents(self.root)
         self.step = on_step
+        # A file is written by a few short system calls, at each of which the interpreter's own lock changes hands if
+        # others want it. Threads that do so side by side spend more on that than on the files.
+        self.turn = Lock()
 
     def target(self, name: str) -> str:
         return f"{self.root}/{name}"
@@ -74,7 +78,7 @@ class Workplace:
                     self.staging.remove(staged.place)
 
     def take(self, files: Mapping[str, Source], folder: str, staged: Staged) -> Intake:
-        """The files that bring content, staged in a version's directory."""
+        """The files that bring content, staged in a version's directory; small ones when `Intake.write` is called."""
         os.mkdir(folder)
         intake = Intake(folder, staged.batch, self.step)
         for path, source in files.items():

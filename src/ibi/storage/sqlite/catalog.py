@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from threading import Lock, get_ident, local
+from time import monotonic
 from typing import Final, TypeVar
 from weakref import WeakSet
 
@@ -16,6 +17,7 @@ from ibi.archive.errors import LabelTaken
 from ibi.label import Label, RepositoryName
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
+from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
@@ -25,12 +27,14 @@ from ibi.storage.sqlite.catalog_rows import MIGRATIONS, PAGE, Record, Row, decod
 from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, storage_errors
 from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.search_rows import check_search
 
 __all__ = ["FILE_NAME", "CatalogDamaged", "SqliteCatalog"]
 
 FILE_NAME: Final = "catalogue.sqlite"
 
 _BATCH: Final = 500
+_RECENT: Final = 0.002
 _MOST_ITEMS: Final = 2_000
 _MOST_BYTES: Final = 16 << 20
 
@@ -43,7 +47,7 @@ class CatalogDamaged(StoreDamaged):
 
 
 class SqliteCatalog:
-    """The port `Catalog` on one file, from any thread and beside other processes.
+    """The ports `Catalog` and `Search` on one file, from any thread and beside other processes.
 
     Reads are on a connection of each thread and wait for nobody; changes are made in groups. While nobody changes an
     item, `find` gives the same object again.
@@ -55,6 +59,9 @@ class SqliteCatalog:
         self._process = os.getpid()
         self._is_closed = False
         self._own = local()
+        self._count = count(1)
+        self._changes = 0
+        """Another number after every change by this process; in which order they come does not matter."""
         self._opening = Lock()
         self._readers: WeakSet[CatalogReader] = WeakSet()
         self._decoded: BoundedCache[Record, Item] = BoundedCache(_MOST_ITEMS, _MOST_BYTES)
@@ -62,6 +69,7 @@ class SqliteCatalog:
             make_directory(path.parent)
         with self._errors():
             self._writer = GroupCommit(path, connect(path, MIGRATIONS))
+        self.company = self._writer.company
 
     def find(self, label: Label) -> Item | None:
         return self._read(lambda reader: reader.find(label))
@@ -71,8 +79,27 @@ class SqliteCatalog:
         Connections count for themselves, so that one thread's value means nothing to another."""
         return get_ident(), self._read(CatalogReader.version)
 
+    def recent_version(self) -> tuple[int, int]:
+        """`version`, at most 2 ms old; but never older than a change that this process has made.
+
+        To ask the file costs more than all the rest of an answer that is kept. Whoever changes an item through this
+        process sees it at once. A change through another is seen 2 ms late at most: answers are kept elsewhere for
+        minutes (E32), so that nobody can rely on more.
+        """
+        changes, now = self._changes, monotonic()
+        seen: tuple[int, float, tuple[int, int]] | None = getattr(self._own, "seen", None)
+        if seen is None or seen[0] != changes or now >= seen[1]:
+            self._own.seen = seen = changes, now + _RECENT, self.version()
+        return seen[2]
+
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return self._read(lambda reader: reader.linked(link, label))
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        return self._read(lambda reader: reader.search.search(query))
+
+    def facets(self, query: SearchQuery) -> FacetCounts:
+        return self._read(lambda reader: reader.search.facets(query))
 
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """Read page by page, so that nobody's reading keeps the log of changes from being folded in: a change made
@@ -91,12 +118,17 @@ class SqliteCatalog:
         self._write(partial(_put, rows=(row,)))
 
     def put_all(self, items: Iterable[Item]) -> int:
-        """Put many, some hundred a commit; how many. What was put before a refusal stays."""
+        """Put many, some hundred a commit; how many. What was put before a refusal stays. Nothing that the catalogue
+        says of them already is relied on."""
         number, rows = 0, map(row_of, items)
         while batch := tuple(islice(rows, _BATCH)):
-            self._write(partial(_put, rows=batch))
+            self._write(partial(_put, rows=batch, anew=True))
             number += len(batch)
         return number
+
+    def check_search(self) -> None:
+        """Read the index of words; `CatalogDamaged` if it cannot be relied on. Takes seconds for a million items."""
+        self._write(check_search)
 
     def remove(self, label: Label) -> bool:
         return self._write(partial(remove_row, label=label))
@@ -105,6 +137,7 @@ class SqliteCatalog:
         if self._process != os.getpid():
             return
         self._is_closed = True
+        self._changes = next(self._count)
         with self._opening:
             for reader in tuple(self._readers):
                 reader.close()
@@ -143,8 +176,11 @@ class SqliteCatalog:
 
     def _write(self, change: Callable[[Connection], T]) -> T:
         self._check_usable()
-        with self._errors():
-            return self._writer.run(change)
+        try:
+            with self._errors():
+                return self._writer.run(change)
+        finally:
+            self._changes = next(self._count)
 
     def _check_usable(self) -> None:
         if self._process != os.getpid():
@@ -165,7 +201,7 @@ class SqliteCatalog:
             raise CatalogDamaged(**error.parameters) from error
 
 
-def _put(connection: Connection, rows: tuple[Row, ...]) -> None:
+def _put(connection: Connection, rows: tuple[Row, ...], *, anew: bool = False) -> None:
     for row in rows:
-        if not put_row(connection, row):
+        if not put_row(connection, row, anew=anew):
             raise LabelTaken(label=row.second_label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final
 from weakref import finalize
 
@@ -13,6 +14,7 @@ from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.sqlite.catalog_rows import LINKED, PAGE, PAGE_AFTER, Record, decoded, find_record
 from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.search import SqliteSearch
 
 __all__ = ["CatalogReader"]
 
@@ -35,6 +37,11 @@ class CatalogReader:
         self._version = -1
         self._found: BoundedCache[Label, Item] = BoundedCache(_MOST_ITEMS, _MOST_BYTES)
         self.close = finalize(self, connection.close)
+
+    @cached_property
+    def search(self) -> SqliteSearch:
+        """Most threads never search."""
+        return SqliteSearch(self._connection, self._item_of)
 
     def version(self) -> int:
         """Another number after every change, as this connection sees it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+import msgspec
 
 from ibi.instant import FIRST_SECOND
 from ibi.label import Label
@@ -11,8 +12,9 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, item_document, local_document
 from ibi.ports.catalog import Link
-from ibi.storage.sqlite.connection import Connection
+from ibi.storage.sqlite.connection import Connection, Migration
 from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, unlist_item
 
 __all__ = [
     "FIND",
@@ -44,7 +46,7 @@ SEATS: Final = 256
 # whole records, five a page, and be as deep as that makes it. Here inner pages hold nothing but numbers, and an item
 # gets a number that follows from the instant of its labels, which both forms share: so a look-up by either goes down
 # one tree and not two. The indexes keep labels unique and in order, and find what got no seat where it belongs.
-MIGRATIONS: Final = (
+MIGRATIONS: Final[tuple[Migration, ...]] = (
     """
     CREATE TABLE items (
         number INTEGER PRIMARY KEY,
@@ -61,6 +63,7 @@ MIGRATIONS: Final = (
     ) WITHOUT ROWID;
     CREATE INDEX links_of_item ON links (item)
     """,
+    begin_search,
 )
 
 FIND_SEATED: Final = {
@@ -87,9 +90,13 @@ _PUT = """
     ON CONFLICT (rep) DO UPDATE SET ibip = excluded.ibip, item = excluded.item, local = excluded.local
     RETURNING number
 """
+_LINK_NAMES = tuple(link.value for link in Link)
 _UNLINK = "DELETE FROM links WHERE item = ?"
 _LINK = "INSERT INTO links (link, label, item) VALUES (?, ?, ?)"
-_REMOVE = {"rep": "DELETE FROM items WHERE rep = ?", "ibip": "DELETE FROM items WHERE ibip = ?"}
+_REMOVE = {
+    "rep": "DELETE FROM items WHERE rep = ? RETURNING number",
+    "ibip": "DELETE FROM items WHERE ibip = ? RETURNING number",
+}
 
 
 class Row(NamedTuple):
@@ -102,6 +109,8 @@ class Row(NamedTuple):
     second_label: str
     """The one that might be another item's."""
     first: int
+    listed: ListedRow | None
+    """What it is found by in a search."""
 
     def parameters(self) -> dict[str, object]:
         item, local = self.record
@@ -114,10 +123,11 @@ def row_of(item: Item) -> Row:
     return Row(
         rep=label_key(item.rep),
         ibip=None if ibip is None else label_key(ibip),
-        record=(_encoded(item_document(item)), _encoded(local_document(item))),
+        record=(msgspec.json.encode(item_document(item)), msgspec.json.encode(local_document(item))),
         links=_links(item),
         second_label=str(ibip or ""),
         first=first_seat(item.rep),
+        listed=listed_row(item),
     )
 
 
@@ -141,8 +151,11 @@ def decoded(record: Record) -> Item:
     return decode_item(*record)
 
 
-def put_row(connection: Connection, row: Row) -> bool:
-    """Write the row in the place of the one with its name; false, and nothing is written, if its IBIp is another's."""
+def put_row(connection: Connection, row: Row, *, anew: bool = False) -> bool:
+    """Write the row in the place of the one with its name; false, and nothing is written, if its IBIp is another's.
+
+    `anew`: what it is found by in a search is written again even where it seems to be there.
+    """
     if row.ibip is not None:
         owner = connection.execute(_OWNER, (row.ibip,)).fetchone()
         if owner is not None and owner[0] != row.rep:
@@ -151,19 +164,19 @@ def put_row(connection: Connection, row: Row) -> bool:
     ((number,),) = connection.execute(_PUT, row.parameters()).fetchall()
     connection.execute(_UNLINK, (number,))
     connection.executemany(_LINK, ((*link, number) for link in row.links))
+    list_item(connection, number, row.listed, anew=anew)
     return True
 
 
 def remove_row(connection: Connection, label: Label) -> bool:
-    return connection.execute(_REMOVE[label.form], (label_key(label),)).rowcount > 0
-
-
-def _encoded(document: dict[str, Any]) -> bytes:
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    removed = connection.execute(_REMOVE[label.form], (label_key(label),)).fetchall()
+    for (number,) in removed:
+        unlist_item(connection, number)
+    return bool(removed)
 
 
 def _links(item: Item) -> tuple[tuple[str, bytes], ...]:
-    return tuple((link.value, label_key(label)) for link in Link for label in _labels(getattr(item, link.value)))
+    return tuple((name, label_key(label)) for name in _LINK_NAMES for label in _labels(getattr(item, name)))
 
 
 def _labels(forms: LabelForms | None) -> tuple[Label, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,10 +26,12 @@ else:
 
         _JOURNAL = "delete"
 
-__all__ = ["Connection", "DatabaseError", "connect", "storage_errors", "transaction"]
+__all__ = ["Connection", "DatabaseError", "Migration", "connect", "storage_errors", "transaction"]
 
 Connection = driver.Connection
 DatabaseError = driver.DatabaseError
+Migration = str | Callable[[Connection], None]
+"""Statements of SQL, or what has to be done in Python; in either case without a transaction of its own."""
 
 _PATIENCE = 10.0
 """Seconds to wait for somebody else's transaction."""
@@ -45,7 +47,7 @@ _DAMAGE = {driver.SQLITE_CORRUPT, driver.SQLITE_NOTADB}
 _FAULTS_OF_OURS = (driver.ProgrammingError, driver.IntegrityError, driver.DataError, driver.NotSupportedError)
 
 
-def connect(path: Path, migrations: Sequence[str], *, patience: float = _PATIENCE) -> Connection:
+def connect(path: Path, migrations: Sequence[Migration], *, patience: float = _PATIENCE) -> Connection:
     """Open or make the store at `path`, whose format is the number of `migrations` it has been through.
 
     Usable from any thread, one at a time. Transactions are begun and ended by the caller, best with `transaction`.
@@ -61,15 +63,20 @@ def connect(path: Path, migrations: Sequence[str], *, patience: float = _PATIENC
     return connection
 
 
-@contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
+class storage_errors:  # like a function; a generator would cost every commit three times as much
     """What SQLite raises inside, raised as what it means to a person."""
-    try:
-        yield
-    except _FAULTS_OF_OURS:
-        raise
-    except DatabaseError as error:
-        raise _storage_error(path, error) from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, DatabaseError) and not isinstance(error, _FAULTS_OF_OURS):
+            raise _storage_error(self._path, error) from error
 
 
 def _storage_error(path: Path, error: DatabaseError) -> StorageError:
@@ -116,7 +123,7 @@ def _version(connection: Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _migrate(connection: Connection, path: Path, migrations: Sequence[str]) -> None:
+def _migrate(connection: Connection, path: Path, migrations: Sequence[Migration]) -> None:
     known, found = len(migrations), _version(connection)
     if found > known:
         raise StoreNewer(path=path, found=found, known=known)
@@ -138,8 +145,11 @@ def _back_up(connection: Connection, path: Path, version: int) -> None:
         connection.execute("VACUUM INTO ?", (str(backup),))
 
 
-def _run(connection: Connection, script: str) -> None:
+def _run(connection: Connection, script: Migration) -> None:
     """`executescript` would commit the transaction it is called in."""
+    if not isinstance(script, str):
+        script(connection)
+        return
     for statement in script.split(";\n"):
         if statement.strip():
             connection.execute(statement)

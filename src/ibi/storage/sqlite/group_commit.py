@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from ibi.errors import IbiError
+from ibi.storage.company import Company
 from ibi.storage.errors import StoreClosed
 from ibi.storage.sqlite.connection import Connection, storage_errors, transaction
 
@@ -54,6 +55,8 @@ class GroupCommit:
     def __init__(self, path: Path, connection: Connection) -> None:
         self._path = path
         self._connection: Connection | None = connection
+        self.company = Company()
+        """For threads that will ask for a change within milliseconds."""
         self._turn = Lock()
         self._waiting: deque[_Wish[Any]] = deque()
 
@@ -64,13 +67,16 @@ class GroupCommit:
         """
         wish = _Wish(change)
         self._waiting.append(wish)
+        self.company.arrive()
         with self._turn:
             if not wish.is_done:
+                self.company.gather()
                 self._serve(wish)
         return wish.outcome()
 
     def _serve(self, own: _Wish[Any]) -> None:
         """Commit what everybody waits for. If that fails, it has failed for `own`; the others try again themselves."""
+        self.company.depart()
         wishes = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
             if self._connection is None:

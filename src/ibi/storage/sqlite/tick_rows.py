@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from ibi.instant import Instant
 from ibi.model.identity import Identity
@@ -68,8 +67,7 @@ _FROZEN = f"{_CLOCKS} WHERE key = (SELECT identity FROM store)"  # noqa: S608
 _PURGED_AT_LEAST = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(NamedTuple):
     """The row of the store itself."""
 
     instance: str
@@ -81,20 +79,24 @@ class Store:
     log: Position = BEGINNING
 
     @property
+    def place(self) -> tuple[object, ...]:
+        """What hardly ever changes: whose store this is, and where."""
+        return self[:4]
+
+    @property
     def version(self) -> tuple[int, str]:
         """Another after every change, even if a backup was put back in between."""
         return self.revision, self.log.head
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(NamedTuple):
     """The line of the log that served a key, where it is, and which part of its batch it was."""
 
     number: int
     line: int
     length: int
     start: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides `tuple.count`, which nobody asks of it
 
 
 class TickRows:
@@ -120,6 +122,13 @@ class TickRows:
         self._execute(
             "REPLACE INTO store VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (store.instance, store.machine, store.path, store.identity, store.revision, *store.log),
+        )
+
+    def save_progress(self, store: Store) -> None:
+        """What changes with every commit, and nothing else: of a row that is there."""
+        self._execute(
+            "UPDATE store SET revision = ?, log_number = ?, log_size = ?, log_last = ?, log_head = ?",
+            (store.revision, *store.log),
         )
 
     def identity(self) -> Identity | None:

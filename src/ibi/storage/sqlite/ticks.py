@@ -12,7 +12,6 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
@@ -227,9 +226,9 @@ class SqliteTicks:
     def _open(self, here: Store, confirmed: Reading | None) -> None:
         with self._exclusive():
             known = self._store.begin()
-            here = replace(known.store, machine=here.machine, path=here.path)
+            here = known.store._replace(machine=here.machine, path=here.path)
             if confirmed is not None:
-                here = replace(here, instance=secrets.token_hex(16))
+                here = here._replace(instance=secrets.token_hex(16))
             elif known.identity is not None:  # what has minted nothing may be copied
                 _check_place(known, here, known.identity)
             self._prefixes = PrefixLocks(self._lock_directory, Owner(here.instance, here.path))

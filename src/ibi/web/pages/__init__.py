@@ -1,62 +1,25 @@
-"""Plain pages: HTML without styles and scripts. Every word that somebody else wrote goes through `text`."""
+"""Pages for people: what is asked for by a browser, and how an error is told to one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from html import escape
 from http import HTTPStatus
-from typing import NewType
 
 from starlette.responses import Response
+from starlette.types import Scope
 
 from ibi.errors import IbiError
 from ibi.web.errors import PROBLEM, answer_to, problem
 from ibi.web.headers import RawHeaders, values
 from ibi.web.negotiation import choose
+from ibi.web.pages.error_words import title_of
+from ibi.web.pages.language import page_language
+from ibi.web.pages.rendering import render
+from ibi.web.pages.translation import translations
 from ibi.web.refusals import NotAcceptable
 
-__all__ = ["HTML", "Markup", "definitions", "element", "link", "page", "redirect", "refusal", "text", "wants_page"]
+__all__ = ["HTML", "redirect", "refusal", "wants_page"]
 
 HTML = "text/html"
-Markup = NewType("Markup", str)
-"""What may stand in a page as it is."""
-
-_POLICY = "default-src 'none'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
-
-
-def text(words: object) -> Markup:
-    return Markup(escape(str(words)))
-
-
-def element(name: str, *content: Markup, **attributes: str) -> Markup:
-    """`name` and the names of the attributes are ours. Left and right of a stranger's words stay what they are."""
-    shown = "".join(f' {key}="{escape(value)}"' for key, value in attributes.items())
-    return Markup(f"<{name}{shown}>{''.join(content)}</{name}>")
-
-
-def link(url: str, words: object) -> Markup:
-    """To a URL of HTTP, relative or absolute; anything else is shown and not linked."""
-    if url.startswith(("http://", "https://", "/", "?")):
-        return element("a", element("bdi", text(words)), href=url)
-    return element("bdi", text(words))
-
-
-def definitions(pairs: Iterable[tuple[str, Iterable[Markup]]]) -> Markup:
-    """A list of names and their values; a name without values is left out."""
-    rows = []
-    for name, shown in pairs:
-        found = [element("dd", value, dir="auto") for value in shown]
-        if found:
-            rows += [element("dt", text(name)), *found]
-    return element("dl", *rows)
-
-
-def page(title: str, *content: Markup, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    head = element("head", Markup('<meta charset="utf-8">'), element("title", text(title)))
-    body = element("body", element("main", element("h1", text(title), dir="auto"), *content))
-    document = f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
-    sent = {"content-security-policy": _POLICY, **(headers or {})}
-    return Response(document.encode(), status, sent, f"{HTML}; charset=utf-8")
 
 
 def redirect(url: str) -> Response:
@@ -72,18 +35,20 @@ def wants_page(headers: RawHeaders) -> bool:
         return False
 
 
-def refusal(error: IbiError, headers: RawHeaders, *content: Markup) -> Response:
-    """An error as problem details, or to a browser as a page with perhaps something to read further.
+def refusal(error: IbiError, scope: Scope) -> Response:
+    """An error as problem details, or to a browser as a page in its reader's language.
 
     One that is for the log alone is raised again: the application writes it there.
     """
     if not answer_to(error).told:
         raise error
     answer = problem(error)
-    if not wants_page(headers):
+    if not wants_page(scope["headers"]):
         answer.headers.append("vary", "Accept")
         return answer
     kept = {name: value for name, value in answer.headers.items() if name not in {"content-type", "content-length"}}
-    title = error.code.replace("-", " ").capitalize()
-    said = element("p", text(error), dir="auto")
-    return page(title, said, *content, status=answer.status_code, headers={**kept, "vary": "Accept"})
+    gettext = translations(page_language(scope)).gettext
+    title = gettext(title_of(answer.status_code))
+    return render(
+        scope, "alert.html", status=answer.status_code, headers=kept, title=title, said=error.message(gettext)
+    )

@@ -7,8 +7,9 @@ and the filters `date`, `month`, `number`, `size`, `language_name`. What a stran
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final
@@ -20,16 +21,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import Response
 from starlette.types import Scope
 
+from ibi.accounts.sign_in import csrf_of
 from ibi.instant import Instant
 from ibi.web.pages.language import PAGE_LANGUAGES, page_language
 from ibi.web.pages.static import static_url
 from ibi.web.pages.translation import locale_of, translations
 from ibi.web.raw_target import raw_target
+from ibi.web.sessions import Sessions
 
-__all__ = ["POLICY", "SITE", "SiteFacts", "render", "render_text"]
+__all__ = ["POLICY", "SESSIONS", "SITE", "SiteFacts", "render", "render_text"]
 
 SITE: Final = "ibi.site"
 """Where in a scope the `SiteFacts` stand."""
+
+SESSIONS: Final = "ibi.sessions"
+"""Where in a scope the `Sessions` stand, if anybody can be signed in."""
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self';"
@@ -37,6 +43,12 @@ POLICY: Final = (
 )
 """What a page may load: ours and nothing else. One that shows a depositor's content allows that by itself."""
 
+# HTML has no way to write these: controls but for white space, and what Unicode keeps for nobody's use.
+_UNWRITABLE: Final = re.compile(
+    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef"
+    + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
+    + "]"
+)
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -64,18 +76,31 @@ def render(
 ) -> Response:
     """The page for whoever sent the request. `headers` of the same name take the place of ours."""
     language = page_language(scope)
-    body = render_text(template, language, site=scope.get(SITE, _NOBODYS), target=raw_target(scope), **context)
+    body = render_text(template, language, site=_site(scope), target=raw_target(scope), **context)
     ours = {
         "content-security-policy": POLICY,
         "content-language": language,
+        # To ourselves alone: without it browsers hide from us that a form is our own.
+        "referrer-policy": "same-origin",
         "vary": "Accept, Accept-Language, Cookie",
         "cache-control": "no-cache, private",
     }
     return Response(body.encode(), status, {**ours, **(headers or {})}, "text/html; charset=utf-8")
 
 
+def _site(scope: Scope) -> SiteFacts:
+    facts: SiteFacts = scope.get(SITE, _NOBODYS)
+    sessions: Sessions | None = scope.get(SESSIONS)
+    signed = None if sessions is None else sessions.current(scope)
+    if signed is None:
+        return facts
+    return replace(facts, person=signed.person.name, csrf=csrf_of(signed.text))
+
+
 def render_text(template: str, language: str, **context: Any) -> str:
-    return _environment(language).get_template(template).render(language=language, **context)
+    """The document; a stranger's letters that no document can hold are shown as missing."""
+    written = _environment(language).get_template(template).render(language=language, **context)
+    return _UNWRITABLE.sub("\ufffd", written)
 
 
 @lru_cache

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.pages.explain_page import ExplainPage, Resolver
 from ibi.web.pages.language_choice import choose_language
+from ibi.web.pages.search_page import FeedPage, HomePage, SearchPages
 from ibi.web.pages.static import static_file
 
-__all__ = ["common_routes"]
+__all__ = ["common_routes", "page_routes"]
 
 
 def common_routes() -> list[Route]:
@@ -16,3 +19,19 @@ def common_routes() -> list[Route]:
         Route("/static/{name}", static_file),
         Route("/language/{tag}", choose_language),
     ]
+
+
+def page_routes(archive: ArchiveSite | None, resolver: Resolver | None = None, public_url: str = "") -> list[Route]:
+    """The pages of what there is: without an Archive nothing is searched, without a resolver nothing is traced.
+
+    `public_url` is that of the resolver; without one, links begin as those of the Archive do.
+    """
+    base = public_url or ("" if archive is None else archive.public_url)
+    routes = [*common_routes(), Route("/explain", ExplainPage(base, archive, resolver).get)]
+    if archive is not None and archive.search is not None:
+        routes += [
+            Route("/", HomePage(archive, archive.search).get),
+            Route("/search", SearchPages(archive, archive.search).get),
+            Route("/search.atom", FeedPage(archive, archive.search).get),
+        ]
+    return routes

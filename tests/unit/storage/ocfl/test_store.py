@@ -8,14 +8,18 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from ibi.model.content import Bytes, Copy, Keep, Move
+from ibi.model.content import Bytes, Copy, Keep, Move, Stream
 from ibi.ports.content import ContentDamaged, ContentExists, ContentMissing, SourceRefused
+from ibi.storage import company
+from ibi.storage.disk import sync_file_system
 from ibi.storage.errors import DiskRefused, NotAStore, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.ocfl import durability
 from ibi.storage.ocfl.durability import FileSystem
+from ibi.storage.ocfl.intake import CHUNK
 from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.ocfl.store_version import ensure_version
@@ -339,3 +343,65 @@ def test_a_sync_serves_everybody_who_came_before_it(tmp_path: Path, monkeypatch:
         assert all(pool.map(lambda _: file_system.sync(), range(16)))
     assert len(calls) <= 4
     file_system.close()
+
+
+def test_changes_at_the_same_time_share_their_syncs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the whole for the content of all, then one of the directory that they lie in."""
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Barrier
+
+    monkeypatch.setattr(company, "_PATIENCE", 60)
+    whole: list[int] = []
+    directories: list[str] = []
+    staged = Barrier(4)
+
+    def sync_whole(descriptor: int) -> bool:
+        whole.append(descriptor)
+        return sync_file_system(descriptor)
+
+    def on_step(step: str) -> None:
+        if step == "create: staged":
+            staged.wait(60)
+
+    store = OcflStore(tmp_path / "content", on_step)
+    names = [f"sid.inpe.br/mtc-m18@80/2009/02.16.17.{minute}" for minute in (10, 11, 12, 13)]
+    monkeypatch.setattr(durability, "sync_file_system", sync_whole)
+    monkeypatch.setattr(durability, "_sync_directory", directories.append)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda name: store.create(name, files(a=name.encode()), change()), names))
+    assert len(whole) == 1
+    assert len(directories) == len(set(directories))
+    assert f"{store.root}/sid.inpe.br/mtc-m18@80/2009" in directories
+    assert list(store.iterate()) == names
+    assert [list(store.verify(name)) for name in names] == [[]] * 4
+    store.close()
+
+
+def test_a_directory_that_cannot_be_synced_fails_the_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = OcflStore(tmp_path / "content")
+    store.create(NAME, files(a=b"1"), change())
+    monkeypatch.setattr(durability, "_sync_directory", failing)
+    with pytest.raises(DiskRefused, match="Input/output error"):
+        store.create(OTHER, files(a=b"1"), change())
+    assert list(store.iterate()) == [NAME]
+    monkeypatch.undo()
+    store.create(OTHER, files(a=b"1"), change())
+    store.close()
+
+
+def test_what_is_small_is_written_where_it_belongs_whatever_pieces_it_came_in(tmp_path: Path) -> None:
+    """And what is large too: as it comes, by way of a file in staging."""
+    store = OcflStore(tmp_path / "content")
+    sizes = {"none": 0, "small": 3, "limit": CHUNK, "below": CHUNK - 1, "above": CHUNK + 1, "large": 3 * CHUNK}
+    contents = {name: Random(name).randbytes(size) for name, size in sizes.items()}
+    sources = {name: _in_pieces(content) for name, content in contents.items()}
+    store.create(NAME, {**sources, "again/small": Bytes(contents["small"])}, change())
+    assert everything_in(store, NAME) == [{**contents, "again/small": contents["small"]}]
+    assert list(store.verify(NAME)) == []
+    assert ocfl_py_says(store.root / NAME) == []
+    store.close()
+
+
+def _in_pieces(content: bytes) -> Stream:
+    pieces = iter([content[start : start + 100_000] for start in range(0, len(content), 100_000)])
+    return Stream(lambda length: next(pieces, b""))

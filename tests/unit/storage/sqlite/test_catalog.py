@@ -46,7 +46,7 @@ def catalog(path: Path) -> Iterator[SqliteCatalog]:
 
 @pytest.fixture
 def file(path: Path, catalog: SqliteCatalog) -> Iterator[Connection]:
-    with closing(connect(path, ("",))) as connection:
+    with closing(connect(path, catalog_rows.MIGRATIONS)) as connection:
         yield connection
 
 
@@ -225,7 +225,7 @@ def test_a_batch_that_is_refused_is_refused_whole_and_those_before_stay(catalog:
 
 def test_a_catalogue_of_a_newer_version_is_refused(path: Path) -> None:
     SqliteCatalog(path).close()
-    with closing(connect(path, ("",))) as connection:
+    with closing(connect(path, catalog_rows.MIGRATIONS)) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreNewer):
         SqliteCatalog(path)
@@ -362,3 +362,25 @@ def test_the_version_changes_with_every_change_and_with_nothing_else(path: Path,
     catalog.remove(labels(1)[0])
     versions.append(catalog.version())
     assert len(set(versions)) == 4
+
+
+def test_a_recent_version_knows_of_own_changes_at_once_and_of_others_soon(
+    path: Path, catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("ibi.storage.sqlite.catalog.monotonic", lambda: now[0])
+    versions = [catalog.recent_version()]
+    catalog.put(item(1))
+    versions.append(catalog.recent_version())
+    with closing(SqliteCatalog(path)) as other:
+        other.put(item(2))
+        assert catalog.recent_version() == versions[-1]
+        now[0] += 0.002
+        versions.append(catalog.recent_version())
+        other.put(item(3))
+    catalog.remove(labels(1)[0])
+    versions.append(catalog.recent_version())
+    assert len(set(versions)) == 4
+    catalog.close()
+    with pytest.raises(StoreClosed):
+        catalog.recent_version()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibi.archive.errors import LabelTaken
+from ibi.storage import company
 from ibi.storage.errors import DiskRefused, StoreClosed
 from ibi.storage.sqlite.connection import Connection, connect
 from ibi.storage.sqlite.group_commit import GroupCommit
@@ -122,3 +123,23 @@ def test_a_closed_one_says_so(writer: GroupCommit) -> None:
     writer.close()
     with pytest.raises(StoreClosed):
         writer.run(insert(1))
+
+
+def test_those_who_are_about_to_come_share_one_commit(
+    writer: GroupCommit, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(company, "_PATIENCE", PATIENCE)
+    commits: list[str] = []
+    assert writer._connection is not None
+    writer._connection.set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
+    joined = threading.Barrier(5)
+
+    def come(number: int) -> int:
+        with writer.company:
+            joined.wait(PATIENCE)
+            return writer.run(insert(number))
+
+    with ThreadPoolExecutor(5) as pool:
+        assert list(pool.map(come, range(5))) == [0, 1, 2, 3, 4]
+    assert numbers(connection) == [0, 1, 2, 3, 4]
+    assert commits == ["COMMIT"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
+import structlog
 
 from ibi.instant import Instant
 from ibi.messages import ErrorAnswer, ServiceSubject, parse_answer
@@ -13,6 +15,7 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
 from ibi.pairs import Pairs
+from ibi.web.archive_service import ArchiveService
 from tests.archive_app import IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 
 PLACE = "/lab.br/arq/2020/01.01.00.00"
@@ -161,8 +164,24 @@ async def test_a_flood_of_requests_does_not_fill_the_memory() -> None:
     answers = KeptAnswers(most=10)
     for number in range(100):
         answers.keep(number, EMPTY)
-        assert answers.find(0, NOW) is EMPTY  # asked for again and again, it stays
+        assert answers.find(0, lambda: NOW) is EMPTY  # asked for again and again, it stays
     assert len(answers) == 10
+
+
+# --- asked in the same process ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ibi", [IBIP, OTHER, "no label"])
+async def test_who_asks_in_the_same_process_is_told_what_is_sent_over_http(ibi: str) -> None:
+    app = archive_app(kept(REP, IBIP))
+    service = ArchiveService(app.site, structlog.get_logger())
+    path = url_request(ibi=quote(ibi))
+    for _ in range(2):
+        sent = await app.get(path)
+        status, told, caching = service.answered(path.partition("?")[2].encode())
+        assert (status, caching.decode()) == (sent.status, sent.headers["cache-control"])
+        assert told.rpartition(b"urlkey ")[0] == sent.body.rpartition(b"urlkey ")[0]
+        assert len(told) == len(sent.body)
 
 
 # --- what is counted -------------------------------------------------------------------------------------------------

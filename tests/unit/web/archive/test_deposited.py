@@ -40,7 +40,8 @@ def test_what_a_sandbox_does_not_hold_is_for_saving(media: str) -> None:
 
 async def test_a_pdf_is_shown_where_there_is_nothing_to_act_on() -> None:
     item = kept(REP, files={"x.pdf": ("application/pdf", b"%PDF")})
-    own = await archive_app(item, content_url="http://content.lab.br").get(f"/col/{REP}/doc/x.pdf")
+    there = {"host": "content.lab.br"}
+    own = await archive_app(item, content_url="http://content.lab.br").get(f"/col/{REP}/doc/x.pdf", there)
     assert "content-disposition" not in own.headers
     assert "sandbox" not in own.headers["content-security-policy"]
     shared = await archive_app(item, content_url=BASE.upper()).get(f"/col/{REP}/doc/x.pdf")

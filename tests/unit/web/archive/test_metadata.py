@@ -15,6 +15,7 @@ from ibi.languages import LanguageTag
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
 from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
+from tests.page_reader import read_page
 from tests.standards_archives import forms
 
 PAGE = f"/col/{REP}/metadata"
@@ -64,7 +65,7 @@ async def test_an_unknown_format_is_told_the_known_ones() -> None:
 async def test_the_page_tells_what_there_is() -> None:
     _, page = await written(metadata=DESCRIBED, next_edition=forms(OTHER))
     for words in (
-        "<title>Relatório</title>",
+        "<title>Relatório · ibi</title>",
         "Report &lt;1&gt; &amp; more",
         "Ávila, Ana",
         'href="https://orcid.org/0000-0002-1825-0097"',
@@ -80,16 +81,19 @@ async def test_the_page_tells_what_there_is() -> None:
 async def test_the_page_says_who_may_see_the_content() -> None:
     assert "certain networks" in (await written(visibility=Visibility((network("10.0.0.0/8"),))))[1]
     embargo = Visibility(embargo=Instant(NOW.seconds + 86400))
-    assert "until 2026-11-21" in (await written(visibility=embargo))[1]
+    page = (await written(visibility=embargo))[1]
+    assert "Under embargo." in page
+    assert '<time datetime="2026-11-21T10:00:00Z">November 21, 2026</time>' in page
 
 
-async def test_a_page_can_do_nothing() -> None:
+async def test_a_page_can_do_nothing_but_what_is_ours() -> None:
     answer = await archive_app(kept(REP)).get(PAGE)
-    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["vary"] == "Accept"
-    assert b"<script" not in answer.body
-    assert b"style" not in answer.body
+    assert {"Accept", "Accept-Language", "Cookie"} == set(answer.headers["vary"].split(", "))
+    read_page(answer.body)
 
 
 async def test_files_that_may_not_be_listed_are_not() -> None:
@@ -110,24 +114,13 @@ def everywhere(words: str) -> dict[str, Any]:
     return {"metadata": described}
 
 
-# What an element may begin with in our own pages; anything else came from a stranger.
-TAGS = {"!doctype", "html", "head", "meta", "title", "body", "main", "h1", "h2", "p", "dl", "dt", "dd", "a", "bdi"}
-TAGS |= {"span", "ul", "li"}
-
-
-def check_harmless(page: str) -> None:
-    assert {tag.lower() for tag in re.findall(r"<\s*/?\s*([^\s>/]+)", page)} <= TAGS
-    assert not re.search(r"<[^>]*\son\w+\s*=", page)
-    assert not re.search(r"(?i)href=\"(?!https?://)", page)
-
-
 async def test_strangers_words_stay_words() -> None:
     files = {"<img src=x onerror=alert(1)>": ("text/plain", b"x")}
     answer = await archive_app(kept(REP, files=files, **everywhere(HOSTILE))).get(PAGE)
-    check_harmless(answer.body.decode())
+    assert HOSTILE.split()[0] in read_page(answer.body).text
     assert "set-cookie" not in answer.headers
     tombstone = await archive_app(deleted(REP, why=HOSTILE, **everywhere(HOSTILE))).get(PAGE, BROWSER)
-    check_harmless(tombstone.body.decode())
+    assert HOSTILE.split()[0] in read_page(tombstone.body).text
 
 
 WORDS = st.text(
@@ -142,7 +135,7 @@ WORDS = st.text(
 @given(WORDS | st.sampled_from(["javascript:alert(1)", "<!--", "]]>", "&#60;script&#62;", "\x00".replace("\x00", "x")]))
 async def test_any_words_give_a_harmless_page_and_valid_xml(words: str) -> None:
     app = archive_app(kept(REP, **everywhere(words)))
-    check_harmless((await app.get(PAGE)).body.decode())
+    read_page((await app.get(PAGE)).body)
     root = ElementTree.fromstring((await app.get(f"{PAGE}?format=oai_dc")).body)
     said = [(each.text or "").replace("\n", " ") for each in root.findall(f"{DC}title")]
     # XML makes one line feed of every line end.

@@ -192,7 +192,6 @@ async def test_a_required_original_is_not_a_copy() -> None:
         (f"/{IBIP}?ibiurl.requireditemstatus=Copy", 400, "invalid-persistent-url"),
         ("/not/a/label", 400, "invalid-persistent-url"),
         ("/favicon.ico", 404, "not-found"),
-        ("/", 404, "not-found"),
         ("", 404, "not-found"),
         ("/%00", 404, "not-found"),
         ("/%FF", 404, "not-found"),

@@ -12,6 +12,7 @@ from ibi.messages import State
 from ibi.model.usage import UsageDay, UsageKind, day_of
 from ibi.model.visibility import Visibility, network
 from ibi.web.openapi import document
+from ibi.web.pages.routes import page_routes
 from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 from tests.standards_archives import forms
 from tests.unit.web.archive.test_metadata import DESCRIBED
@@ -54,6 +55,8 @@ async def test_a_record_has_links() -> None:
         "metadata": f"{BASE}/col/{REP}/metadata",
         "oai_dc": f"{BASE}/col/{REP}/metadata?format=oai_dc",
         "usage": f"{BASE}{RECORD}/usage",
+        "relations": f"{BASE}{RECORD}/relations",
+        "draft": f"{BASE}{RECORD}/draft",
         "files": f"{BASE}{RECORD}/files",
         "file_list": f"{BASE}/col/{REP}/doc/?list",
         "content": f"{BASE}/col/{REP}/doc/",
@@ -105,7 +108,7 @@ async def test_use_is_told_by_day() -> None:
         (f"{RECORD}/", 404),
         (f"{RECORD}//files", 404),
         (f"/api%2Frecords/{REP}", 404),
-        ("/api/records", 404),
+        ("/api/records", 401),
     ],
 )
 async def test_what_is_not_there_is_a_problem(path: str, status: int) -> None:
@@ -113,17 +116,55 @@ async def test_what_is_not_there_is_a_problem(path: str, status: int) -> None:
     assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-async def test_it_is_only_read(method: str) -> None:
-    answer = await rich().get(RECORD, method=method)
-    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+@pytest.mark.parametrize(
+    ("rest", "allowed"),
+    [
+        ("", "DELETE, GET, HEAD, PUT"),
+        ("/files", "GET, HEAD"),
+        ("/files/a.txt", "DELETE, PUT"),
+        ("/usage", "GET, HEAD"),
+        ("/relations", "DELETE, GET, HEAD, POST"),
+        ("/draft", "DELETE, GET, HEAD, POST, PUT"),
+        ("/publish", "POST"),
+    ],
+)
+async def test_other_methods_are_told_which_ones_there_are(rest: str, allowed: str) -> None:
+    answer = await rich().get(f"{RECORD}{rest}", method="PATCH")
+    assert (answer.status, answer.headers["allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize(
+    ("method", "rest"),
+    [
+        ("PUT", ""),
+        ("DELETE", "?reason=x"),
+        ("PUT", "/files/a.txt"),
+        ("DELETE", "/files/a.txt"),
+        ("POST", "/relations"),
+        ("DELETE", "/relations"),
+        ("GET", "/draft"),
+        ("POST", "/draft"),
+        ("PUT", "/draft"),
+        ("DELETE", "/draft"),
+        ("POST", "/publish"),
+    ],
+)
+async def test_nobody_changes_anything_without_a_token(method: str, rest: str) -> None:
+    answer = await rich().get(f"{RECORD}{rest}", method=method)
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer realm="ibi"')
+
+
+async def test_a_token_that_is_wrong_is_refused_even_for_what_everybody_sees() -> None:
+    assert (await rich().get(RECORD, {"authorization": "Bearer x"})).status == 401
 
 
 # --- the description -------------------------------------------------------------------------------------------------
 
 
 def test_every_route_is_described_and_every_description_has_a_route() -> None:
-    routes = [route for route in rich().app.routes if isinstance(route, Route)]
+    app = rich()
+    pages = {route.path for route in page_routes(app.site)}
+    routes = [route for route in app.app.routes if isinstance(route, Route) and route.path not in pages]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
     assert found == {(path, method) for path, item in DOCUMENT["paths"].items() for method in item}
 
@@ -132,7 +173,18 @@ async def test_the_description_is_served_as_it_stands() -> None:
     assert (await rich().get("/api/openapi.json")).json() == DOCUMENT
 
 
+def fits(value: Any, schema: dict[str, Any]) -> bool:
+    try:
+        check(value, schema)
+    except AssertionError:
+        return False
+    return True
+
+
 def check(value: Any, schema: dict[str, Any]) -> None:
+    if "oneOf" in schema:
+        assert any(fits(value, each) for each in schema["oneOf"]), value
+        return
     if "$ref" in schema:
         schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     if "enum" in schema:

@@ -1,0 +1,194 @@
+"""What a search costs: in catalogues of a hundred thousand and a million titles, for words that stand in a quarter of
+them; and what it adds to a deposit that items can be found.
+
+Time is that of the processor: on a machine that others use too, the clock on the wall tells of the others. Words are
+as unevenly frequent as those of a language. Every search is asked of the catalogue itself, without what the
+service above remembers. `python -m bench.search 1000000` measures one size alone.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from statistics import median
+
+from bench.catalogue import HOST, START
+from bench.figure import Figure, figure_table
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.languages import LanguageTag
+from ibi.messages.label_forms import LabelForms
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
+from ibi.model.search import Facet, Order, SearchQuery
+from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.storage.sqlite.catalog_rows import MIGRATIONS, put_row, row_of
+from ibi.storage.sqlite.connection import connect, transaction
+
+__all__ = ["figures"]
+
+SIZES = {100_000: "10⁵", 1_000_000: "10⁶"}
+ROUNDS = 9
+PUTS = 1_000
+SEARCH_AIM, PAGE_AIM = 20.0, 50.0
+"""Milliseconds of a processor, of a search and of all that a page of results shows."""
+COMMON, EVERY = "relatório", 4
+"""A word, and how many titles there are to each that has it."""
+_SYLLABLES = "ba ce di fo gu ra te li mo nu sa pe vi to lu xa ma co es an in ção".split()
+_BATCH = 2_000
+
+
+@dataclass(frozen=True)
+class Words:
+    """A language, of which the first words are frequent and the last ones rare."""
+
+    words: tuple[str, ...]
+    weights: tuple[float, ...]
+    names: tuple[str, ...]
+    chance: random.Random
+
+    @classmethod
+    def invented(cls) -> Words:
+        chance = random.Random(1)
+        made = {"".join(chance.choices(_SYLLABLES, k=chance.randint(2, 5))) for _ in range(60_000)}
+        words = sorted(made)
+        chance.shuffle(words)
+        names = tuple(f"{chance.choice(words).title()}, {chance.choice(words).title()}" for _ in range(60_000))
+        return cls(tuple(words), tuple(accumulate(1 / (rank + 3) for rank in range(len(words)))), names, chance)
+
+    def some(self, number: int) -> list[str]:
+        return self.chance.choices(self.words, cum_weights=self.weights, k=number)
+
+
+def figures(sizes: Sequence[int] = tuple(SIZES)) -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="ibi-bench-") as home:
+        measured = []
+        for size in sizes:
+            words = Words.invented()
+            path = filled(Path(home) / f"{size}.sqlite", size, words)
+            measured += [*searches(path, size, words), *deposits(path, size, words)]
+            path.unlink()
+        return measured
+
+
+# --- a catalogue -----------------------------------------------------------------------------------------------------
+
+
+def sample(second: int, words: Words) -> Item:
+    chance, instant = words.chance, Instant(START + second)
+    title = words.some(8)
+    if second % EVERY == 0:
+        title[chance.randrange(8)] = COMMON
+    metadata = DescriptiveMetadata(
+        title=(Text(" ".join(title).capitalize()),),
+        creator=tuple(map(Agent, dict.fromkeys(chance.choices(words.names, k=2)))),
+        subject=tuple(map(Text, words.some(3))),
+        date=(Text(f"{1990 + chance.randrange(35)}-03"),),
+        publisher=(Text("INPE, São José dos Campos"),),
+        resource_type=chance.choice((ResourceType.TEXT, ResourceType.DATASET, ResourceType.IMAGE)),
+    )
+    labels = LabelForms(RepositoryName.from_parts(HOST, 8_000 + chance.randrange(5), instant))
+    files = (File("relatorio.pdf", 1_234_567, "0123456789abcdef" * 8, "application/pdf"),)
+    language = LanguageTag(chance.choice(("pt", "pt", "pt", "en", "es")))
+    return Item(labels=labels, created=instant, updated=instant, metadata=metadata, files=files, language=language)
+
+
+def filled(path: Path, size: int, words: Words) -> Path:
+    with closing(connect(path, MIGRATIONS)) as connection:
+        for setting in ("synchronous = OFF", "cache_size = -65536"):
+            connection.execute(f"PRAGMA {setting}")
+        for start in range(0, size, _BATCH):
+            with transaction(connection):
+                for second in range(start, start + _BATCH):
+                    put_row(connection, row_of(sample(second, words)))
+    return path
+
+
+# --- searches --------------------------------------------------------------------------------------------------------
+
+
+def searches(path: Path, size: int, words: Words) -> Iterator[Figure]:
+    name, aimed = SIZES.get(size, str(size)), size == max(SIZES)
+    with closing(SqliteCatalog(path)) as catalog:
+        for asked, query in queries(words).items():
+            spent = [timed(lambda query=query: catalog.search(query)) for _ in range(ROUNDS)]  # type: ignore[misc]
+            found = catalog.search(query)
+            note = f"{'more than ' if found.is_more else ''}{found.total:,} found"
+            yield figure(f"search {asked}, {name} titles", median(spent), SEARCH_AIM if aimed else None, note)
+        common = SearchQuery(text=COMMON)
+        for asked, query in {"a common word": common, "everything": SearchQuery()}.items():
+            spent = [timed(lambda query=query: catalog.facets(query)) for _ in range(ROUNDS)]  # type: ignore[misc]
+            yield figure(f"facets of {asked}, {name} titles", median(spent), PAGE_AIM)
+        spent = [timed(lambda: (catalog.search(common), catalog.facets(common))) for _ in range(ROUNDS)]
+        yield figure(f"search and facets of a common word, {name} titles", median(spent), PAGE_AIM)
+
+
+def queries(words: Words) -> dict[str, SearchQuery]:
+    frequent, rare = words.words[1], words.words[-1]
+    return {
+        "for a common word": SearchQuery(text=COMMON),
+        "for its beginning": SearchQuery(text=COMMON[:5]),
+        "for two common words": SearchQuery(text=f"{COMMON} {frequent}"),
+        "for a common and a rare word": SearchQuery(text=f"{COMMON} {rare}"),
+        "for a rare word": SearchQuery(text=rare),
+        "for a phrase": SearchQuery(text=f'"{COMMON} {frequent}"'),
+        "without a common word": SearchQuery(text=f"-{COMMON}"),
+        "for a common word in a year": SearchQuery(text=COMMON, filters=((Facet.YEAR, "1999"),)),
+        "for a common word in a language": SearchQuery(text=COMMON, filters=((Facet.LANGUAGE, "pt"),)),
+        "for a common word, last page": SearchQuery(text=COMMON, page=1_000),
+        "for a common word, by title": SearchQuery(text=COMMON, order=Order.TITLE),
+        "for a common word, oldest first": SearchQuery(text=COMMON, order=Order.OLDEST),
+        "for everything": SearchQuery(),
+        "for everything of a language": SearchQuery(filters=((Facet.LANGUAGE, "es"),)),
+    }
+
+
+def figure(name: str, milliseconds: float, aim: float | None, note: str = "") -> Figure:
+    is_met = aim is None or milliseconds < aim
+    return Figure(name, milliseconds, "ms CPU", None, None if aim is None else f"< {aim:g} ms", is_met, note)
+
+
+def timed(call: Callable[[], object]) -> float:
+    start = time.thread_time()
+    call()
+    return 1e3 * (time.thread_time() - start)
+
+
+# --- what it adds to a deposit ---------------------------------------------------------------------------------------
+
+
+def deposits(path: Path, size: int, words: Words) -> Iterator[Figure]:
+    """CPU of putting an item, each in a commit of its own, with what a search needs and without; in turns."""
+    seconds = iter(range(size, size + 10 * PUTS))
+    with closing(connect(path, MIGRATIONS)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")  # what the disk takes is not the point
+
+        def put(*, listed: bool) -> float:
+            made = [sample(next(seconds), words) for _ in range(PUTS // 5)]
+            start = time.process_time()
+            for item in made:
+                row = row_of(item)
+                with transaction(connection):
+                    put_row(connection, row if listed else row._replace(listed=None))
+            return 1e6 * (time.process_time() - start) / len(made)
+
+        rounds = [(put(listed=True), put(listed=False)) for _ in range(5)]
+    with_search, without = (median(spent) for spent in zip(*rounds, strict=True))
+    name = SIZES.get(size, str(size))
+    yield Figure(
+        f"put beside {name} titles, CPU", with_search, "µs", with_search / without, note="beside a put unlisted"
+    )
+
+
+if __name__ == "__main__":
+    measured = figures(tuple(map(int, sys.argv[1:])) or tuple(SIZES)[:1])
+    print(figure_table(measured))
+    sys.exit(0 if all(figure.is_met for figure in measured) else 1)

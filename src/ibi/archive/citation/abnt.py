@@ -1,0 +1,79 @@
+"""A citation as ABNT NBR 6023:2018 has it, with the persistent URL and the day on which it was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ibi.archive.citation.names import Name
+from ibi.archive.citation.sentences import citation, ended
+from ibi.archive.citation.work import Day, Kind, Run, Work
+
+__all__ = ["abnt"]
+
+_MONTHS: Final = "jan. fev. mar. abr. maio jun. jul. ago. set. out. nov. dez.".split()
+_MOST_AUTHORS: Final = 3
+"""NBR 6023 §8.1.1.2: of four and more, the first may stand for all."""
+_PART_OF: Final = {Kind.CHAPTER, Kind.CONFERENCE}
+
+
+def abnt(work: Work, accessed: Day) -> tuple[Run, ...]:
+    """The elements that are known, in the order of the standard; those it asks for and nobody gave, in brackets."""
+    return citation((_responsibility(work), *_body(work), (Run(f"Disponível em: {work.url}."),), (_access(accessed),)))
+
+
+def _responsibility(work: Work) -> tuple[Run, ...]:
+    shown = "; ".join(map(_name, work.authors[: _MOST_AUTHORS if len(work.authors) <= _MOST_AUTHORS else 1]))
+    if len(work.authors) > _MOST_AUTHORS:
+        return Run(f"{shown} "), Run("et al", italic=True), Run(".")
+    return ended(Run(shown))
+
+
+def _name(name: Name) -> str:
+    return f"{name.family.upper()}, {name.given}" if name.given else name.family.upper()
+
+
+def _body(work: Work) -> Iterator[tuple[Run, ...]]:
+    if work.kind is Kind.ARTICLE and work.source is not None:
+        yield _title(work, stands_out=False)
+        yield ended(Run(work.source, italic=True), Run(f", {_year(work)}"))
+    elif work.kind in _PART_OF and work.source is not None:
+        yield _title(work, stands_out=False)
+        yield ended(Run("In: "), Run(work.source, italic=True))
+        yield _imprint(work)
+    elif work.kind is Kind.THESIS:
+        yield _title(work, stands_out=True)
+        yield (Run(f"{_year(work)}."),)
+        yield ended(
+            Run(f"{work.genre or 'Tese'} – {work.publisher}, {_year(work)}" if work.publisher else work.genre or "Tese")
+        )
+    else:
+        yield _title(work, stands_out=True)
+        yield _imprint(work)
+
+
+def _title(work: Work, *, stands_out: bool) -> tuple[Run, ...]:
+    """Without an author, the first word of the title stands in the place of one, in capitals."""
+    if work.authors:
+        return ended(Run(work.title, italic=stands_out))
+    first, space, rest = work.title.partition(" ")
+    return ended(Run(f"{first.upper()}{space}{rest}"))
+
+
+def _imprint(work: Work) -> tuple[Run, ...]:
+    """Place, publisher and year. Dublin Core has no place: whoever gives one writes it before the publisher."""
+    year = _year(work)
+    if work.publisher is None:
+        return Run("["), Run("S. l.: s. n.", italic=True), Run(f"], {year}.")
+    if ":" in work.publisher:
+        return ended(Run(f"{work.publisher}, {year}"))
+    return ended(Run("["), Run("S. l.", italic=True), Run(f"]: {work.publisher}, {year}"))
+
+
+def _year(work: Work) -> str:
+    """NBR 6023 §8.6.1.3: where none is told, a probable one, which is that of the label."""
+    return f"[{work.named_in}?]" if work.issued is None else str(work.issued.year)
+
+
+def _access(day: Day) -> Run:
+    return Run(f"Acesso em: {day.day} {_MONTHS[day.month - 1]} {day.year}.")

@@ -1,0 +1,71 @@
+"""A reference in the style of the American Psychological Association, 7th edition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ibi.archive.citation.names import Name
+from ibi.archive.citation.sentences import citation, ended
+from ibi.archive.citation.work import Kind, Run, Work
+
+__all__ = ["apa"]
+
+_MOST_AUTHORS: Final = 20
+"""Of more, the first nineteen and the last are named (§9.8)."""
+# §9.21: what is not a text says so in brackets.
+_DESCRIPTIONS: Final = {
+    Kind.DATASET: "Data set",
+    Kind.SOFTWARE: "Computer software",
+    Kind.IMAGE: "Image",
+    Kind.FILM: "Video",
+    Kind.SOUND: "Audio",
+}
+_PART_OF: Final = {Kind.CHAPTER, Kind.CONFERENCE}
+
+
+def apa(work: Work) -> tuple[Run, ...]:
+    """Author, date, title, source; without an author the title comes first (§9.12)."""
+    authors, date = ended(Run(_authors(work.authors))), (Run(f"({_date(work)})."),)
+    beginning = (authors, date, _title(work)) if authors else (_title(work), date)
+    return citation((*beginning, *_source(work), (Run(work.url),)))
+
+
+def _authors(names: tuple[Name, ...]) -> str:
+    shown = [_name(name) for name in names]
+    if len(shown) > _MOST_AUTHORS:
+        return f"{', '.join(shown[: _MOST_AUTHORS - 1])}, … {shown[-1]}"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])}, & {shown[-1]}" if shown else ""
+
+
+def _name(name: Name) -> str:
+    return f"{name.family}, {name.initials}" if name.initials else name.family
+
+
+def _date(work: Work) -> str:
+    return "n.d." if work.issued is None else str(work.issued.year)
+
+
+def _title(work: Work) -> tuple[Run, ...]:
+    """Of a work that stands for itself, in italics (§9.19)."""
+    is_part = work.source is not None and (work.kind is Kind.ARTICLE or work.kind in _PART_OF)
+    note = _note(work)
+    return ended(Run(work.title, italic=not is_part), Run(f" [{note}]" if note else ""))
+
+
+def _note(work: Work) -> str:
+    if work.kind is Kind.THESIS:
+        return ", ".join(filter(None, (work.genre or "Thesis", work.publisher)))
+    return _DESCRIPTIONS.get(work.kind, "")
+
+
+def _source(work: Work) -> Iterator[tuple[Run, ...]]:
+    if work.source is not None and work.kind is Kind.ARTICLE:
+        yield ended(Run(work.source, italic=True))
+        return
+    if work.source is not None and work.kind in _PART_OF:
+        yield ended(Run("In "), Run(work.source, italic=True))
+    # §9.29: who published it is left out where the same name stands as author.
+    named = {name.straight.casefold() for name in work.authors} | {name.inverted.casefold() for name in work.authors}
+    if work.publisher is not None and work.kind is not Kind.THESIS and work.publisher.casefold() not in named:
+        yield ended(Run(work.publisher))

@@ -1,0 +1,104 @@
+"""A citation as an entry of BibTeX, in UTF-8."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+from unicodedata import normalize
+
+from ibi.archive.citation.names import Name
+from ibi.archive.citation.work import Kind, Work
+
+__all__ = ["bibtex"]
+
+_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+# Braces are written by name: BibTeX counts them wherever they stand, a backslash before them or not.
+_SPECIALS: Final = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\textbraceleft{}",
+        "}": r"\textbraceright{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{character: f"\\{character}" for character in "$&#_%"},
+    }
+)
+_URL_SPECIALS: Final = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", " ": "%20"})
+_MASTER: Final = re.compile("mestr|master|maestr|dissertaç", re.IGNORECASE)
+_TYPES: Final = {Kind.BOOK: "book", Kind.REPORT: "techreport"}
+# These are nothing without what they are part of.
+_PARTS: Final = {
+    Kind.ARTICLE: ("article", "journal"),
+    Kind.CHAPTER: ("incollection", "booktitle"),
+    Kind.CONFERENCE: ("inproceedings", "booktitle"),
+}
+_PUBLISHERS: Final = {"techreport": "institution", "phdthesis": "school", "mastersthesis": "school"}
+
+
+def bibtex(work: Work) -> str:
+    """The entry, with a line end. Its key is made of the label, and so there is no other of that name anywhere."""
+    kind = _type(work)
+    lines = "".join(f"  {name} = {value},\n" for name, value in _fields(work, kind))
+    return f"@{kind}{{{_key(work)},\n{lines}}}\n"
+
+
+def _type(work: Work) -> str:
+    if work.kind is Kind.THESIS:
+        return "mastersthesis" if _MASTER.search(work.genre or "") else "phdthesis"
+    if work.kind in _PARTS and work.source is not None:
+        return _PARTS[work.kind][0]
+    return _TYPES.get(work.kind, "misc")
+
+
+def _key(work: Work) -> str:
+    """`Banon2009:8JMKD3MGP8W/34PGRBS`: a name to recognise it by, and the label to tell it from all others."""
+    family = work.authors[0].family if work.authors else ""
+    letters = "".join(re.findall("[A-Za-z]+", normalize("NFKD", family)))[:20]
+    year = "" if work.issued is None else work.issued.year
+    return f"{letters}{year}:{work.label.replace('@', '+')}"
+
+
+def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
+    if work.authors:
+        yield "author", _text(" and ".join(map(_name, work.authors)), is_escaped=True)
+    # In braces of its own: styles that write titles in small letters leave it as it is.
+    yield "title", f"{{{_text(work.title)}}}"
+    if work.issued is not None:
+        yield "year", f"{{{work.issued.year:04}}}"
+        if work.issued.month is not None:
+            yield "month", _MONTHS[work.issued.month - 1]
+    if kind in {entry for entry, _ in _PARTS.values()}:
+        yield _PARTS[work.kind][1], _text(work.source or "")
+    if work.publisher is not None:
+        yield _PUBLISHERS.get(kind, "publisher"), _text(work.publisher)
+    if work.genre is not None and kind in {"misc", *_PUBLISHERS}:
+        yield "type", _text(work.genre)
+    if work.language is not None:
+        yield "language", _text(work.language)
+    if work.abstract is not None:
+        yield "abstract", _text(work.abstract)
+    if work.keywords:
+        yield "keywords", _text(", ".join(work.keywords))
+    yield "url", f"{{{work.url.translate(_URL_SPECIALS)}}}"
+    yield "note", _text(f"IBI: {work.label}")
+
+
+def _name(name: Name) -> str:
+    """What BibTeX would take apart stands in braces: institutions, and names that have its separators in them."""
+    if not name.given:
+        return f"{{{_escaped(name.family)}}}"
+    return f"{_part(name.family)}, {_part(name.given)}"
+
+
+def _part(text: str) -> str:
+    escaped = _escaped(text)
+    return f"{{{escaped}}}" if "," in text or "and" in text.lower().split() else escaped
+
+
+def _text(text: str, *, is_escaped: bool = False) -> str:
+    return f"{{{text if is_escaped else _escaped(text)}}}"
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_SPECIALS)

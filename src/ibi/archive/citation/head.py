@@ -1,0 +1,99 @@
+"""What a page says of an item to machines: the tags that scholarly indexes read, and schema.org."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ibi.archive.citation.names import Name
+from ibi.archive.citation.work import Kind, Work
+from ibi.model.metadata import Licence, Orcid
+
+__all__ = ["highwire", "json_ld", "script_text"]
+
+_SOURCES: Final = {
+    Kind.ARTICLE: "citation_journal_title",
+    Kind.CHAPTER: "citation_inbook_title",
+    Kind.CONFERENCE: "citation_conference_title",
+}
+_PUBLISHERS: Final = {
+    Kind.THESIS: "citation_dissertation_institution",
+    Kind.REPORT: "citation_technical_report_institution",
+}
+_TYPES: Final = {
+    Kind.ARTICLE: "ScholarlyArticle",
+    Kind.BOOK: "Book",
+    Kind.CHAPTER: "Chapter",
+    Kind.CONFERENCE: "ScholarlyArticle",
+    Kind.THESIS: "Thesis",
+    Kind.REPORT: "Report",
+    Kind.DATASET: "Dataset",
+    Kind.SOFTWARE: "SoftwareApplication",
+    Kind.IMAGE: "ImageObject",
+    Kind.FILM: "VideoObject",
+    Kind.SOUND: "AudioObject",
+    Kind.PAGE: "WebPage",
+    Kind.OTHER: "CreativeWork",
+}
+
+
+def highwire(work: Work, *, pdf_url: str | None = None) -> tuple[tuple[str, str], ...]:
+    """Names and contents of `<meta>` elements, in order. `pdf_url`: where anybody gets the text as PDF, if anybody
+    may."""
+    return tuple(_highwire(work, pdf_url))
+
+
+def _highwire(work: Work, pdf_url: str | None) -> Iterator[tuple[str, str]]:
+    yield "citation_title", work.title
+    for author, orcid in zip(work.authors, work.orcids, strict=True):
+        yield "citation_author", author.inverted
+        if orcid is not None:
+            yield "citation_author_orcid", orcid.url
+    if work.issued is not None:
+        yield "citation_publication_date", str(work.issued).replace("-", "/")
+    if work.source is not None and work.kind in _SOURCES:
+        yield _SOURCES[work.kind], work.source
+    if work.publisher is not None:
+        yield _PUBLISHERS.get(work.kind, "citation_publisher"), work.publisher
+    if work.language is not None:
+        yield "citation_language", work.language
+    yield from (("citation_keywords", keyword) for keyword in work.keywords)
+    yield "citation_public_url", work.url
+    if pdf_url is not None:
+        yield "citation_pdf_url", pdf_url
+
+
+def json_ld(work: Work, licence: Licence | None = None) -> dict[str, Any]:
+    """The item in the words of schema.org."""
+    description: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": _TYPES[work.kind],
+        "@id": work.url,
+        "url": work.url,
+        "identifier": {"@type": "PropertyValue", "propertyID": "IBI", "value": work.label},
+        "name": work.title,
+        "author": [_agent(*pair) for pair in zip(work.authors, work.orcids, strict=True)],
+        "contributor": [_agent(name, None) for name in work.contributors],
+        "datePublished": None if work.issued is None else str(work.issued),
+        "publisher": None if work.publisher is None else {"@type": "Organization", "name": work.publisher},
+        "inLanguage": work.language,
+        "description": work.abstract,
+        "keywords": list(work.keywords),
+        "license": None if licence is None else licence.url,
+    }
+    return {name: value for name, value in description.items() if value}
+
+
+def _agent(name: Name, orcid: Orcid | None) -> dict[str, str]:
+    known = {} if orcid is None else {"@id": orcid.url}
+    if not name.is_person:
+        return {"@type": "Organization", "name": name.family, **known}
+    parts = {"familyName": name.family, "givenName": name.given} if name.given else {}
+    return {"@type": "Person", "name": name.straight, **parts, **known}
+
+
+def script_text(value: dict[str, Any]) -> str:
+    """JSON that may stand in a `<script>` of a page as it is: nothing in it can end the element or begin another."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

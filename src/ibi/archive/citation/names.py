@@ -1,0 +1,102 @@
+"""Names of creators, taken apart as far as their spelling tells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ibi.model.metadata import Agent
+
+__all__ = ["Name", "one_line", "read_name"]
+
+# What an institution calls itself, in the languages most frequent here. Without a comma, a name that has one of these
+# words is not taken apart.
+_INSTITUTION: Final = re.compile(
+    r"\b(?:academ\w+|agencia|agência|agency|arquivo|archive|assoc\w+|bank|banco|bureau|cent(?:er|re|ro)|coleg\w+|colég\w+"
+    r"|college|comiss[aã]o|commission|comisi[oó]n|committee|company|companhia|confedera\w+|consel\w+|consórcio|consortium"
+    r"|coopera\w+|corp\w*|council|department|departamento|divis\w+|empresa|escola|escuela|federa\w+|funda[cç]\w+"
+    r"|foundation|gmbh|governo|government|group|grupo|hospital|igreja|inc|institu\w+|laborat\w+|library|biblioteca"
+    r"|limited|ltd[a]?|minist\w+|museu\w*|museo|national|nacional|office|organi[sz]a\w+|press|prefeitura|project|projeto"
+    r"|rede|network|research|s\.?a\.?$|school|secretaria|servi[cç]\w+|service|societ\w+|sociedad\w*|society|superinten\w+"
+    r"|team|tribunal|uni[aã]o|union|universi\w+|working)\b",
+    re.IGNORECASE,
+)
+_CAPITALS: Final = re.compile(r"[A-Z0-9&/.-]{2,}")
+_PARTICLES: Final = frozenset(
+    "af al bin d da das de del della den der des di do dos du e el ibn la las le los ten ter van vom von y zu".split()
+)
+# Part of the surname before them, as the Portuguese write: Almeida Filho.
+_DEGREES: Final = frozenset(
+    "filho filha junior júnior neto neta sobrinho segundo terceiro jr jr. sr sr. ii iii iv".split()
+)
+# Without spaces, or with the family first: nothing is known of how such a name is inverted.
+_FAMILY_FIRST: Final = re.compile(
+    r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]"
+)
+_LONGEST: Final = 300
+# Controls, ends of lines and paragraphs, and what changes the direction of all that follows.
+_BREAKING: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F)), " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A person's family and given names, or what an institution is called: then there is nothing but `family`."""
+
+    family: str
+    given: str = ""
+    is_person: bool = True
+
+    @property
+    def inverted(self) -> str:
+        return f"{self.family}, {self.given}" if self.given else self.family
+
+    @property
+    def straight(self) -> str:
+        return f"{self.given} {self.family}" if self.given else self.family
+
+    @property
+    def initials(self) -> str:
+        """`G. J. F.`, and `J.-P.` for `Jean-Paul`: a letter for each given name, but not for the words between."""
+        given = [word for word in self.given.split() if word.lower() not in _PARTICLES]
+        return " ".join("-".join(f"{part[0].upper()}." for part in word.split("-") if part) for word in given).strip()
+
+
+def one_line(text: str) -> str:
+    """A value as it stands in a line: nothing that ends the line, or turns it around."""
+    return " ".join(text.translate(_BREAKING).split())
+
+
+def read_name(agent: Agent) -> Name:
+    """`Banon, Gerald Jean Francis`, `Gerald Banon`, or the name of an institution. Never fails."""
+    text = one_line(agent.name)[:_LONGEST].strip(" ,;") or one_line(agent.name)[:_LONGEST] or "?"
+    family, comma, given = text.partition(",")
+    if comma and family.strip() and given.strip(" ,"):
+        # Banco, Ana is somebody; Banco Central, Rio and INPE, Divisão de Sensoriamento are not.
+        named = given if len(family.split()) == 1 else text
+        if agent.orcid is None and _INSTITUTION.search(named):
+            return Name(text, is_person=False)
+        return Name(family.strip(), given.strip(" ,"))
+    if agent.orcid is None and _is_institution(text):
+        return Name(text, is_person=False)
+    return _person(text.split())
+
+
+def _is_institution(text: str) -> bool:
+    words = text.split()
+    return (
+        len(words) == 1
+        or bool(_INSTITUTION.search(text))
+        or bool(_FAMILY_FIRST.search(text))
+        or any(character in text for character in "()&/:0123456789")
+        or all(_CAPITALS.fullmatch(word) for word in words)
+        or len(words) > 7
+    )
+
+
+def _person(words: list[str]) -> Name:
+    """The family name is the last word, with a degree of kinship after it; particles stay with the given names."""
+    end = len(words)
+    while end > 1 and words[end - 1].lower() in _DEGREES:
+        end -= 1
+    return Name(" ".join(words[end - 1 :]), " ".join(words[: end - 1]))

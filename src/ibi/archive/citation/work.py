@@ -1,0 +1,165 @@
+"""What a citation says of an item, before any style."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ibi.archive.citation.names import Name, one_line, read_name
+from ibi.archive.issued import Issued, issued
+from ibi.instant import Instant, civil
+from ibi.model.item import Item
+from ibi.model.metadata import Orcid, ResourceType
+
+__all__ = ["Day", "Kind", "Run", "Work", "plain", "work_of"]
+
+_LONGEST: Final = 2_000
+"""Characters of a title or a publisher."""
+_LONGEST_ABSTRACT: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A piece of a citation in one type. Whoever shows it escapes it."""
+
+    text: str
+    italic: bool = False
+
+
+def plain(runs: tuple[Run, ...]) -> str:
+    return "".join(run.text for run in runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day of the calendar: when something was looked at."""
+
+    year: int
+    month: int
+    day: int
+
+    @classmethod
+    def of(cls, instant: Instant) -> Day:
+        return cls(*civil(instant.seconds // 86_400))
+
+    def __str__(self) -> str:
+        return f"{self.year:04}-{self.month:02}-{self.day:02}"
+
+
+class Kind(StrEnum):
+    """Kinds of works that citations tell apart; the value is the type of CSL."""
+
+    ARTICLE = "article-journal"
+    BOOK = "book"
+    CHAPTER = "chapter"
+    CONFERENCE = "paper-conference"
+    THESIS = "thesis"
+    REPORT = "report"
+    DATASET = "dataset"
+    SOFTWARE = "software"
+    IMAGE = "graphic"
+    FILM = "motion_picture"
+    SOUND = "song"
+    PAGE = "webpage"
+    OTHER = "document"
+
+
+# Words of `dc:type`, in the languages most frequent here; the first that a type has decides.
+_BY_WORD: Final = (
+    ("thesis", Kind.THESIS),
+    ("tese", Kind.THESIS),
+    ("tesis", Kind.THESIS),
+    ("thèse", Kind.THESIS),
+    ("disserta", Kind.THESIS),
+    ("chapter", Kind.CHAPTER),
+    ("capítulo", Kind.CHAPTER),
+    ("conference", Kind.CONFERENCE),
+    ("proceedings", Kind.CONFERENCE),
+    ("congresso", Kind.CONFERENCE),
+    ("evento", Kind.CONFERENCE),
+    ("report", Kind.REPORT),
+    ("relatório", Kind.REPORT),
+    ("informe", Kind.REPORT),
+    ("article", Kind.ARTICLE),
+    ("artigo", Kind.ARTICLE),
+    ("artículo", Kind.ARTICLE),
+    ("periódico", Kind.ARTICLE),
+    ("book", Kind.BOOK),
+    ("livro", Kind.BOOK),
+    ("libro", Kind.BOOK),
+)
+_BY_TYPE: Final = {
+    ResourceType.DATASET: Kind.DATASET,
+    ResourceType.SOFTWARE: Kind.SOFTWARE,
+    ResourceType.IMAGE: Kind.IMAGE,
+    ResourceType.STILL_IMAGE: Kind.IMAGE,
+    ResourceType.MOVING_IMAGE: Kind.FILM,
+    ResourceType.SOUND: Kind.SOUND,
+    ResourceType.SERVICE: Kind.PAGE,
+    ResourceType.INTERACTIVE_RESOURCE: Kind.PAGE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Every text is on one line, and says something."""
+
+    label: str
+    url: str
+    kind: Kind
+    genre: str | None
+    """Its kind in the words of its description."""
+    title: str
+    """The label, if it has no title."""
+    authors: tuple[Name, ...]
+    orcids: tuple[Orcid | None, ...]
+    """Of the authors, in their order."""
+    contributors: tuple[Name, ...]
+    issued: Issued | None
+    named_in: int
+    """The year of its label."""
+    publisher: str | None
+    source: str | None
+    """What it is part of, such as a journal."""
+    language: str | None
+    abstract: str | None
+    keywords: tuple[str, ...]
+
+
+def work_of(item: Item, url: str) -> Work:
+    """`url` is the persistent one."""
+    metadata = item.metadata
+    return Work(
+        label=(item.labels.ibip or item.rep).spelling,
+        url=one_line(url).replace(" ", "%20"),
+        kind=_kind(item),
+        genre=_first(map(str, metadata.type)),
+        title=_first(metadata.titles(item.language)) or item.rep.spelling,
+        authors=tuple(map(read_name, metadata.creator)),
+        orcids=tuple(creator.orcid for creator in metadata.creator),
+        contributors=tuple(map(read_name, metadata.contributor)),
+        issued=issued(metadata),
+        named_in=civil(item.rep.instant.seconds // 86_400)[0],
+        publisher=_first(map(str, metadata.publisher)),
+        source=_first(map(str, metadata.source)),
+        language=None if item.language is None else str(item.language),
+        abstract=_first(map(str, metadata.description), _LONGEST_ABSTRACT),
+        keywords=tuple(filter(None, (one_line(subject.value) for subject in metadata.subject))),
+    )
+
+
+def _first(texts: Iterable[str], longest: int = _LONGEST) -> str | None:
+    lines = (one_line(text)[:longest].rstrip() for text in texts)
+    return next(filter(None, lines), None)
+
+
+def _kind(item: Item) -> Kind:
+    for text in item.metadata.type:
+        lowered = text.value.lower()
+        for word, kind in _BY_WORD:
+            if word in lowered:
+                return kind
+    resource_type = item.metadata.resource_type
+    return Kind.OTHER if resource_type is None else _BY_TYPE.get(resource_type, Kind.OTHER)

@@ -1,0 +1,80 @@
+"""The register of a resolver, put together from the settings, for a command or a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging import CRITICAL
+from typing import TYPE_CHECKING
+
+from ibi.config import Settings
+from ibi.errors import IbiError
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+    from ibi.ports.mailer import Mailer
+    from ibi.resolver.archive_ref import ArchiveRef
+    from ibi.services.archive_desk import ArchiveDesk
+
+__all__ = ["MailIncomplete", "configured_mailer", "opened_register"]
+
+
+class MailIncomplete(IbiError):
+    """mail.server is set and {missing} is not: see docs/settings.md."""
+
+    code = "mail-incomplete"
+
+
+def configured_mailer(settings: Settings) -> Mailer | None:
+    """What sends mail; None if no mail server is set. `MailIncomplete` if a setting is missing beside it."""
+    mail = settings.mail
+    if mail.server is None:
+        return None
+    if mail.sender is None:
+        raise MailIncomplete(missing="mail.sender")
+    if (mail.user is None) != (mail.password is None):
+        raise MailIncomplete(missing="mail.user" if mail.user is None else "mail.password")
+    from ibi.transport.smtp import MailSecurity, SmtpMailer
+
+    password = None if mail.password is None else mail.password.reveal()
+    return SmtpMailer(mail.server, mail.port, mail.sender, MailSecurity(mail.security), mail.user, password)
+
+
+@contextmanager
+def opened_register(settings: Settings) -> Iterator[ArchiveDesk]:
+    """The desk of the data directory, or of the server that the settings name."""
+    if settings.is_remote:
+        from ibi.transport.archives_client import ArchivesClient
+
+        yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
+        return
+    from ibi.services.archive_desk import LocalArchiveDesk
+    from ibi.services.registration_desk import RegistrationDesk
+    from ibi.storage.machine import MachineClocks
+    from ibi.storage.sqlite.registry import SqliteRegistry
+
+    mailer = configured_mailer(settings)
+    registry = SqliteRegistry(settings.data)
+    try:
+        desk = RegistrationDesk(
+            registry, _nobody, MachineClocks(), resolver_url=settings.own_url, mailer=mailer, log=_silent()
+        )
+        yield LocalArchiveDesk(desk)
+    finally:
+        registry.close()
+
+
+def _silent() -> FilteringBoundLogger:
+    """A command says itself what it has done; only a server has a log."""
+    import structlog
+
+    log: FilteringBoundLogger = structlog.wrap_logger(
+        structlog.ReturnLogger(), processors=[], wrapper_class=structlog.make_filtering_bound_logger(CRITICAL)
+    )
+    return log
+
+
+async def _nobody(_: ArchiveRef) -> bool:
+    """A command includes no Archive, so that none is called back."""
+    return False

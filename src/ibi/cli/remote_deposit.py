@@ -1,0 +1,139 @@
+"""Deposits and updates through a server: a draft is filled, then published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ibi.cli.item_options import described
+from ibi.cli.item_output import Links, print_links, print_updated, progress
+from ibi.cli.remote_items import records_client
+from ibi.config import Settings
+from ibi.errors import IbiError, InvalidInput
+from ibi.label import Label
+from ibi.model.content import Copy
+from ibi.model.draft_record import Description, description_document, read_description
+from ibi.model.item import Draft
+from ibi.model.visibility import Visibility
+from ibi.services.gathering import Gathered
+from ibi.transport.answers import one_line
+from ibi.transport.errors import ServerUnreachable, UnexpectedAnswer
+from ibi.transport.records_client import RecordsClient
+
+__all__ = ["Changes", "remote_deposit", "remote_update"]
+
+_DESCRIBED: Final = ("metadata", "language", "target", "url", "visibility")
+
+
+def remote_deposit(
+    settings: Settings,
+    found: Gathered,
+    members: dict[str, str | None],
+    given: dict[str, Any],
+    key: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """`members` are those of the description that are more than metadata."""
+    client = records_client(settings)
+    description = _with(Description(), given)
+    body = {**description_document(description), **{name: text for name, text in members.items() if text is not None}}
+    with _draft(client, lambda: client.begin(body)) as draft:
+        _send(client, draft, found, "depositing")
+        published = client.publish(draft["id"], key=key)
+    print_links("; ".join(description.metadata.titles()), _links(published), as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an update changes beside files that are sent and what flags describe."""
+
+    removed: tuple[str, ...]
+    target: str | None
+    url: str | None
+    message: str
+    keeps: bool
+    """Whether the files that there are stay."""
+    public: bool
+
+
+def remote_update(
+    settings: Settings, label: Label, found: Gathered, changes: Changes, given: dict[str, Any], *, as_json: bool
+) -> None:
+    client = records_client(settings)
+    with _draft(client, lambda: client.begin_update(label)) as draft:
+        before = _described(draft, settings)
+        there = {str(file["path"]) for file in draft.get("files", ())}
+        after = ({*there, *found.sources} if changes.keeps else {*found.sources}) - {*changes.removed}
+        unknown = [path for path in changes.removed if path not in there | found.sources.keys()]
+        if unknown:
+            raise click.UsageError(f"there is no file {unknown[0]} to remove")
+        description = _with(_changed(before, changes, after), given)
+        for path in sorted(there - after):
+            client.remove_file(draft["id"], path)
+        client.describe(draft["id"], description_document(description))
+        sent = {path: source for path, source in found.sources.items() if path in after}
+        _send(client, draft, replace(found, sources=sent), "updating")
+        published = client.publish(draft["id"], message=changes.message)
+    removed = [str(path) for path in published.get("removed", ())]
+    version = int(str(published.get("version", 0)))
+    print_updated("; ".join(description.metadata.titles()), _links(published), version, removed, as_json=as_json)
+
+
+def _changed(before: Description, changes: Changes, files: set[str]) -> Description:
+    """A target that is gone is none, and so is a URL where there are files."""
+    return replace(
+        before,
+        target=changes.target or (before.target if before.target in files else None),
+        url=changes.url or (None if files else before.url),
+        visibility=Visibility.PUBLIC if changes.public else before.visibility,
+    )
+
+
+def _with(description: Description, given: dict[str, Any]) -> Description:
+    """What the flags say, on top."""
+    said = described(
+        Draft(metadata=description.metadata, language=description.language, visibility=description.visibility), given
+    )
+    return replace(description, metadata=said.metadata, language=said.language, visibility=said.visibility)
+
+
+def _described(draft: dict[str, Any], settings: Settings) -> Description:
+    try:
+        return read_description({name: draft[name] for name in _DESCRIBED if name in draft}, "draft")
+    except InvalidInput as error:
+        raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no draft: {error}")) from None
+
+
+@contextmanager
+def _draft(client: RecordsClient, begin: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A draft that does not stay behind when something is refused; when an answer is lost, it does: nobody knows what
+    became of it, and what nobody comes back to the server removes."""
+    draft = begin()
+    if not isinstance(draft.get("id"), str):
+        raise UnexpectedAnswer(server=str(client), reason="it begins no draft")
+    try:
+        yield draft
+    except ServerUnreachable:
+        raise
+    except (IbiError, click.ClickException, KeyboardInterrupt):
+        with suppress(IbiError):
+            client.discard(draft["id"])
+        raise
+
+
+def _send(client: RecordsClient, draft: dict[str, Any], found: Gathered, what: str) -> None:
+    with progress(what, found.size) as on_bytes:
+        for path, source in found.sources.items():
+            assert isinstance(source, Copy)  # files of this machine
+            client.upload(draft["id"], path, Path(source.path), on_bytes)
+
+
+def _links(published: dict[str, Any]) -> Links:
+    names = ("rep", "ibip", "persistent_url", "url")
+    return {name: None if published.get(name) is None else one_line(str(published[name])) for name in names}

@@ -1,0 +1,97 @@
+"""Items of a server, for the commands that are given `--server`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ibi.cli.item_output import Links
+from ibi.config import Settings
+from ibi.errors import InvalidInput
+from ibi.label import parse
+from ibi.model.item import Item
+from ibi.model.item_json import SCHEMA, decode_item
+from ibi.model.usage import Usage
+from ibi.transport.answers import one_line
+from ibi.transport.errors import UnexpectedAnswer
+from ibi.transport.records_client import RecordsClient
+
+__all__ = ["item_of", "links_of", "records_client", "remote_standing", "remote_usage"]
+
+_LOCAL: Final = ("state", "transferable", "tombstone")
+_FILE: Final = ("path", "size", "sha512", "media_type")
+_COUNTS: Final = ("resolutions", "downloads", "robot_resolutions", "robot_downloads")
+_STANDING: Final = (
+    "begun",
+    "rep",
+    "ibip",
+    "public_url",
+    "content_url",
+    "resolver",
+    "switched_on",
+    "membership",
+    "confirmed",
+    "membership_reason",
+    "unreadable",
+)
+
+
+def records_client(settings: Settings) -> RecordsClient:
+    return RecordsClient(settings.server or "", None if settings.token is None else settings.token.reveal())
+
+
+def item_of(record: dict[str, Any], settings: Settings) -> Item:
+    """The item in a server's record, checked like one that is read from the disk."""
+    shared = {name: value for name, value in record.items() if name not in {"links", *_LOCAL}}
+    local: dict[str, Any] = {name: record[name] for name in _LOCAL if name in record}
+    try:
+        if "files" in shared:
+            shared["files"] = [{name: file[name] for name in _FILE} for file in shared["files"]]
+        return decode_item(_encoded(shared), _encoded(local))
+    except (InvalidInput, KeyError, TypeError) as error:
+        raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no item: {error}")) from None
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps({"schema": SCHEMA, **document}).encode("ascii")
+
+
+def links_of(record: dict[str, Any], item: Item) -> Links:
+    """The same as of an item that is kept here, as the server tells it."""
+    told = record.get("links")
+    links = told if isinstance(told, dict) else {}
+    urls = {file["path"]: file.get("url") for file in record.get("files", ())}
+    url = item.target_url or (links.get("metadata") if item.target is None else urls.get(item.target))
+    return {
+        "rep": item.rep.spelling,
+        "ibip": None if item.labels.ibip is None else item.labels.ibip.spelling,
+        "persistent_url": one_line(str(links.get("persistent"))),
+        "url": None if url is None else one_line(str(url)),
+    }
+
+
+def remote_usage(settings: Settings, label: str | None) -> Iterator[tuple[dict[str, str], Usage]]:
+    """Of each item, or of one item day by day."""
+    client = records_client(settings)
+    if label is None:
+        for each in client.usage():
+            yield {"rep": one_line(str(each.get("rep")))}, _usage(each, settings)
+        return
+    this = parse(label)
+    rep = str(item_of(client.record(this), settings).rep)
+    for each in client.usage_of(this):
+        yield {"rep": rep, "date": one_line(str(each.get("date")))}, _usage(each, settings)
+
+
+def _usage(counted: dict[str, Any], settings: Settings) -> Usage:
+    numbers = {name: counted.get(name) for name in _COUNTS}
+    if not all(type(number) is int for number in numbers.values()):
+        raise UnexpectedAnswer(server=settings.server, reason="what came is no count of use")
+    return Usage(**{name: int(str(number)) for name, number in numbers.items()})
+
+
+def remote_standing(settings: Settings) -> dict[str, object]:
+    """What `ibi archive status` shows, without the place on the server's disk."""
+    told = records_client(settings).archive()
+    return {name: told.get(name) for name in _STANDING}

@@ -1,0 +1,104 @@
+"""Persistent URLs resolved for a command: by the data directory itself, or by a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from ibi.config import Settings
+from ibi.errors import IbiError
+from ibi.persistent_url import PersistentUrl
+
+if TYPE_CHECKING:
+    from ibi.services.resolving import Resolved, Resolving
+
+__all__ = ["NotResolved", "Resolutions", "opened_resolutions"]
+
+
+class NotResolved(IbiError):
+    """{said}"""
+
+    code = "not-resolved"
+
+
+class Resolutions(Protocol):
+    def record(self, url: PersistentUrl) -> Mapping[str, object]:
+        """Where it leads; `NotResolved` if nowhere."""
+
+    def trace(self, url: PersistentUrl) -> Mapping[str, object]:
+        """How that is found out, whatever becomes of it."""
+
+
+@contextmanager
+def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
+    if settings.is_remote:
+        from ibi.transport.resolver_client import ResolverClient
+
+        token = None if settings.token is None else settings.token.reveal()
+        yield _Remote(ResolverClient(settings.server or "", token))
+        return
+    with asyncio.Runner() as runner:
+        opened = _opened(settings)
+        resolving = runner.run(opened.__aenter__())
+        try:
+            yield _Local(runner, resolving, f"{settings.own_url}/")
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[Resolving]:
+    from ibi.cli.resolver_site import opened_resolving
+
+    async with opened_resolving(settings) as resolving:
+        yield resolving
+
+
+class _Remote:
+    def __init__(self, client: Resolutions) -> None:
+        self._client = client
+
+    def record(self, url: PersistentUrl) -> Mapping[str, object]:
+        from ibi.transport.errors import ServerRefused
+
+        try:
+            return self._client.record(url)
+        except ServerRefused as refusal:
+            if refusal.problem is None:
+                raise
+            said = refusal.parameters["detail"]
+        raise NotResolved(url=url.text("", keep_spelling=True), said=said)
+
+    def trace(self, url: PersistentUrl) -> Mapping[str, object]:
+        return self._client.trace(url)
+
+
+class _Local:
+    def __init__(self, runner: asyncio.Runner, resolving: Resolving, base: str) -> None:
+        self._runner, self._resolving, self._base = runner, resolving, base
+
+    def record(self, url: PersistentUrl) -> Mapping[str, object]:
+        from ibi.resolver.outcome import Redirect
+        from ibi.web.alerts import alert_about
+        from ibi.web.pages.translation import translations
+        from ibi.web.resolved_record import resolved_record
+
+        resolved = self._resolved(url)
+        if isinstance(resolved.outcome, Redirect) and not resolved.to_confirm:
+            return resolved_record(url, resolved.outcome, resolved, self._base)
+        alert = alert_about(resolved.outcome, url, translations("en"))
+        raise NotResolved(url=url.text("", keep_spelling=True), said=alert.said)
+
+    def trace(self, url: PersistentUrl) -> Mapping[str, object]:
+        from ibi.web.trace_record import trace_record
+
+        return trace_record(url, self._resolved(url), self._base)
+
+    def _resolved(self, url: PersistentUrl) -> Resolved:
+        from ipaddress import IPv4Address
+
+        # Whoever sits at this machine asks.
+        clients = (IPv4Address("127.0.0.1"),)
+        return self._runner.run(self._resolving.resolve(url, clients, base=self._base, fresh=True))

@@ -1,0 +1,32 @@
+"""`ibi resolve`: where persistent links lead today."""
+
+from __future__ import annotations
+
+import click
+
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option, each, print_json
+from ibi.persistent_url import PersistentUrl
+
+__all__ = ["resolve"]
+
+
+@click.command()
+@click.argument("links", metavar="LABEL_OR_URL...", nargs=-1, required=True)
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def resolve(links: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+    """Print the address to which each link leads at the moment, as a reader would be sent there."""
+    from ibi.cli.resolutions import opened_resolutions
+
+    with opened_resolutions(settings_from(**flags)) as resolutions:
+        each(
+            links,
+            lambda link: resolutions.record(PersistentUrl.parse(link)),
+            lambda record: print_json(record) if as_json else click.echo(_printable(str(record["url"]))),
+        )
+
+
+def _printable(text: str) -> str:
+    """What another server sends must not move the cursor."""
+    return "".join(character if character.isprintable() else " " for character in text)

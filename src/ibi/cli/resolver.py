@@ -1,0 +1,209 @@
+"""`ibi resolver`: the Archives that a resolver asks (R §7.1)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.config import Settings
+    from ibi.services.archive_desk import ApplicationWords
+
+__all__ = ["resolver"]
+
+_where = setting_options("data", "config", "server", "token")
+_admin_mail = click.option(
+    "--admin-mail", metavar="ADDRESS", help="Who runs the Archive, and is told that it is registered."
+)
+_hosts = click.option(
+    "--host",
+    "hosts",
+    metavar="HOST",
+    multiple=True,
+    help="Where its URLs may lead besides its own address; repeatable.",
+)
+_networks = click.option(
+    "--allow-network",
+    "networks",
+    metavar="CIDR",
+    multiple=True,
+    help="A network, not of the whole Internet, in which it may be dialled; repeatable.",
+)
+_weak = click.option("--allow-weak-key", is_flag=True, help="Accept a key that is easy to guess, for trying out.")
+
+
+@click.group()
+def resolver() -> None:
+    """Register Archives with the resolver, list them and take them off."""
+
+
+@resolver.command()
+@click.argument("labels", metavar="SERVICE_IBI...", nargs=-1, required=True)
+@click.option("--key-stdin", is_flag=True, help="Read the registration key from the first line of standard input.")
+@click.option("--replace", is_flag=True, help="Give an Archive that is registered this new key; it stays included.")
+@_admin_mail
+@_hosts
+@_networks
+@_weak
+@as_json_option
+@_where
+def register(labels: tuple[str, ...], *, key_stdin: bool, **options: Any) -> None:
+    """Register the Archive whose service has this IBI, given in one or both of its forms. Its key is asked for."""
+    settings = _settings(options)
+    key = _key_from_stdin() if key_stdin else _key(settings)
+    _register(settings, labels, key, **options)
+
+
+@resolver.command("read-mail")
+@click.argument("mail", metavar="FILE", type=click.File("rb"))
+@_admin_mail
+@_hosts
+@_networks
+@_weak
+@as_json_option
+@_where
+def read_mail(mail: BinaryIO, **options: Any) -> None:
+    """Register the Archive that an e-mail asks to register; `-` reads it from standard input. Whether it comes from
+    who it says is for you to judge."""
+    from ibi.messages.registration import MAIL_LIMIT, RegistrationMail
+    from ibi.services.mail import sender_of
+
+    settings = _settings(options)
+    raw = mail.read(MAIL_LIMIT + 1)
+    wanted = RegistrationMail.parse(raw)
+    options["admin_mail"] = options["admin_mail"] or sender_of(raw)
+    _register(settings, (wanted.service_label.spelling,), wanted.key.reveal(), replace=False, **options)
+
+
+@resolver.command("list")
+@as_json_option
+@_where
+def list_archives(*, as_json: bool, **flags: str | None) -> None:
+    """List the Archives that are registered, switched on or not."""
+    from ibi.cli.register import opened_register
+
+    with opened_register(settings_from(**flags)) as desk:
+        for each in desk.list_archives():
+            if as_json:
+                print_json(each)
+            else:
+                click.echo(f"{_name(each)}  {_state(each)}")
+
+
+@resolver.command()
+@click.argument("label", metavar="SERVICE_IBI")
+@as_json_option
+@_where
+def forget(label: str, *, as_json: bool, **flags: str | None) -> None:
+    """Take an Archive off the register: it is no longer asked, and its key is worth nothing any more."""
+    from ibi.cli.register import opened_register
+
+    with opened_register(settings_from(**flags)) as desk:
+        forgotten = desk.forget_archive(label)
+    if as_json:
+        print_json(forgotten)
+    else:
+        click.echo(f"{_name(forgotten)} is forgotten.")
+
+
+@resolver.command("allow-network")
+@click.argument("label", metavar="SERVICE_IBI")
+@click.argument("cidr", metavar="CIDR")
+@click.option("--undo", is_flag=True, help="Allow it no longer.")
+@as_json_option
+@_where
+def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: str | None) -> None:
+    """Let an Archive be dialled in a network that is not of the whole Internet, such as 10.0.0.0/8."""
+    from ibi.cli.register import opened_register
+
+    with opened_register(settings_from(**flags)) as desk:
+        changed = desk.allow_networks(label, () if undo else (cidr,), (cidr,) if undo else ())
+    if as_json:
+        print_json(changed)
+        return
+    networks = changed["networks"]
+    allowed = ", ".join(map(str, networks)) if isinstance(networks, list) and networks else "no network of its own"
+    click.echo(f"{_name(changed)} may be dialled in {allowed}.")
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    """The settings that the flags among `options` make; they are taken out."""
+    return settings_from(**{name: options.pop(name) for name in ("data", "config", "server", "token")})
+
+
+def _register(
+    settings: Settings,
+    labels: tuple[str, ...],
+    key: str,
+    *,
+    admin_mail: str | None,
+    hosts: tuple[str, ...],
+    networks: tuple[str, ...],
+    allow_weak_key: bool,
+    replace: bool,
+    as_json: bool,
+) -> None:
+    from ibi.cli.register import opened_register
+
+    wanted: ApplicationWords = {
+        "labels": list(labels),
+        "key": key,
+        "admin_mail": admin_mail,
+        "hosts": list(hosts),
+        "networks": list(networks),
+        "allow_weak_key": allow_weak_key,
+        "replace": replace,
+    }
+    with opened_register(settings) as desk:
+        registered = desk.register_archive(wanted)
+    if as_json:
+        print_json(registered)
+    else:
+        click.echo(f"{_name(registered)} {'has a new key' if replace else 'is registered'}.")
+    _tell_of_letter(registered.get("letter"), quiet=as_json)
+
+
+def _tell_of_letter(letter: object, *, quiet: bool) -> None:
+    """What was not sent is shown, for somebody to send it."""
+    if not isinstance(letter, dict):
+        return
+    if letter.get("sent"):
+        if not quiet:
+            click.echo(f"{letter.get('to')} was told by e-mail.")
+        return
+    if not quiet:
+        click.echo(f"\nTo: {letter.get('to')}\nSubject: {letter.get('subject')}\n\n{letter.get('text')}", nl=False)
+    if letter.get("reason"):
+        raise click.ClickException(f"registered, but its administrator was not told. {letter['reason']}")
+
+
+def _key(settings: Settings) -> str:
+    """From the variable, or from a person who types it twice."""
+    if settings.registration_key is not None:
+        return settings.registration_key.reveal()
+    if not sys.stdin.isatty():
+        raise click.UsageError("there is no terminal to ask for the key at: give --key-stdin, or IBI_REGISTRATION_KEY")
+    key: str = click.prompt("Registration key", hide_input=True, confirmation_prompt="Again")
+    return key
+
+
+def _key_from_stdin() -> str:
+    from ibi.messages.key import MAX_KEY
+
+    return sys.stdin.readline(MAX_KEY + 2).rstrip("\r\n")
+
+
+def _name(archive: dict[str, object]) -> str:
+    return str(archive.get("rep") or archive.get("ibip"))
+
+
+def _state(archive: dict[str, object]) -> str:
+    if not archive.get("included"):
+        return "switched off"
+    reached = "confirmed" if archive.get("confirmed") else "not reached"
+    return f"included  {archive.get('address')}  {reached}  since {archive.get('since')}"

@@ -1,0 +1,60 @@
+"""`ibi trace`: whom a resolver asks, what each says, and why one answer is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option, each, print_json
+from ibi.persistent_url import PersistentUrl
+
+__all__ = ["trace"]
+
+
+@click.command()
+@click.argument("links", metavar="LABEL_OR_URL...", nargs=-1, required=True)
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def trace(links: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+    """Show how each link is resolved: every question, every Archive asked, how long it took and what it said."""
+    from ibi.cli.resolutions import opened_resolutions
+
+    with opened_resolutions(settings_from(**flags)) as resolutions:
+        each(
+            links,
+            lambda link: resolutions.trace(PersistentUrl.parse(link)),
+            print_json if as_json else _show,
+        )
+
+
+def _show(record: Mapping[str, Any]) -> None:
+    for line in _lines(record):
+        # What another server sends must not move the cursor.
+        click.echo("".join(character if character.isprintable() else " " for character in line))
+
+
+def _lines(record: Mapping[str, Any]) -> list[str]:
+    lines = [str(record["persistent_url"])]
+    width = max((len(str(one["address"])) for hop in record["hops"] for one in hop["archives"]), default=0)
+    for hop in record["hops"]:
+        after = "" if hop["parent"] is None else f", after {hop['parent'] + 1}"
+        lines.append(f"  {hop['number'] + 1}  {hop['label']}{hop['relation']}  ({hop['reason']}{after})")
+        lines += [f"     {one['address']:<{width}}  {_took(one):>10}  {_said(one)}" for one in hop["archives"]]
+    found = record["url"] or record["outcome"]
+    return [*lines, f"  → {found}  in {_milliseconds(record['seconds'])}"]
+
+
+def _took(one: Mapping[str, Any]) -> str:
+    return "–" if one["seconds"] is None else _milliseconds(one["seconds"])
+
+
+def _said(one: Mapping[str, Any]) -> str:
+    reasons = [str(one[name]) for name in ("failure", "broken_rule") if one[name]]
+    return ": ".join([str(one["why"]), *reasons])
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{float(seconds) * 1000:.1f} ms"

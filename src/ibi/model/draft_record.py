@@ -1,0 +1,218 @@
+"""A draft that is worked on for a while: what it says, whose it is, and what became of it; and its record in JSON.
+
+Files are recorded one by one beside it, by whoever keeps them: of those only the ones that it has from the item that it
+changes are in here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ibi.errors import InvalidInput
+from ibi.instant import Instant
+from ibi.languages import LanguageTag
+from ibi.messages.label_forms import LabelForms
+from ibi.model.document import Fields, decode_document, integer, many, of_object, of_string, string
+from ibi.model.errors import InvalidDocument
+from ibi.model.file import File, checked_path
+from ibi.model.item import Draft, Item
+from ibi.model.item_json import (
+    file_document,
+    forms_document,
+    metadata_document,
+    read_file,
+    read_forms,
+    read_instant,
+    read_metadata,
+    read_visibility,
+    visibility_document,
+)
+from ibi.model.metadata import DescriptiveMetadata
+from ibi.model.visibility import Visibility
+
+__all__ = [
+    "DRAFT_ID",
+    "Description",
+    "DraftRecord",
+    "Publication",
+    "decode_draft",
+    "description_document",
+    "encode_draft",
+    "read_description",
+]
+
+DRAFT_ID: Final = re.compile(r"draft-[a-z2-7]{16}")
+"""Stands where a label would, and cannot be taken for one: those have a slash."""
+
+_SCHEMA: Final = 1
+_NO_METADATA: Final = DescriptiveMetadata()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """All that a draft says beside its files. The target may be a file that is still to come."""
+
+    metadata: DescriptiveMetadata = _NO_METADATA
+    language: LanguageTag | None = None
+    target: str | None = None
+    url: str | None = None
+    """Where readers are sent instead of to files: the item is a Web service."""
+    edition_of: LabelForms | None = None
+    translation_of: LabelForms | None = None
+    visibility: Visibility = Visibility.PUBLIC
+
+    def __post_init__(self) -> None:
+        if self.target is not None:
+            checked_path(self.target)
+        object.__setattr__(self, "url", Draft(target_url=self.url).target_url)
+
+    @classmethod
+    def of(cls, item: Item) -> Description:
+        """What an update of the item begins with. Its relations are no matter of updates."""
+        return cls(
+            metadata=item.metadata,
+            language=item.language,
+            target=item.target,
+            url=item.target_url,
+            visibility=item.visibility,
+        )
+
+    def draft(self, files: tuple[File, ...], labels: LabelForms | None = None) -> Draft:
+        """To be published with these files; `InvalidItem` if the target is not among them."""
+        return Draft(
+            labels=labels,
+            metadata=self.metadata,
+            language=self.language,
+            files=files,
+            target=self.target,
+            target_url=self.url,
+            edition_of=self.edition_of,
+            translation_of=self.translation_of,
+            visibility=self.visibility,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What a draft became: the labels of the item, its version, and the files that it has no longer."""
+
+    labels: LabelForms
+    version: int
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftRecord:
+    """One draft. `owner` is who may see and change it."""
+
+    id: str
+    owner: str
+    created: Instant
+    description: Description
+    labels: LabelForms | None = None
+    """Of the item that it changes; none if it is to become a new one."""
+    base: int | None = None
+    """The version of that item that it was made from."""
+    kept: tuple[File, ...] = ()
+    """The files that it has from there."""
+    reserved: LabelForms | None = None
+    """The labels of the new item, from the moment on in which its publication began: it gets no others."""
+    publication: Publication | None = None
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def description_document(description: Description) -> dict[str, Any]:
+    return _present(
+        metadata=metadata_document(description.metadata) or None,
+        language=None if description.language is None else str(description.language),
+        target=description.target,
+        url=description.url,
+        edition_of=forms_document(description.edition_of),
+        translation_of=forms_document(description.translation_of),
+        visibility=visibility_document(description.visibility) or None,
+    )
+
+
+def encode_draft(record: DraftRecord) -> bytes:
+    published = record.publication
+    document = _present(
+        schema=_SCHEMA,
+        id=record.id,
+        owner=record.owner,
+        created=str(record.created),
+        description=description_document(record.description),
+        labels=forms_document(record.labels),
+        base=record.base,
+        kept=[file_document(file) for file in record.kept] or None,
+        reserved=forms_document(record.reserved),
+        publication=None
+        if published is None
+        else {
+            "labels": forms_document(published.labels),
+            "version": published.version,
+            "removed": list(published.removed),
+        },
+    )
+    return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+def _present(**members: object) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _tag(text: str) -> LanguageTag:
+    return LanguageTag.parse(text, registered=False)
+
+
+@of_object
+def read_description(found: Fields) -> Description:
+    return Description(
+        metadata=found.optional("metadata", read_metadata, _NO_METADATA),
+        language=found.nullable("language", of_string(_tag)),
+        target=found.nullable("target", string),
+        url=found.nullable("url", string),
+        edition_of=found.nullable("edition_of", read_forms),
+        translation_of=found.nullable("translation_of", read_forms),
+        visibility=found.optional("visibility", read_visibility, Visibility.PUBLIC),
+    )
+
+
+@of_object
+def _read_publication(found: Fields) -> Publication:
+    return Publication(
+        found.required("labels", read_forms),
+        found.required("version", integer),
+        found.optional("removed", many(string), ()),
+    )
+
+
+def decode_draft(body: bytes) -> DraftRecord:
+    """`InvalidDocument` names the member that is wrong."""
+    found = Fields(decode_document(body), "draft.json")
+    found.check_schema(_SCHEMA)
+    try:
+        record = DraftRecord(
+            id=found.required("id", string),
+            owner=found.required("owner", string),
+            created=found.required("created", read_instant),
+            description=found.required("description", read_description),
+            labels=found.nullable("labels", read_forms),
+            base=found.nullable("base", integer),
+            kept=found.optional("kept", many(read_file), ()),
+            reserved=found.nullable("reserved", read_forms),
+            publication=found.nullable("publication", _read_publication),
+        )
+    except InvalidDocument:
+        raise
+    except InvalidInput as error:
+        raise InvalidDocument("draft.json", 0, "{cause}", cause=str(error)) from error
+    found.finish()
+    return record

@@ -1,0 +1,78 @@
+"""An Archive as a resolver has it on record: registered once, included while it is switched on (R §7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from ibi.errors import InvalidMessage
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.messages.field import ArchiveProtocol, IpAddress, host_and_port, mail_address, platform_version, read
+from ibi.messages.label_forms import LabelForms
+from ibi.model.visibility import IpNetwork
+
+__all__ = ["MOST_HOSTS", "MOST_NETWORKS", "Inclusion", "Registration"]
+
+MOST_HOSTS: Final = 64
+"""Hosts that one registration may declare."""
+
+MOST_NETWORKS: Final = 64
+"""Networks in which one registration may allow its Archive to be dialled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """What an Archive said of itself when it was switched on (R Table 7.2), but for its key."""
+
+    address: str
+    ip: IpAddress
+    protocol: ArchiveProtocol
+    platform_version: str
+    admin_mail: str
+    since: Instant
+    """When it was included with just this; asking again for the same changes nothing."""
+    confirmed: bool = False
+    """Whether it answered when it was last called back; it is included either way (R §7.2)."""
+
+    def __post_init__(self) -> None:
+        read("address", self.address, host_and_port)
+        read("platform version", self.platform_version, platform_version)
+        read("administrator", self.admin_mail, mail_address)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One Archive: who it is, and how it is recognised. The key itself is nowhere here."""
+
+    service: LabelForms
+    """The label of the Archive's service, in the form or forms that were registered."""
+    key_hash: str = field(repr=False)
+    """Argon2id of the registration key, with its salt and its costs."""
+    registered: Instant
+    admin_mail: str | None = None
+    hosts: frozenset[str] = frozenset()
+    """Where its URLs may lead besides its own address (E31): `host` or `host:port`."""
+    networks: tuple[IpNetwork, ...] = ()
+    """Networks, not of the whole Internet, in which it may be dialled all the same."""
+    inclusion: Inclusion | None = None
+    """None while it is switched off (R §7.2: its registration is kept)."""
+
+    def __post_init__(self) -> None:
+        if self.admin_mail is not None:
+            read("administrator", self.admin_mail, mail_address)
+        if len(self.hosts) > MOST_HOSTS:
+            raise InvalidMessage("hosts", 0, "at most {most} hosts can be declared", most=MOST_HOSTS)
+        if len(self.networks) > MOST_NETWORKS:
+            raise InvalidMessage("networks", 0, "at most {most} networks can be allowed", most=MOST_NETWORKS)
+        object.__setattr__(self, "hosts", frozenset(read("host", host, host_and_port).lower() for host in self.hosts))
+        object.__setattr__(self, "networks", tuple(sorted(set(self.networks), key=_order)))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The forms of its label that are known."""
+        return self.service.labels
+
+
+def _order(network: IpNetwork) -> tuple[int, str]:
+    return network.version, str(network)

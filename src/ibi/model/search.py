@@ -1,0 +1,116 @@
+"""A search of the catalogue, and what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from ibi.model.item import Item
+
+__all__ = [
+    "ENOUGH",
+    "LARGEST_PAGE",
+    "MOST",
+    "PAGE_SIZE",
+    "Facet",
+    "FacetCount",
+    "FacetCounts",
+    "Order",
+    "SearchPage",
+    "SearchQuery",
+]
+
+MOST: Final = 20_000
+"""How many matches are ranked, paged through and counted: a common word has more than anybody reads."""
+ENOUGH: Final = 1_000
+"""Who finds more than that with the last word as it stands has finished it: longer words are not looked for."""
+PAGE_SIZE: Final = 20
+LARGEST_PAGE: Final = 100
+_LONGEST_TEXT: Final = 1_000
+
+
+class Facet(Enum):
+    """By what a list of items is narrowed down. An item may have several creators, and lack any of them but a year
+    and a prefix."""
+
+    YEAR = "year"
+    CREATOR = "creator"
+    TYPE = "type"
+    LANGUAGE = "language"
+    PREFIX = "prefix"
+    """The prefix of the repository name: which subsystem named the item."""
+
+
+class Order(Enum):
+    RELEVANCE = "relevance"
+    """Titles that begin with the words, titles that have them, then creators and subjects, then the rest; of equals the
+    newest first."""
+    NEWEST = "newest"
+    """By the instant of the label: when an item was named."""
+    OLDEST = "oldest"
+    TITLE = "title"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """What somebody looks for. Without text it is a list of everything; every filter has to be met.
+
+    Any text is a query: the first thousand characters count. Pages begin with 1; one that cannot be is the nearest
+    that can.
+    """
+
+    text: str = ""
+    filters: tuple[tuple[Facet, str], ...] = ()
+    order: Order = Order.RELEVANCE
+    page: int = 1
+    size: int = PAGE_SIZE
+    most: int = MOST
+    """How many matches to rank, to page through and to count."""
+
+    def __post_init__(self) -> None:
+        size = min(max(self.size, 1), LARGEST_PAGE)
+        object.__setattr__(self, "text", " ".join(self.text[:_LONGEST_TEXT].split()))
+        object.__setattr__(self, "filters", tuple(dict.fromkeys(self.filters)))
+        object.__setattr__(self, "size", size)
+        # The page after the last that can hold anything is as empty as any further one.
+        object.__setattr__(self, "page", min(max(self.page, 1), self.most // size + 1))
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.size
+
+    @property
+    def set(self) -> SearchQuery:
+        """The query of which this one is a page in an order: what facets are counted of."""
+        return replace(self, order=Order.RELEVANCE, page=1, size=PAGE_SIZE)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """The items of one page, and of how many. `is_more`: there are more than `total`, which is then `most`."""
+
+    items: tuple[Item, ...] = ()
+    total: int = 0
+    is_more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FacetCount:
+    value: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class FacetCounts:
+    """The values that are most frequent among the items found, of each facet; of many, the newest were counted."""
+
+    year: tuple[FacetCount, ...] = ()
+    creator: tuple[FacetCount, ...] = ()
+    type: tuple[FacetCount, ...] = ()
+    language: tuple[FacetCount, ...] = ()
+    prefix: tuple[FacetCount, ...] = ()
+
+    def of(self, facet: Facet) -> tuple[FacetCount, ...]:
+        counts: tuple[FacetCount, ...] = getattr(self, facet.value)
+        return counts

@@ -1,0 +1,17 @@
+"""Who carries letters."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ibi.model.letter import Letter
+
+__all__ = ["Mailer"]
+
+
+class Mailer(Protocol):
+    def send(self, letter: Letter) -> None:
+        """Hand a letter to a mail server that takes it from here; an `IbiError` that says why if there is none.
+
+        Waits for the network.
+        """

@@ -1,0 +1,89 @@
+"""Thanks to Archives whose URL was chosen, in the background: no reader waits for them (resolution step 5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.messages.requests import Acknowledgment
+from ibi.resolver.archive_ref import ArchiveRef
+
+__all__ = ["Acknowledgments"]
+
+_AT_ONCE: Final = 16
+"""Acknowledgments under way at a time: an Archive that is slow to hear thanks holds up those of few others."""
+_MOST_WAITING: Final = 10_000
+"""Beyond it the newest are dropped: an Archive then counts a resolution less, which is all that is lost."""
+_GRACE: Final = 3.0
+"""Seconds that a stop may take for those that are waiting."""
+
+
+class Gateway(Protocol):
+    async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool: ...
+
+
+class Acknowledgments:
+    """Sends each once, and does not insist: what is not received is not counted."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        *,
+        watch: Callable[[str], None] | None = None,
+        log: FilteringBoundLogger | None = None,
+        grace: float = _GRACE,
+    ) -> None:
+        """`watch` is told `received`, `lost` or `dropped`, once for each."""
+        self._gateway, self._grace = gateway, grace
+        self._watch = watch or (lambda _: None)
+        self._log = log or structlog.get_logger("ibi.resolver")
+        self._waiting: deque[tuple[ArchiveRef, Acknowledgment]] = deque()
+        self._senders: set[asyncio.Task[None]] = set()
+
+    def watch(self, watch: Callable[[str], None]) -> None:
+        self._watch = watch
+
+    def send(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> None:
+        """Returns at once. Called from the event loop."""
+        if len(self._waiting) >= _MOST_WAITING:
+            self._watch("dropped")
+            return
+        self._waiting.append((archive, acknowledgment))
+        if len(self._senders) < _AT_ONCE:
+            self._start()
+
+    def _start(self) -> None:
+        sender = asyncio.get_running_loop().create_task(self._send_all())
+        self._senders.add(sender)
+        sender.add_done_callback(self._ended)
+
+    async def _send_all(self) -> None:
+        while self._waiting:
+            archive, acknowledgment = self._waiting.popleft()
+            received = await self._gateway.acknowledge(archive, acknowledgment)
+            self._watch("received" if received else "lost")
+
+    def _ended(self, sender: asyncio.Task[None]) -> None:
+        """One that failed unforeseen must not keep the others from being sent."""
+        self._senders.discard(sender)
+        error = None if sender.cancelled() else sender.exception()
+        if error is not None:
+            self._log.error("an acknowledgment could not be sent", exc_info=error)
+            self._watch("lost")
+            self._start()
+
+    async def drain(self) -> None:
+        """Let those go out that are waiting, for a moment; the rest is lost."""
+        deadline = asyncio.get_running_loop().time() + self._grace
+        while self._senders and (left := deadline - asyncio.get_running_loop().time()) > 0:
+            await asyncio.wait(set(self._senders), timeout=left)
+        late = set(self._senders)
+        for sender in late:
+            sender.cancel()
+        if late:
+            await asyncio.wait(late)

@@ -1,0 +1,111 @@
+"""One resolution under way: the loop between `ibi.resolver.resolution` and the Archives (R §8.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from ibi.messages.requests import Acknowledgment, UrlRequest
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.caching import LONGEST
+from ibi.resolver.question import Asking
+from ibi.resolver.reply import Answered, Reply
+from ibi.resolver.resolution import Resolution
+from ibi.services.flights import Flights
+
+__all__ = ["Drive", "Gateway", "ReplyWatcher"]
+
+_LEAST: Final = 0.001
+"""Seconds: a clock that stands still while nothing comes must not keep the processor busy."""
+
+
+class Gateway(Protocol):
+    """The way to Archives. Whatever an Archive does, nothing is raised."""
+
+    def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Reply | None:
+        """The reply of an Archive for which nobody has to wait; None if this is not one."""
+
+    async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply: ...
+
+    async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool: ...
+
+
+class ReplyWatcher(Protocol):
+    """Whoever counts what Archives reply, and how long they take."""
+
+    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
+
+
+class Drive:
+    """Sends what `run` asks for, hands back what comes, and wakes it in time. `max_age` is for how many seconds all
+    that was said of the item may be kept.
+    """
+
+    def __init__(
+        self,
+        run: Resolution,
+        gateway: Gateway,
+        deadline: float,
+        clock: Callable[[], float],
+        watcher: ReplyWatcher,
+    ) -> None:
+        self.run, self.max_age = run, LONGEST
+        self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
+        self._flights: Flights | None = None
+
+    async def to_the_end(self) -> None:
+        """Until there is an outcome; whoever is still being asked then is not listened to any more."""
+        try:
+            self._send()
+            while self.run.outcome is None:
+                await self._wait()
+                self._send()
+        finally:
+            if self._flights is not None:
+                self._flights.cancel()
+
+    def _send(self) -> None:
+        """Whatever is to be asked now. What is answered at once may be the end, or lead to further questions."""
+        while askings := self.run.requests():
+            for asking in [asking for asking in askings if not self._is_answered_at_once(asking)]:
+                if self.run.outcome is None:
+                    self._start(asking)
+
+    def _is_answered_at_once(self, asking: Asking) -> bool:
+        began = self._clock()
+        reply = self._gateway.at_once(asking.archive, asking.request)
+        if reply is None:
+            return False
+        now = self._clock()
+        self._watcher.replied(asking.archive, reply, now - began)
+        self._take(asking, reply, now)
+        return True
+
+    def _start(self, asking: Asking) -> None:
+        if self._flights is None:
+            self._flights = Flights()
+        self._flights.start(asking, self._asked(asking, max(0.0, self._deadline - self._clock())))
+
+    async def _asked(self, asking: Asking, within: float) -> Reply:
+        began = self._clock()
+        reply = await self._gateway.ask(asking.archive, asking.request, within=within)
+        self._watcher.replied(asking.archive, reply, self._clock() - began)
+        return reply
+
+    async def _wait(self) -> None:
+        if self._flights is None:
+            self._flights = Flights()
+        arrived = await self._flights.arrivals(max(_LEAST, self.run.wake_at - self._clock()))
+        now = self._clock()
+        for asking, reply in arrived:
+            self._take(asking, reply, now)
+        if not arrived:
+            self.run.elapsed(now)
+
+    def _take(self, asking: Asking, reply: Reply, now: float) -> None:
+        if isinstance(reply, Answered):
+            if reply.answer is not None and self.run.outcome is None:
+                self.max_age = min(self.max_age, reply.max_age)
+            self.run.answer(asking, reply.answer, now)
+        else:
+            self.run.failure(asking, reply, now)

@@ -1,0 +1,233 @@
+"""Persistent URLs resolved, for all readers of one server (R §8.2): who is asked, what is remembered, what is kept.
+
+An Archive in the same process is asked without a task and without waiting; what was found lately is not asked again, as
+long as its Archive allows (E32). Thanks go out in the background (`ibi.services.acknowledgments`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, NamedTuple, Protocol
+
+from ibi.language_range import Preference
+from ibi.messages.field import IpAddress
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.caching import Cache, Remembered, Wish
+from ibi.resolver.memory import Memory
+from ibi.resolver.outcome import Missing, NoArchiveAnswered, NotFound, Outcome, Redirect, RelatedItemMissing
+from ibi.resolver.policy import Policy
+from ibi.resolver.redirection import redirect
+from ibi.resolver.reply import Reply
+from ibi.resolver.resolution import Resolution
+from ibi.resolver.routing import NOWHERE
+from ibi.resolver.selection import Located
+from ibi.resolver.trace import Trace
+from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
+from ibi.services.drive import Drive, Gateway, ReplyWatcher
+
+__all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Watcher"]
+
+
+class Directory(Protocol):
+    """Who is included; the same tuple until that changes."""
+
+    def archives(self) -> tuple[ArchiveRef, ...]: ...
+
+
+class ForeignUrls(StrEnum):
+    """What becomes of URLs on hosts that their Archive did not declare (E31)."""
+
+    REFUSE = "refuse"
+    CONFIRM = "confirm"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """How it ended, how long it took, and for how many seconds anybody may keep it.
+
+    With `to_confirm` the URL is on a host that the Archive did not declare: nobody is sent there unasked (E31).
+    """
+
+    outcome: Outcome
+    seconds: float
+    max_age: int = 0
+    was_kept: bool = False
+    to_confirm: bool = False
+    began: float = 0.0
+    """The time from which those of the trace count."""
+    resolution: Resolution | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def trace(self) -> Trace:
+        """How it came about, put together when somebody wants to see it; nobody was asked for what was kept."""
+        return Trace(()) if self.resolution is None else self.resolution.trace
+
+
+class Watcher(ReplyWatcher, Protocol):
+    """Whoever counts."""
+
+    def resolved(self, resolved: Resolved) -> None: ...
+
+
+class _Nobody:
+    def resolved(self, resolved: Resolved) -> None: ...
+
+    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
+
+
+_NOBODY: Final = _Nobody()
+_LEAST_BUDGET: Final = 0.1
+
+
+class Resolving:
+    """Resolves for one server, from its event loop.
+
+    `own` is the Archive of this very server: whoever runs both need not declare to himself where its items may be.
+    `changes` gives another value whenever an Archive in the same process has changed: what was found before is then
+    forgotten at once, and not when its time is up.
+    """
+
+    def __init__(
+        self,
+        directory: Directory,
+        gateway: Gateway,
+        *,
+        policy: Policy | None = None,
+        foreign_urls: ForeignUrls = ForeignUrls.REFUSE,
+        own: ArchiveRef | None = None,
+        memory: Memory | None = None,
+        cache: Cache | None = None,
+        changes: Callable[[], Hashable] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        watcher: Watcher = _NOBODY,
+    ) -> None:
+        self._directory, self._gateway = directory, gateway
+        policy = policy or Policy()
+        others = tuple(rule for rule in policy.rules if rule is not is_on_a_declared_host)
+        self._lenient = replace(policy, rules=others)
+        self._policy = policy if own is None else replace(policy, rules=(*others, _declared_unless_of(own)))
+        self._confirms = foreign_urls is ForeignUrls.CONFIRM
+        self._memory, self._cache = memory or Memory(), cache or Cache()
+        self._changes, self._clock, self._watcher = changes, clock, watcher
+
+    def watch(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    async def resolve(
+        self,
+        url: PersistentUrl,
+        clients: tuple[IpAddress, ...],
+        preferences: Sequence[Preference] = (),
+        *,
+        base: str,
+        fresh: bool = False,
+    ) -> Resolved:
+        """`clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
+
+        With `fresh` nothing that was kept is looked at, so that there is a trace to show.
+        """
+        began = self._clock()
+        archives = self._directory.archives()
+        state = archives, None if self._changes is None else self._changes()
+        self._cache.enter(state)
+        wish = Wish.of(url, preferences)
+        remembered = None if fresh else self._cache.find(wish, began)
+        if remembered is not None:
+            resolved = self._again(remembered, url, clients, base, began)
+        else:
+            reader = _Reader(url, clients, preferences, base)
+            resolved = await self._ask(reader, archives, wish, began, state)
+        self._watcher.resolved(resolved)
+        return resolved
+
+    # --- what was found before ---
+
+    def _again(
+        self, remembered: Remembered, url: PersistentUrl, clients: tuple[IpAddress, ...], base: str, began: float
+    ) -> Resolved:
+        found = remembered.found
+        outcome = redirect(url, base, clients, found) if isinstance(found, Located) else found
+        seconds_left = remembered.seconds_left(began)
+        return Resolved(outcome, self._clock() - began, seconds_left, was_kept=True, began=began)
+
+    # --- asking ---
+
+    async def _ask(
+        self, reader: _Reader, archives: tuple[ArchiveRef, ...], wish: Wish, began: float, state: Hashable
+    ) -> Resolved:
+        drive = self._drive(reader, archives, self._policy)
+        await drive.to_the_end()
+        outcome = self._judged(drive.run)
+        if len(archives) > 1:  # whoever is alone needs no way to be found
+            self._memory.learn(drive.run.trace, outcome)
+        if self._confirms and _lacks_a_declared_url(outcome):
+            found = await self._with_foreign_urls(reader, archives, began)
+            if found is not None:
+                return found
+        now = self._clock()
+        kept_for = self._cache.keep(wish, outcome, drive.max_age, now) if self._cache.is_in(state) else 0
+        return Resolved(outcome, now - began, kept_for, began=began, resolution=drive.run)
+
+    async def _with_foreign_urls(
+        self, reader: _Reader, archives: tuple[ArchiveRef, ...], began: float
+    ) -> Resolved | None:
+        """Only once nobody had a URL where it belongs: a stranger's never outranks one that an Archive answers for."""
+        left = began + self._policy.budget - self._clock()
+        drive = self._drive(reader, archives, replace(self._lenient, budget=max(_LEAST_BUDGET, left)))
+        await drive.to_the_end()
+        outcome = drive.run.outcome
+        if not isinstance(outcome, Redirect):
+            return None
+        return Resolved(outcome, self._clock() - began, to_confirm=True, began=began, resolution=drive.run)
+
+    def _drive(self, reader: _Reader, archives: tuple[ArchiveRef, ...], policy: Policy) -> Drive:
+        now = self._clock()
+        run = Resolution(
+            reader.url,
+            archives,
+            reader.clients,
+            reader.preferences,
+            now=now,
+            base=reader.base,
+            routing=self._memory if len(archives) > 1 else NOWHERE,
+            policy=policy,
+        )
+        return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher)
+
+    def _judged(self, run: Resolution) -> Outcome:
+        """E24: "not found" without the word of the known home of such items is "could not be asked"."""
+        outcome = run.outcome
+        assert outcome is not None  # that is why it is judged
+        if not isinstance(outcome, NotFound) or outcome.silence.is_complete:
+            return outcome
+        home = self._memory.home(outcome.label)
+        if home is None or home not in outcome.silence.silent:
+            return outcome
+        reports = [report for hop in run.trace.hops for report in hop.reports if report.archive == home]
+        return NoArchiveAnswered(
+            outcome.label, outcome.silence, home, timed_out=any(report.answered_at is None for report in reports)
+        )
+
+
+class _Reader(NamedTuple):
+    """Who wants what."""
+
+    url: PersistentUrl
+    clients: tuple[IpAddress, ...]
+    preferences: Sequence[Preference]
+    base: str
+
+
+def _declared_unless_of(own: ArchiveRef) -> Rule:
+    def is_on_a_declared_host_or_our_own(claim: Claim) -> bool:
+        return claim.archive == own or is_on_a_declared_host(claim)
+
+    return is_on_a_declared_host_or_our_own
+
+
+def _lacks_a_declared_url(outcome: Outcome) -> bool:
+    return isinstance(outcome, RelatedItemMissing) and outcome.missing is Missing.BELIEVABLE_URL

@@ -1,0 +1,76 @@
+"""Searches for an event loop: off it, a few at a time, and not twice while the catalogue stays as it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, TypeVar, cast
+
+from ibi.model.search import FacetCounts, SearchPage, SearchQuery
+from ibi.ports.search import Search
+
+__all__ = ["Searching"]
+
+_THREADS: Final = 2
+"""More would take turns: a search is work for a processor, and each thread has pages of the catalogue in memory."""
+_MOST_KEPT: Final = 256
+
+T = TypeVar("T")
+Key = tuple[Hashable, str, SearchQuery]
+
+
+class Searching:
+    """The port `Search`, asynchronous. For one event loop.
+
+    `changes` gives another value after every change of the catalogue, by whatever process: what was found is given
+    again until then. Without it, nothing is kept. Whoever asks what is being looked up already waits for that.
+    """
+
+    def __init__(self, search: Search, changes: Callable[[], Hashable] | None = None) -> None:
+        self._search, self._changes = search, changes
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="search")
+        self._kept: OrderedDict[Key, asyncio.Future[Any]] = OrderedDict()
+
+    async def search(self, query: SearchQuery) -> SearchPage:
+        return await self._answer("search", query, self._search.search)
+
+    async def facets(self, query: SearchQuery) -> FacetCounts:
+        """The same for every page and order of a search, and counted once for all of them."""
+        return await self._answer("facets", query.set, self._search.facets)
+
+    async def page(self, query: SearchQuery) -> tuple[SearchPage, FacetCounts]:
+        """What a page of results shows."""
+        page, facets = await asyncio.gather(self.search(query), self.facets(query))
+        return page, facets
+
+    def close(self) -> None:
+        """Searches under way are finished, those that wait are not begun."""
+        self._threads.shutdown(cancel_futures=True)
+
+    async def _answer(self, kind: str, query: SearchQuery, ask: Callable[[SearchQuery], T]) -> T:
+        # Asked before the search: what it finds may be newer than this says, and is then looked up again in vain.
+        version = None if self._changes is None else self._changes()
+        key = version, kind, query
+        answer: asyncio.Future[Any] | None = self._kept.get(key)
+        if answer is None:
+            answer = asyncio.get_running_loop().run_in_executor(self._threads, partial(ask, query))
+            self._keep(key, answer)
+        else:
+            self._kept.move_to_end(key)
+        # One of those who wait may go away without taking the answer from the others.
+        return cast(T, await asyncio.shield(answer))
+
+    def _keep(self, key: Key, answer: asyncio.Future[Any]) -> None:
+        self._kept[key] = answer
+        answer.add_done_callback(partial(self._judge, key))
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+
+    def _judge(self, key: Key, answer: asyncio.Future[Any]) -> None:
+        """What failed is tried again, and without a version nothing is known to be true any more."""
+        is_good = not answer.cancelled() and answer.exception() is None
+        if not (is_good and self._changes is not None):
+            self._kept.pop(key, None)

@@ -1,0 +1,263 @@
+"""Drafts on the disk: `drafts/<id>/`, outside of the store. What was taken in is there after a crash.
+
+`draft.json` is the draft. Each file that was sent has its bytes in `bytes/`, under a name of chance, and a record in
+`files/`, which is written when the bytes are durable: without a record, bytes are what a crash or a broken connection
+has left. No name that somebody sent is ever the name of a file here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from base64 import b32encode
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from ibi.archive.drafts import DraftBusy, UnknownDraft
+from ibi.archive.file_names import collision_key
+from ibi.errors import InvalidInput
+from ibi.model.document import decode_document, string, typed
+from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft, encode_draft
+from ibi.model.errors import InvalidDocument
+from ibi.model.file import File
+from ibi.model.item_json import file_document, read_file
+from ibi.ports.clocks import Clocks
+from ibi.storage.disk import make_directory, sync_directory, write_durably
+from ibi.storage.errors import DiskRefused, StorageError
+from ibi.storage.incoming import Incoming, room_refusals
+
+__all__ = ["FOLDER", "DraftDamaged", "DraftFiles", "Uploaded", "new_draft_id"]
+
+FOLDER: Final = "drafts"
+_RECORD, _FILES, _BYTES, _LOCK = "draft.json", "files", "bytes", "lock"
+_GONE: Final = re.compile(r"\.gone-.*")
+_PATIENCE: Final = 5.0
+"""Seconds to wait for whoever changes a draft; a publication may take longer, and is not waited for."""
+_GLANCE: Final = 0.02
+_LEFT: Final = 86_400
+"""Seconds after which bytes without a record are not on their way any more."""
+
+
+class DraftDamaged(StorageError):
+    """{path} is not the record of a draft: {reason}. Put it back from a backup, or remove the folder of this draft."""
+
+    code = "draft-damaged"
+
+
+def new_draft_id() -> str:
+    """By chance: whoever does not know it does not find it."""
+    return f"draft-{b32encode(secrets.token_bytes(10)).decode('ascii').lower()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """A file that was sent, and where its bytes are."""
+
+    file: File
+    place: str
+
+
+class DraftFiles:
+    """The drafts of one data directory. Calls block, from any thread and process."""
+
+    def __init__(self, data: Path, clocks: Clocks) -> None:
+        self._folder, self._clocks = data / FOLDER, clocks
+
+    # --- drafts ---
+
+    def create(self, record: DraftRecord) -> None:
+        place = self._place(record.id)
+        with room_refusals(place):
+            make_directory(self._folder)
+            place.mkdir(mode=0o700)
+        try:
+            with room_refusals(place):
+                for name in (_FILES, _BYTES):
+                    (place / name).mkdir()
+                sync_directory(self._folder)
+            self.write(record)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+
+    def read(self, draft: str) -> DraftRecord | None:
+        """None if there is no such draft. `StoreDamaged` if its record cannot be read."""
+        if DRAFT_ID.fullmatch(draft) is None:
+            return None
+        path = self._place(draft) / _RECORD
+        try:
+            body = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
+        try:
+            return decode_draft(body)
+        except InvalidDocument as error:
+            raise DraftDamaged(path=path, reason=str(error)) from error
+
+    def write(self, record: DraftRecord) -> None:
+        path = self._place(record.id) / _RECORD
+        with room_refusals(path):
+            write_durably(path, encode_draft(record))
+        self._touch(record.id)
+
+    def remove(self, draft: str) -> None:
+        """Gone at once for everybody else; what cannot be removed is removed by the next sweep."""
+        gone = self._folder / f".gone-{draft}-{secrets.token_hex(4)}"
+        with suppress(FileNotFoundError), room_refusals(gone):
+            self._place(draft).rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def ids(self, after: str = "") -> Iterator[str]:
+        """In their order; an id tells nothing but which draft it is."""
+        with suppress(FileNotFoundError):
+            names = sorted(entry.name for entry in os.scandir(self._folder) if DRAFT_ID.fullmatch(entry.name))
+            yield from (name for name in names if name > after)
+
+    def changed(self, draft: str) -> int:
+        """POSIX seconds of the last change; 0 if there is no such draft."""
+        with suppress(OSError):
+            return int((self._place(draft) / _RECORD).stat().st_mtime)
+        return 0
+
+    def _touch(self, draft: str) -> None:
+        """The time of the record's file is that of the last change, by the clock that judges how long ago that was."""
+        now = self._clocks.read().wall.seconds
+        with suppress(OSError):
+            os.utime(self._place(draft) / _RECORD, (now, now))
+
+    @contextmanager
+    def alone_on(self, draft: str) -> Iterator[None]:
+        """Nobody else changes the draft within the `with`. `DraftBusy` if somebody does, for more than a moment."""
+        path = self._place(draft) / _LOCK
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:
+            raise UnknownDraft(draft=draft) from None
+        except OSError as error:
+            raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
+        try:
+            _lock(descriptor, draft)
+            yield
+        finally:
+            os.close(descriptor)
+
+    # --- their files ---
+
+    def uploads(self, draft: str) -> dict[str, Uploaded]:
+        """The files that were sent, by their paths."""
+        folder = self._place(draft) / _FILES
+        found: dict[str, Uploaded] = {}
+        with suppress(FileNotFoundError):
+            for entry in os.scandir(folder):
+                uploaded = self._uploaded(draft, Path(entry.path)) if not entry.name.startswith(".") else None
+                if uploaded is not None:
+                    found[uploaded.file.path] = uploaded
+        return found
+
+    def uploaded(self, draft: str, path: str) -> Uploaded | None:
+        """The file that was sent under this name, or under one that some systems take for the same."""
+        return self._uploaded(draft, self._record_of(draft, path))
+
+    def held(self, draft: str) -> tuple[int, int]:
+        """How many files there are, and the bytes of all, those on their way among them."""
+        with suppress(FileNotFoundError):
+            sizes = [entry.stat().st_size for entry in os.scandir(self._place(draft) / _BYTES)]
+            return len(sizes), sum(sizes)
+        return 0, 0
+
+    def receive(self, draft: str) -> Incoming:
+        return Incoming(self._place(draft) / _BYTES)
+
+    def keep(self, draft: str, incoming: Incoming, file: File) -> None:
+        """Have the finished bytes be that file, in the place of what it was. For whoever is alone on the draft."""
+        before = self.uploaded(draft, file.path)
+        path = self._record_of(draft, file.path)
+        with room_refusals(path):
+            write_durably(path, json.dumps({**file_document(file), "bytes": incoming.path.name}).encode("ascii"))
+        self._touch(draft)
+        if before is not None:
+            with suppress(OSError):
+                Path(before.place).unlink(missing_ok=True)
+
+    def drop(self, draft: str, path: str) -> bool:
+        """Whether there was such a file. For whoever is alone on the draft."""
+        before = self.uploaded(draft, path)
+        if before is None or before.file.path != path:
+            return False
+        record = self._record_of(draft, path)
+        with room_refusals(record):
+            record.unlink(missing_ok=True)
+            sync_directory(record.parent)
+        self._touch(draft)
+        with suppress(OSError):
+            Path(before.place).unlink(missing_ok=True)
+        return True
+
+    def drop_all(self, draft: str) -> None:
+        """After a publication; what a crash leaves of them goes with the draft."""
+        for folder in (_FILES, _BYTES):
+            shutil.rmtree(self._place(draft) / folder, ignore_errors=True)
+
+    def is_done(self, draft: str) -> bool:
+        """Whether there are no files any more because it was published; quick, without reading it."""
+        return not (self._place(draft) / _BYTES).exists()
+
+    def sweep(self, draft: str) -> None:
+        """Remove bytes that a crash has left on their way, or a draft that never came to be."""
+        place = self._place(draft)
+        with suppress(OSError):
+            if not (place / _RECORD).exists() and place.stat().st_mtime < time.time() - _LEFT:
+                shutil.rmtree(place, ignore_errors=True)
+                return
+        known = {Path(uploaded.place).name for uploaded in self.uploads(draft).values()}
+        with suppress(OSError):
+            for entry in os.scandir(self._place(draft) / _BYTES):
+                if entry.name not in known and entry.stat().st_mtime < time.time() - _LEFT:
+                    Path(entry.path).unlink()
+
+    def sweep_removed(self) -> None:
+        with suppress(OSError):
+            for entry in os.scandir(self._folder):
+                if _GONE.fullmatch(entry.name):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+    def _place(self, draft: str) -> Path:
+        return self._folder / draft
+
+    def _record_of(self, draft: str, path: str) -> Path:
+        return self._place(draft) / _FILES / f"{sha256(collision_key(path).encode()).hexdigest()}.json"
+
+    def _uploaded(self, draft: str, record: Path) -> Uploaded | None:
+        try:
+            document = typed(dict, decode_document(record.read_bytes()), record.name)
+            name = string(document.pop("bytes", None), "bytes")
+            return Uploaded(read_file(document, record.name), str(self._place(draft) / _BYTES / Path(name).name))
+        except FileNotFoundError:
+            return None
+        except InvalidInput as error:
+            raise DraftDamaged(path=record, reason=str(error)) from error
+        except OSError as error:
+            raise DiskRefused(path=record, reason=error.strerror or str(error)) from error
+
+
+def _lock(descriptor: int, draft: str) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise DraftBusy(draft=draft) from None
+        time.sleep(_GLANCE)

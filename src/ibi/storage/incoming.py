@@ -1,0 +1,96 @@
+"""A file that is being sent, on its way to the disk: hashed while it is written, in constant memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256, sha512
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from ibi.storage.disk import refusals, sync_directory, sync_file
+from ibi.storage.errors import DiskRefused, StorageError
+
+__all__ = ["DiskFull", "Incoming", "refused_for_room", "room_refusals"]
+
+
+class DiskFull(StorageError):
+    """There is no room left on the disk of this server. Nothing was changed, and what was kept before is whole."""
+
+    code = "disk-full"
+
+
+def refused_for_room(error: BaseException | None) -> bool:
+    """Whether what lies at the root of an error is a disk without room."""
+    while error is not None:
+        if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _NO_ROOM):
+            return True
+        if getattr(error, "sqlite_errorcode", None) == _SQLITE_FULL:
+            return True
+        error = error.__cause__
+    return False
+
+
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_SQLITE_FULL: Final = 13
+
+
+@contextmanager
+def room_refusals(path: Path) -> Iterator[None]:
+    try:
+        with refusals(DiskRefused, path):
+            yield
+    except DiskRefused as error:
+        if refused_for_room(error):
+            raise DiskFull() from error
+        raise
+
+
+class Incoming:
+    """One file. Written by one thread at a time; whoever gives it up may be another one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / secrets.token_hex(16)
+        self.size = 0
+        self._sha512, self._sha256 = sha512(), sha256()
+        self._lock = Lock()
+        with room_refusals(self.path):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(self.path, flags, 0o600)
+
+    def write(self, piece: bytes) -> None:
+        self._sha512.update(piece)
+        self._sha256.update(piece)
+        with self._lock, room_refusals(self.path):
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        self.size += len(piece)
+
+    def digests(self) -> dict[str, bytes]:
+        """Of what was written so far, by the names that HTTP has for the algorithms."""
+        return {"sha-512": self._sha512.digest(), "sha-256": self._sha256.digest()}
+
+    def finish(self) -> None:
+        """Have all of it on the disk."""
+        with self._lock, room_refusals(self.path):
+            sync_file(self._descriptor)
+            sync_directory(self.path.parent)
+        self._close()
+
+    def abandon(self) -> None:
+        """As if nothing had come; also after `finish`."""
+        self._close()
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        # Not while somebody writes: the number would soon be another file's.
+        with self._lock:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,94 @@
+"""Search in memory: every item is looked at, which is the plainest way to say what a search finds."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from ibi.archive.search.entry import FIELDS, Entry, entry_of
+from ibi.archive.search.facets import counted, meets
+from ibi.archive.search.terms import Term, Terms, read_terms
+from ibi.model.item import Item
+from ibi.model.search import ENOUGH, FacetCounts, Order, SearchPage, SearchQuery
+from ibi.ports.catalog import Catalog
+
+__all__ = ["MemorySearch"]
+
+Seen = tuple[Item, Entry]
+
+
+class MemorySearch:
+    """The port `Search` on any catalogue."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        terms = read_terms(query.text)
+        named = self._named(terms, query)
+        if named is not None:
+            return SearchPage(tuple(named[query.offset : query.offset + query.size]), len(named))
+        newest = self._matches(terms, query)
+        considered = (newest[::-1] if query.order is Order.OLDEST else newest)[: query.most]
+        page = _ordered(considered, query.order, terms)[query.offset : query.offset + query.size]
+        return SearchPage(tuple(item for item, _ in page), min(len(newest), query.most), len(newest) > query.most)
+
+    def facets(self, query: SearchQuery) -> FacetCounts:
+        terms = read_terms(query.text)
+        named = self._named(terms, query)
+        if named is not None:
+            return counted(map(entry_of, named))
+        return counted(entry for _, entry in islice(self._matches(terms, query), query.most))
+
+    def _named(self, terms: Terms, query: SearchQuery) -> list[Item] | None:
+        """The items that the text names by label; None if there is no such item here."""
+        found = {item.rep: item for item in map(self._catalog.find, terms.labels) if item is not None}
+        return [item for item in found.values() if meets(entry_of(item), query.filters)] if found else None
+
+    def _matches(self, terms: Terms, query: SearchQuery) -> list[Seen]:
+        """The newest first."""
+        entries = ((item, entry_of(item)) for item in self._catalog.items())
+        left = [(item, entry) for item, entry in entries if entry is not None and meets(entry, query.filters)][::-1]
+        if terms.is_beginning:
+            whole = [seen for seen in left if _has(seen[1], terms.whole_words())]
+            if len(whole) > min(query.most, ENOUGH):
+                return whole
+        return [seen for seen in left if _has(seen[1], terms)]
+
+
+def _ordered(found: list[Seen], order: Order, terms: Terms) -> list[Seen]:
+    if order is Order.TITLE:
+        return sorted(found, key=lambda seen: (seen[1].title_key, seen[0].rep))
+    if order is Order.RELEVANCE:
+        return sorted(found, key=lambda seen: _rank(seen[1], terms))
+    return found
+
+
+def _rank(entry: Entry, terms: Terms) -> int:
+    """The smaller, the sooner."""
+    if not terms.wanted or _begins(entry.title, terms.as_phrase):
+        return 0
+    tiers = enumerate((FIELDS[:1], FIELDS[:3], FIELDS), start=1)
+    return next(rank for rank, fields in tiers if _all_in(entry, terms.wanted, fields))
+
+
+def _has(entry: Entry, terms: Terms) -> bool:
+    if terms.is_hopeless:
+        return False
+    return _all_in(entry, terms.wanted, FIELDS) and not any(_in(entry, term, FIELDS) for term in terms.unwanted)
+
+
+def _all_in(entry: Entry, wanted: tuple[Term, ...], fields: tuple[str, ...]) -> bool:
+    return all(_in(entry, term, fields) for term in wanted)
+
+
+def _in(entry: Entry, term: Term, fields: tuple[str, ...]) -> bool:
+    sought = f" {_text(term)}"
+    return any(sought in f" {getattr(entry, field)} " for field in fields)
+
+
+def _begins(field: str, term: Term) -> bool:
+    return f"{field} ".startswith(_text(term))
+
+
+def _text(term: Term) -> str:
+    return " ".join(term.words) + ("" if term.is_beginning else " ")

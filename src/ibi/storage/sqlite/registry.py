@@ -1,0 +1,143 @@
+"""Registrations in SQLite: the file `registry.sqlite` of a data directory, readable by its owner alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from ibi.label import Label
+from ibi.model.registration import Registration
+from ibi.resolver.errors import AlreadyRegistered
+from ibi.storage.errors import StoreClosed, StoreForked
+from ibi.storage.registry_order import kept, registration_order
+from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
+from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.private_file import keep_private
+from ibi.storage.sqlite.registry_rows import ALL, FIND, INSERT, INSERT_LABEL, MIGRATIONS, registration_of, row_of
+
+__all__ = ["FILE_NAME", "SqliteRegistry"]
+
+FILE_NAME: Final = "registry.sqlite"
+
+_opening = Lock()
+"""One at a time: a process that closes a file gives up every lock that SQLite holds on it in the same process."""
+
+
+class SqliteRegistry:
+    """The port `Registry` on one data directory. Each change is a commit of its own.
+
+    Looks are on a connection that never writes, so that an event loop waits for nobody's disk; and its `data_version`
+    tells of every change by anybody, this object among them.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """`directory` is the data directory, made if it is missing."""
+        self._path = directory / FILE_NAME
+        self._reading, self._writing = Lock(), Lock()
+        self._process = os.getpid()
+        self._reader: Connection | None = None
+        self._writer: Connection | None = None
+        with _opening:
+            keep_private(self._path)
+            self._writer = connect(self._path, MIGRATIONS)
+            try:
+                self._reader = connect(self._path, MIGRATIONS)
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def find(self, label: Label) -> Registration | None:
+        with self._read() as connection:
+            return _find(connection, label)
+
+    def all(self) -> tuple[Registration, ...]:
+        with self._read() as connection:
+            rows = connection.execute(ALL).fetchall()
+        return tuple(sorted(map(registration_of, rows), key=registration_order))
+
+    def add(self, registration: Registration) -> None:
+        with self._write() as connection:
+            for label in registration.labels:
+                if _find(connection, label) is not None:
+                    raise AlreadyRegistered(label=str(label))
+            _insert(connection, registration)
+
+    def put(self, registration: Registration) -> None:
+        with self._write() as connection:
+            for label in registration.labels:
+                _delete(connection, label)
+            _insert(connection, registration)
+
+    def change(self, label: Label, make: Callable[[Registration], Registration]) -> Registration | None:
+        with self._write() as connection:
+            found = _find(connection, label)
+            if found is None:
+                return None
+            made = kept(make(found), found)
+            if made != found:
+                _delete(connection, label)
+                _insert(connection, made)
+            return made
+
+    def forget(self, label: Label) -> Registration | None:
+        with self._write() as connection:
+            found = _find(connection, label)
+            if found is not None:
+                _delete(connection, label)
+            return found
+
+    def version(self) -> Hashable:
+        with self._read() as connection:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+    def close(self) -> None:
+        with self._reading, self._writing:
+            for connection in (self._reader, self._writer):
+                if connection is not None and self._process == os.getpid():
+                    connection.close()
+            self._reader = self._writer = None
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        self._check_process()
+        with self._reading, storage_errors(self._path):
+            yield self._opened(self._reader)
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        self._check_process()
+        with self._writing, storage_errors(self._path):
+            connection = self._opened(self._writer)
+            with transaction(connection):
+                yield connection
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise StoreForked(path=self._path)
+
+    def _opened(self, connection: Connection | None) -> Connection:
+        if connection is None:
+            raise StoreClosed(path=self._path)
+        return connection
+
+
+def _find(connection: Connection, label: Label) -> Registration | None:
+    row = connection.execute(FIND, (label_key(label),)).fetchone()
+    return None if row is None else registration_of(row)
+
+
+def _insert(connection: Connection, registration: Registration) -> None:
+    number = connection.execute(INSERT, row_of(kept(registration))).lastrowid
+    connection.executemany(INSERT_LABEL, [(label_key(label), number) for label in registration.labels])
+
+
+def _delete(connection: Connection, label: Label) -> None:
+    """Its labels go with it."""
+    connection.execute(
+        "DELETE FROM registrations WHERE id = (SELECT registration FROM labels WHERE label = ?)", (label_key(label),)
+    )

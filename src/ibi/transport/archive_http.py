@@ -1,0 +1,199 @@
+"""Archives asked over HTTP: many at once, each within its budget, none trusted (R §6.1, §8.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+from ibi.messages.membership import InclusionConfirmationRequest
+from ibi.messages.requests import Acknowledgment, UrlRequest
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.reply import Reply
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import AddressGuard
+from ibi.transport.archive_line import ArchiveLine, Budgets, Call
+from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
+from ibi.transport.connection_allowance import ConnectionAllowance
+from ibi.transport.http_response import HttpResponse
+
+__all__ = ["ArchiveHttp"]
+
+_FORGOTTEN_AFTER: Final = 600.0
+"""Seconds after which nothing is remembered of an Archive that nobody asks any more; longer than any rest."""
+
+_OUT_OF_ORDER: Final = frozenset({429, 502, 503, 504})
+"""Statuses that tell of the server and not of the item: nobody can make an Archive rest by asking for one bad item."""
+
+_BUDGETS: Final = Budgets()
+
+
+class ArchiveHttp:
+    """Asks Archives at the addresses they are registered with, and nowhere else. It never raises for what they do.
+
+    One is used in one event loop. `tls` is for Archives of HTTPS; without it the machine's authorities are trusted.
+    """
+
+    def __init__(
+        self,
+        guard: AddressGuard,
+        *,
+        budgets: Budgets = _BUDGETS,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._guard, self._budgets = guard, budgets
+        self._tls: Callable[[], ssl.SSLContext] = _context if tls is None else lambda: tls
+        self._allowance = ConnectionAllowance(budgets.connections_in_all)
+        self._lines: dict[ArchiveRef, ArchiveLine] = {}
+        self._calls: OrderedDict[Call, None] = OrderedDict()
+        self._overdue: asyncio.TimerHandle | None = None
+        self._tidying: asyncio.TimerHandle | None = None
+        self._written: tuple[UrlRequest | None, str] = (None, "")
+
+    async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
+        """What the Archive answers within so many seconds. Those who ask the same of it at the same time share one
+        request, each with a time of their own; it goes on when they stop waiting, as long as its budget allows."""
+        if within <= 0:
+            return Failure.TIMED_OUT
+        line = self._line(archive)
+        query = self._query(request)
+        seat = line.flights.board(query, lambda land: self._take_off(line, query, land))
+        if seat.done():
+            return seat.result()
+        expiry = asyncio.get_running_loop().call_later(within, _expire, seat)
+        try:
+            return await seat
+        finally:
+            expiry.cancel()
+
+    async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
+        """Thank the Archive for the URL that was chosen; whether it says that it has heard (R §8.2)."""
+        line = self._line(archive)
+        if not line.breaker.may_pass(_now()):
+            return False
+        return is_notice(await self._exchanged(line, acknowledgment.to_query()))
+
+    async def confirm(self, archive: ArchiveRef) -> bool:
+        """Whether the Archive answers as R §7.2 wants when it is called back: also one that is at rest, since it just
+        said that it is back."""
+        return is_confirmation(await self._exchanged(self._line(archive), InclusionConfirmationRequest().to_query()))
+
+    async def close(self) -> None:
+        """Everybody who waits is told that nobody was reached."""
+        for timer in (self._overdue, self._tidying):
+            if timer is not None:
+                timer.cancel()
+        self._overdue = self._tidying = None
+        lines, self._lines = tuple(self._lines.values()), {}
+        for call in tuple(self._calls):
+            call.give_up(Failure.UNREACHABLE)
+        for line in lines:
+            await line.close()
+
+    # --- one request ---
+
+    def _take_off(self, line: ArchiveLine, query: str, land: Callable[[Reply], None]) -> None:
+        if not line.breaker.may_pass(_now()):
+            land(Failure.RESTING)
+            return
+
+        def read(response: HttpResponse | Failure) -> None:
+            reply: Reply = Failure.MALFORMED
+            try:
+                reply = reply_of(response)
+            finally:
+                land(reply)
+
+        self._call(line, query, read)
+
+    async def _exchanged(self, line: ArchiveLine, query: str) -> HttpResponse | Failure:
+        response: asyncio.Future[HttpResponse | Failure] = asyncio.get_running_loop().create_future()
+        self._call(line, query, lambda came: None if response.done() else response.set_result(came))
+        return await response
+
+    def _call(self, line: ArchiveLine, query: str, done: Callable[[HttpResponse | Failure], None]) -> None:
+        """Send a request and tell `done` what comes, at the latest when its budget is spent."""
+
+        def settled(response: HttpResponse | Failure) -> None:
+            del self._calls[call]
+            _note(line, response)
+            done(response)
+
+        deadline = _now() + self._budgets.total
+        call = Call(line, line.request(query), deadline, settled)
+        self._calls[call] = None
+        if self._overdue is None:
+            self._overdue = asyncio.get_running_loop().call_at(deadline, self._give_up_overdue)
+        line.send(call)
+
+    def _query(self, request: UrlRequest) -> str:
+        """Written once for all the Archives that are asked the same."""
+        if self._written[0] is not request:
+            self._written = request, request.to_query()
+        return self._written[1]
+
+    # --- time ---
+
+    def _give_up_overdue(self) -> None:
+        """All have the same budget: the oldest call is the first to be overdue, and one timer serves all."""
+        now = _now()
+        while self._calls and (oldest := next(iter(self._calls))).deadline <= now:
+            oldest.give_up(Failure.TIMED_OUT)
+        self._overdue = None
+        if self._calls:
+            self._overdue = asyncio.get_running_loop().call_at(next(iter(self._calls)).deadline, self._give_up_overdue)
+
+    def _line(self, archive: ArchiveRef) -> ArchiveLine:
+        line = self._lines.get(archive)
+        if line is None:
+            line = ArchiveLine(archive, self._guard, self._budgets, self._allowance, self._tls)
+            self._lines[archive] = line
+            self._tidy_later()
+        line.last_used = _now()
+        return line
+
+    def _tidy_later(self) -> None:
+        if self._tidying is None:
+            self._tidying = asyncio.get_running_loop().call_later(self._budgets.idle / 2, self._tidy)
+
+    def _tidy(self) -> None:
+        now = _now()
+        self._allowance.close_idle_since(now - self._budgets.idle)
+        for archive, line in tuple(self._lines.items()):
+            if line.is_unused and now - line.last_used > _FORGOTTEN_AFTER:
+                del self._lines[archive]
+        self._tidying = None
+        if self._lines:
+            self._tidy_later()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _expire(seat: asyncio.Future[Reply]) -> None:
+    if not seat.done():
+        seat.set_result(Failure.TIMED_OUT)
+
+
+def _note(line: ArchiveLine, response: HttpResponse | Failure) -> None:
+    """Tell the breaker. An answer that is refused or cannot be read shows that somebody is there."""
+    if isinstance(response, HttpResponse):
+        failed = response.status in _OUT_OF_ORDER
+    else:
+        failed = response in (Failure.UNREACHABLE, Failure.TIMED_OUT)
+    if failed:
+        line.breaker.failed(_now())
+    elif response is Failure.FORBIDDEN_ADDRESS:
+        line.breaker.unused()
+    else:
+        line.breaker.succeeded()
+
+
+@cache
+def _context() -> ssl.SSLContext:
+    """Reading the machine's authorities takes tens of milliseconds: once, and only if an Archive has HTTPS."""
+    return ssl.create_default_context()

@@ -1,0 +1,270 @@
+"""The line to one Archive: its connections, the requests that wait for one, and whether it is given a rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from ssl import SSLContext
+from typing import Final
+
+from ibi.messages.field import ArchiveProtocol
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.reply import Reply
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import AddressGuard, Checked
+from ibi.transport.circuit_breaker import CircuitBreaker
+from ibi.transport.connection_allowance import ConnectionAllowance
+from ibi.transport.http_connection import HttpConnection
+from ibi.transport.http_response import HttpResponse
+from ibi.transport.single_flight import SingleFlight
+
+__all__ = ["ArchiveLine", "Budgets", "Call"]
+
+_MOST_WAITING: Final = 256
+_MOST_ADDRESSES: Final = 4
+"""Of one name that are dialled, one after the other."""
+
+_REST_OF_HEAD: Final = (
+    " HTTP/1.1\r\nHost: {}\r\nUser-Agent: ibi\r\nAccept: text/plain\r\nAccept-Encoding: identity\r\n\r\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """What asking one Archive may cost. Times are in seconds."""
+
+    connect: float = 2.0
+    """For the name, the connection and the certificate."""
+    total: float = 5.0
+    """For all of a request. Whoever asks may have less time, and stops waiting then."""
+    most_body: int = 256 * 1024
+    connections: int = 8
+    """To one Archive."""
+    connections_in_all: int = 512
+    idle: float = 30.0
+    """How long a connection is kept that nobody uses."""
+    lifetime: float = 300.0
+    """How long one is kept at all: the name may have another address by then."""
+
+
+class Call:
+    """A request to an Archive. `done` gets the answer, once."""
+
+    __slots__ = ("_done", "_line", "connection", "deadline", "request", "was_sent_again")
+
+    def __init__(
+        self, line: ArchiveLine, request: bytes, deadline: float, done: Callable[[HttpResponse | Failure], None]
+    ) -> None:
+        self._line, self.request, self.deadline = line, request, deadline
+        self._done: Callable[[HttpResponse | Failure], None] | None = done
+        self.connection: HttpConnection | None = None
+        self.was_sent_again = False
+
+    @property
+    def is_done(self) -> bool:
+        return self._done is None
+
+    def answered(self, response: HttpResponse | Failure) -> None:
+        done, self._done, self.connection = self._done, None, None
+        if done is not None:
+            done(response)
+
+    def unheard(self) -> bool:
+        """A server closes a connection that was idle just when a request is on its way: that is no failure."""
+        if self.was_sent_again or self.is_done:
+            return False
+        self.was_sent_again, self.connection = True, None
+        self._line.send_again(self)
+        return True
+
+    def give_up(self, failure: Failure) -> None:
+        """Nobody waits for the answer any longer."""
+        connection = self.connection
+        self.answered(failure)
+        if connection is not None:
+            connection.abort()
+
+
+class ArchiveLine:
+    """To one Archive as it is registered: another address, or other networks, are another line."""
+
+    def __init__(
+        self,
+        archive: ArchiveRef,
+        guard: AddressGuard,
+        budgets: Budgets,
+        allowance: ConnectionAllowance,
+        tls: Callable[[], SSLContext],
+    ) -> None:
+        self._archive, self._guard, self._budgets, self._allowance, self._tls = archive, guard, budgets, allowance, tls
+        self.breaker = CircuitBreaker()
+        self.flights: SingleFlight[str, Reply] = SingleFlight()
+        self.last_used = 0.0
+        self._target = f"GET /{archive.service.labels[0].spelling}?"
+        self._rest_of_head = _REST_OF_HEAD.format(archive.address)
+        self._waiting: deque[Call] = deque()
+        self._idle: list[HttpConnection] = []
+        self._opened: dict[HttpConnection, float] = {}
+        self._dials: set[asyncio.Task[None]] = set()
+        self._dialling = 0
+        self._is_queued = False
+        self._is_closed = False
+
+    @property
+    def is_unused(self) -> bool:
+        return not (self._opened or self._dialling or self._waiting or self.flights)
+
+    def request(self, query: str) -> bytes:
+        """The bytes of a request (R §6.1)."""
+        return f"{self._target}{query}{self._rest_of_head}".encode("ascii")
+
+    def send(self, call: Call) -> None:
+        if self._idle:
+            self._send_over(self._idle.pop(), call)
+        elif self._has_room():
+            self._waiting.append(call)
+            self._dial()
+        else:
+            call.answered(Failure.TIMED_OUT)
+
+    def send_again(self, call: Call) -> None:
+        self._waiting.appendleft(call)
+        self._dial()
+
+    async def close(self) -> None:
+        self._is_closed = True
+        dials = tuple(self._dials)
+        for dial in dials:
+            dial.cancel()
+        for connection in tuple(self._opened):
+            connection.abort()
+        self._fail_waiting(Failure.UNREACHABLE)
+        if dials:
+            await asyncio.wait(dials)
+
+    # --- connections ---
+
+    def _send_over(self, connection: HttpConnection, call: Call) -> None:
+        self._allowance.note_busy(connection)
+        call.connection = connection
+        connection.send(call)
+
+    def _freed(self, connection: HttpConnection) -> None:
+        """A connection has done its work."""
+        if asyncio.get_running_loop().time() - self._opened[connection] >= self._budgets.lifetime:
+            connection.abort()
+        else:
+            self._use(connection)
+
+    def _use(self, connection: HttpConnection) -> None:
+        """It gets the next call, or is kept for a while."""
+        call = self._next_call()
+        if call is not None:
+            call.connection = connection
+            connection.send(call)
+        else:
+            self._idle.append(connection)
+            self._allowance.note_idle(connection, asyncio.get_running_loop().time())
+
+    def _lost(self, connection: HttpConnection) -> None:
+        if self._opened.pop(connection, None) is not None:
+            if connection in self._idle:
+                self._idle.remove(connection)
+            self._allowance.give_back(connection)
+            self._dial()
+
+    def _has_room(self) -> bool:
+        """Whether one more call may wait. Those that nobody waits for any longer are let go."""
+        if len(self._waiting) >= _MOST_WAITING:
+            self._waiting = deque(call for call in self._waiting if not call.is_done)
+        return len(self._waiting) < _MOST_WAITING
+
+    def _next_call(self) -> Call | None:
+        while self._waiting:
+            call = self._waiting.popleft()
+            if not call.is_done:
+                return call
+        return None
+
+    def _fail_waiting(self, failure: Failure) -> None:
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            call.answered(failure)
+
+    # --- opening them ---
+
+    def _dial(self) -> None:
+        """Open as many connections as there are calls that wait for one, if so many may be."""
+        while (
+            not (self._is_closed or self._is_queued)
+            and len(self._waiting) > self._dialling
+            and len(self._opened) + self._dialling < self._budgets.connections
+        ):
+            if not self._allowance.take(self._woken):
+                self._is_queued = True
+                return
+            self._dialling += 1
+            dial = asyncio.get_running_loop().create_task(self._dialled())
+            self._dials.add(dial)
+            dial.add_done_callback(self._dials.discard)
+
+    def _woken(self) -> None:
+        self._is_queued = False
+        self._dial()
+
+    async def _dialled(self) -> None:
+        connection: HttpConnection | Failure = Failure.UNREACHABLE
+        try:
+            connection = await self._connection()
+        finally:
+            self._dialling -= 1
+            if isinstance(connection, Failure):
+                self._allowance.give_back()
+        if isinstance(connection, HttpConnection):
+            self._opened[connection] = asyncio.get_running_loop().time()
+            self._use(connection)
+        elif connection is Failure.FORBIDDEN_ADDRESS or not self._opened:
+            self._fail_waiting(connection)
+
+    async def _connection(self) -> HttpConnection | Failure:
+        """A new connection, to an address that was checked just now; TLS still looks for the name."""
+        try:
+            async with asyncio.timeout(self._budgets.connect):
+                checked = await self._guard.check(self._archive)
+                return checked if isinstance(checked, Failure) else await self._to_one_of(checked)
+        except TimeoutError:
+            return Failure.TIMED_OUT
+
+    async def _to_one_of(self, checked: Checked) -> HttpConnection | Failure:
+        addresses = checked.addresses[:_MOST_ADDRESSES]
+        failure = Failure.UNREACHABLE
+        for address in addresses:
+            try:
+                async with asyncio.timeout(self._budgets.connect / len(addresses)):
+                    connection = await self._to(address, checked)
+            except TimeoutError:
+                failure = Failure.TIMED_OUT
+            except (OSError, ValueError):  # the latter for names that no certificate can have
+                failure = Failure.UNREACHABLE
+            else:
+                if connection.is_open:
+                    return connection
+        return failure
+
+    async def _to(self, address: str, checked: Checked) -> HttpConnection:
+        secure = self._archive.protocol is ArchiveProtocol.HTTPS
+        connection = HttpConnection(self._budgets.most_body, self._freed, self._lost)
+        try:
+            await asyncio.get_running_loop().create_connection(
+                lambda: connection,
+                address,
+                checked.port,
+                ssl=self._tls() if secure else None,
+                server_hostname=checked.host if secure else None,
+            )
+        except BaseException:
+            connection.abort()
+            raise
+        return connection

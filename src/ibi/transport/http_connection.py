@@ -1,0 +1,217 @@
+"""One connection of HTTP/1.1: one request at a time, and an answer that is read strictly.
+
+Only what a resolver needs: GET without a body, no redirects, no cookies, no encodings. Whatever is not plainly one
+response (RFC 9112) is none, and the connection ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol, cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from ibi.resolver.trace import Failure
+from ibi.transport.http_response import HttpResponse
+
+__all__ = ["Exchange", "HttpConnection"]
+
+_MOST_HEAD: Final = 16 * 1024
+_MOST_INTERIM: Final = 8
+"""Responses with a status of 1xx that come before the real one."""
+
+_BEGINNING: Final = b"HTTP/1."
+_NOTED: Final = frozenset({b"content-type", b"cache-control", b"age", b"content-encoding", b"transfer-encoding"})
+_IDENTITY: Final = frozenset({b"", b"identity"})
+
+
+class Exchange(Protocol):
+    """A request that is sent over a connection."""
+
+    request: bytes
+
+    def answered(self, response: HttpResponse | Failure) -> None: ...
+
+    def unheard(self) -> bool:
+        """The connection, used before, was closed when the request came; whether it will be sent again."""
+
+
+class HttpConnection(asyncio.Protocol):
+    """`freed` is called when it can be used again, `lost`, once, when it cannot; the exchange is told afterwards."""
+
+    def __init__(
+        self, most_body: int, freed: Callable[[HttpConnection], None], lost: Callable[[HttpConnection], None]
+    ) -> None:
+        self._most_body, self._freed, self._lost = most_body, freed, lost
+        self._transport: asyncio.Transport | None = None
+        self._parser: HttpResponseParser = HttpResponseParser(self)
+        self._exchange: Exchange | None = None
+        self._is_open = True
+        self._used = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._received = 0
+        self._interim = 0
+        self._headers: dict[bytes, bytes] = {}
+        self._head_read = self._complete = self._excess = self._keep = False
+        self._status = 0
+        self._failure: Failure | None = None
+        self._body: list[bytes] = []
+        self._length = 0
+
+    # --- what its owner does ---
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
+    def send(self, exchange: Exchange) -> None:
+        """Send the request of `exchange`, to which the answer is told."""
+        assert self._transport is not None
+        self._exchange = exchange
+        self._transport.write(exchange.request)
+
+    def abort(self) -> None:
+        """End it at once. The exchange under way, if any, is told nothing any more."""
+        self._exchange = None
+        self._end()
+
+    def _end(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            if self._transport is not None:
+                self._transport.abort()
+            self._lost(self)
+
+    # --- what the event loop tells ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are none of asyncio's classes
+
+    def data_received(self, data: bytes) -> None:
+        if self._exchange is None:  # nobody asked for anything
+            self._end()
+            return
+        if self._received < len(_BEGINNING) and not self._begins_well(data):
+            self._failure = Failure.MALFORMED
+        self._received += len(data)
+        if self._failure is None:
+            self._read(data)
+        if self._failure is None and not self._complete and self._received > self._most_received():
+            self._failure = Failure.TOO_LARGE
+        if self._failure is not None:
+            self._finish(self._failure)
+        elif self._complete:
+            self._finish(self._response())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        exchange, used, received = self._exchange, self._used, self._received
+        if exchange is None:
+            self._end()
+        elif error is None and self._head_read and self._ends_with_connection():
+            self._finish(self._response())
+        elif received:
+            self._finish(Failure.MALFORMED)
+        else:
+            self.abort()
+            if not (used and exchange.unheard()):
+                exchange.answered(Failure.UNREACHABLE)
+
+    # --- reading ---
+
+    def _begins_well(self, data: bytes) -> bool:
+        expected = _BEGINNING[self._received :]
+        return data.startswith(expected[: len(data)])
+
+    def _most_received(self) -> int:
+        """Of one answer. Chunks are allowed seven times what they hold: the smallest are that wasteful."""
+        return _MOST_HEAD + 8 * self._most_body if self._head_read else _MOST_HEAD
+
+    def _read(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade):
+            if self._complete:  # the answer is there, and something after it
+                self._excess = True
+            else:
+                self._failure = self._failure or Failure.MALFORMED
+
+    def _finish(self, result: HttpResponse | Failure) -> None:
+        exchange, keep = self._exchange, self._keep and not self._excess and self._failure is None
+        self._exchange = None
+        self._used = True
+        self._begin()
+        if keep:
+            self._freed(self)
+        else:
+            self._end()
+        if exchange is not None:
+            exchange.answered(result)
+
+    def _response(self) -> HttpResponse | Failure:
+        headers = self._headers
+        if headers.get(b"content-encoding", b"").lower() not in _IDENTITY:
+            return Failure.MALFORMED
+        if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+            return Failure.MALFORMED
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        return HttpResponse(
+            self._status,
+            body,
+            headers.get(b"content-type", b""),
+            headers.get(b"cache-control", b""),
+            headers.get(b"age", b""),
+        )
+
+    def _ends_with_connection(self) -> bool:
+        """RFC 9112 §6.3: with neither a length nor chunks the end of the connection is the end of the body."""
+        return not self._complete and b"content-length" not in self._headers and self._is_unchunked()
+
+    def _is_unchunked(self) -> bool:
+        return b"transfer-encoding" not in self._headers
+
+    # --- what the parser tells ---
+
+    def on_message_begin(self) -> None:
+        self._excess = self._complete
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head_read:  # what stands in a trailer, or in another response, is not of this head
+            return
+        name = name.lower()
+        if name in _NOTED:
+            before = self._headers.get(name)
+            self._headers[name] = value if before is None else b"%b, %b" % (before, value)
+        elif name == b"content-length":
+            self._headers[name] = value
+            if len(value) > 15 or (value.isdigit() and int(value) > self._most_body):
+                self._failure = Failure.TOO_LARGE
+
+    def on_headers_complete(self) -> None:
+        if self._complete:
+            return
+        self._status = self._parser.get_status_code()
+        if 100 <= self._status < 200:
+            self._interim += 1
+            if self._interim > _MOST_INTERIM or self._status == 101:
+                self._failure = Failure.MALFORMED
+        else:
+            self._head_read = True
+
+    def on_body(self, body: bytes) -> None:
+        if self._complete:
+            return
+        self._length += len(body)
+        if self._length > self._most_body:
+            self._failure = Failure.TOO_LARGE
+        else:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        if self._head_read and not self._complete:
+            self._complete = True
+            self._keep = self._parser.should_keep_alive()
+        elif not self._complete:
+            self._headers = {}  # those of an interim response

@@ -1,0 +1,185 @@
+"""A client of the records of an Archive, for programs that do one thing at a time, such as the command."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from hashlib import sha512
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+from urllib.parse import quote, urlencode
+
+from ibi.label import Label
+from ibi.transport.answers import object_of, refusal_of
+from ibi.transport.api_client import ApiClient
+from ibi.transport.errors import ServerRefused, ServerUnreachable, SourceChanged, UnexpectedAnswer
+
+__all__ = ["RecordsClient"]
+
+_PIECE: Final = 1024 * 1024
+_MOST_BODY: Final = 64 * 1024
+_SHOWN: Final = frozenset({200, 410})
+"""What is left of a deleted item is an answer too."""
+_ATTEMPTS: Final = 3
+_PUBLISHING: Final = 3600.0
+"""Seconds: before it answers, the server reads everything that it publishes."""
+_BETWEEN: Final = 1.0
+
+OnBytes = Callable[[int], None]
+
+
+class RecordsClient(ApiClient):
+    """Asks one server for items and drafts. Answers are JSON objects as they came."""
+
+    # --- items ---
+
+    def record(self, label: Label) -> dict[str, Any]:
+        return self._object("GET", _place(label), accepted=_SHOWN)
+
+    def delete(self, label: Label, reason: str, replaced_by: Label | None, *, purge: bool) -> dict[str, Any]:
+        said = {"reason": reason} | ({} if replaced_by is None else {"replaced_by": str(replaced_by)})
+        said |= {"purge": "true"} if purge else {}
+        return self._object("DELETE", f"{_place(label)}?{urlencode(said)}")
+
+    def relate(self, label: Label, said: dict[str, str], *, undo: bool) -> dict[str, Any]:
+        """`said` names a `next_edition`, or a `translation` and its `language`."""
+        place = f"{_place(label)}/relations"
+        if undo:
+            return self._object("DELETE", f"{place}?{urlencode(said)}")
+        return self._object("POST", place, said)
+
+    def usage_of(self, label: Label) -> list[dict[str, Any]]:
+        return self._listed(self._object("GET", f"{_place(label)}/usage", accepted=_SHOWN), "days")
+
+    def usage(self) -> Iterator[dict[str, Any]]:
+        """Of every item that was used, page by page."""
+        after = ""
+        while True:
+            page = self._object("GET", f"/api/usage{after}")
+            items = self._listed(page, "items")
+            yield from items
+            if not items or "next" not in self._members(page, "links"):
+                return
+            after = f"?{urlencode({'after': str(items[-1].get('rep'))})}"
+
+    def archive(self) -> dict[str, Any]:
+        return self._object("GET", "/api/archive")
+
+    # --- drafts ---
+
+    def begin(self, description: dict[str, Any]) -> dict[str, Any]:
+        return self._object("POST", "/api/records", description)
+
+    def begin_update(self, label: Label) -> dict[str, Any]:
+        return self._object("POST", f"{_place(label)}/draft")
+
+    def describe(self, draft: str, description: dict[str, Any]) -> dict[str, Any]:
+        return self._object("PUT", _draft(draft), description)
+
+    def discard(self, draft: str) -> None:
+        self._done("DELETE", _draft(draft))
+
+    def remove_file(self, draft: str, path: str) -> None:
+        self._done("DELETE", _file(draft, path))
+
+    def publish(self, draft: str, *, key: str | None = None, message: str | None = None) -> dict[str, Any]:
+        """The item that the draft became. Whatever answer is lost, it becomes one: it is asked for again."""
+        place, headers = f"{_draft(draft)}/publish", {} if key is None else {"Idempotency-Key": key}
+        body = None if message is None else {"message": message}
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._object("POST", place, body, headers=headers, timeout=_PUBLISHING)
+            except ServerUnreachable:
+                if attempt == _ATTEMPTS:
+                    raise
+            except ServerRefused as error:
+                if error.problem != "draft-busy" or attempt == _ATTEMPTS:
+                    raise
+            time.sleep(_BETWEEN * attempt)
+        raise AssertionError("unreachable")
+
+    def upload(self, draft: str, path: str, source: Path, on_bytes: OnBytes) -> None:
+        """Send a file, and see that the server got what was read here. `SourceChanged` if not."""
+        with source.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            sending = _Sending(file, source, size, on_bytes)
+            answer = self._sent(_file(draft, path), sending, size)
+        if answer.get("sha512") != sending.digest:
+            raise SourceChanged(path=source)
+
+    def _sent(self, place: str, sending: _Sending, size: int) -> dict[str, Any]:
+        headers = {"Accept": "application/json", "Content-Length": str(size), **self._authorization}
+        with closing(self._origin.connection(self._timeout)) as connection:
+            self._connect(connection)
+            try:
+                answer = _answer_to(connection, self._origin.path + place, sending, headers)
+                body = answer.read(_MOST_BODY)
+            except (HTTPException, OSError) as error:
+                reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+                raise ServerUnreachable(server=self._server, reason=reason) from error
+        if answer.status not in {200, 201}:
+            raise refusal_of(answer.status, body, self._server)
+        return object_of(body, self._server)
+
+    def _done(self, method: str, place: str) -> None:
+        try:
+            with self._asked(method, place, None, {"Accept": "application/json"}, frozenset({204})):
+                pass
+        except (HTTPException, OSError) as error:
+            raise ServerUnreachable(server=self._server, reason=str(error) or type(error).__name__) from error
+
+    def _listed(self, answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
+        found = answer.get(name)
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            raise UnexpectedAnswer(server=self._server, reason=f"it lists no {name}")
+        return found
+
+    def _members(self, answer: dict[str, Any], name: str) -> dict[str, Any]:
+        found = answer.get(name)
+        if not isinstance(found, dict):
+            raise UnexpectedAnswer(server=self._server, reason=f"it has no {name}")
+        return found
+
+
+class _Sending:
+    """The bytes of a file, piece by piece, hashed on their way; never more than were announced."""
+
+    def __init__(self, file: BinaryIO, source: Path, size: int, on_bytes: OnBytes) -> None:
+        self._file, self._source, self._left, self._on_bytes = file, source, size, on_bytes
+        self._digest = sha512()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while self._left and (piece := self._file.read(min(_PIECE, self._left))):
+            self._digest.update(piece)
+            self._left -= len(piece)
+            yield piece
+            self._on_bytes(len(piece))
+        if self._left:
+            # The server waits for bytes that are there no more: broken off, it keeps nothing.
+            raise SourceChanged(path=self._source)
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+
+def _answer_to(connection: HTTPConnection, place: str, sending: _Sending, headers: dict[str, str]) -> HTTPResponse:
+    """A server that refuses does not wait for the rest: what it says is worth more than that it hung up."""
+    with suppress(BrokenPipeError, ConnectionResetError):
+        connection.request("PUT", place, iter(sending), headers)
+    return connection.getresponse()
+
+
+def _place(label: Label) -> str:
+    return f"/api/records/{quote(label.spelling, safe='/@:.-_~')}"
+
+
+def _draft(draft: str) -> str:
+    return f"/api/records/{quote(draft, safe='')}"
+
+
+def _file(draft: str, path: str) -> str:
+    return f"{_draft(draft)}/files/{quote(path, safe='/')}"

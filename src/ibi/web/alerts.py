@@ -1,0 +1,287 @@
+"""Alerts about resolutions that send nobody on: what happened, how a status tells it, and what to do next (E24)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+from babel.support import NullTranslations
+
+from ibi.languages import LanguageTag
+from ibi.persistent_url import PersistentUrl, PunctuatedLabel
+from ibi.relation import LastEdition, Metadata, Relation, Translation
+from ibi.resolver.archive_ref import ArchiveRef, host_of
+from ibi.resolver.outcome import (
+    Deleted,
+    LoopDetected,
+    Missing,
+    NoArchiveAnswered,
+    NotFound,
+    OriginalDisputed,
+    OriginalNotFound,
+    Outcome,
+    Redirect,
+    RelatedItemMissing,
+)
+from ibi.web.alert import Advice, Alert, Group
+from ibi.web.archive_record import archive_record, archive_records
+
+__all__ = ["RETRY_AFTER", "alert_about", "alert_about_punctuation"]
+
+RETRY_AFTER: Final = 30
+"""Seconds after which an Archive that could not be asked may well be back."""
+
+
+def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations) -> Alert:
+    """`url` is what was asked for. A `Redirect` comes here only if its URL has to be confirmed (E31)."""
+    made = _Alerts(url, words).about(outcome)
+    facts: dict[str, object] = {"label": url.label.spelling, "relation": url.relation.modifier, **made.facts}
+    silence, advice, groups = made.silence, made.advice, made.groups
+    if silence.asked:
+        facts |= {"archives_asked": silence.asked, "archives_silent": archive_records(silence.silent)}
+    if silence.silent:
+        advice = (*advice, Advice(words.gettext("Try again in a few minutes: whoever was silent may know more.")))
+        groups = (*groups, Group(words.gettext("Archives that did not answer"), silence.silent))
+    return replace(made, facts=facts, advice=advice, groups=groups)
+
+
+def alert_about_punctuation(error: PunctuatedLabel, words: NullTranslations) -> Alert:
+    """E35: a full stop or comma of the sentence around a link."""
+    _ = words.gettext
+    suggestion = str(error.details["suggestion"])
+    return Alert(
+        error.code,
+        HTTPStatus.NOT_FOUND,
+        _("The link ends in punctuation"),
+        _("What follows the identifier probably belongs to the sentence in which the link stood."),
+        {"suggestions": [suggestion]},
+        (Advice(_("Perhaps this was meant:"), f"/{suggestion}", suggestion),),
+    )
+
+
+class _Alerts:
+    """Alerts about one persistent URL, in one language."""
+
+    def __init__(self, url: PersistentUrl, words: NullTranslations) -> None:
+        self._url, self._gettext, self._ngettext = url, words.gettext, words.ngettext
+        self._label = url.label.spelling
+
+    def about(self, outcome: Outcome) -> Alert:
+        match outcome:
+            case NotFound():
+                return self._not_found(outcome)
+            case Deleted():
+                return self._deleted(outcome)
+            case RelatedItemMissing():
+                return self._related_missing(outcome)
+            case OriginalNotFound():
+                return self._original_not_found(outcome)
+            case OriginalDisputed():
+                return self._original_disputed(outcome)
+            case LoopDetected():
+                return self._loop(outcome)
+            case NoArchiveAnswered():
+                return self._no_archive(outcome)
+            case Redirect():
+                return self._to_confirm(outcome)
+
+    # --- nothing there ---
+
+    def _not_found(self, outcome: NotFound) -> Alert:
+        _, ngettext, silence = self._gettext, self._ngettext, outcome.silence
+        said = _("{label} is in none of the Archives of this resolver.").format(label=self._label)
+        if silence.silent:
+            said = ngettext(
+                "{label} is in none of the Archives that answered. {number} Archive did not answer, and may have it.",
+                "{label} is in none of the Archives that answered. {number} Archives did not answer, and may have it.",
+                len(silence.silent),
+            ).format(label=self._label, number=len(silence.silent))
+        suggested = [replace(self._url, label=label).text("", keep_spelling=True) for label in outcome.suggestions]
+        return Alert(
+            "unknown-item",
+            HTTPStatus.NOT_FOUND,
+            _("No Archive has this item"),
+            said,
+            {"suggestions": suggested},
+            (
+                *(Advice(_("Did you mean this one?"), f"/{text}", text) for text in suggested),
+                Advice(_("Compare the identifier with where you have it from: a character may be missing.")),
+            ),
+            silence=silence,
+        )
+
+    def _deleted(self, outcome: Deleted) -> Alert:
+        _, when = self._gettext, outcome.when
+        said = (
+            _("{label} was deleted, says {archive}, the Archive that kept it.")
+            if when is None
+            else _("{label} was deleted on {date}, says {archive}, the Archive that kept it.")
+        )
+        facts: dict[str, object] = {
+            "deleted_by": archive_record(outcome.by),
+            "deleted_at": None if when is None else str(when),
+            "copies": archive_records(outcome.copies),
+        }
+        advice = (Advice(_("Other Archives still have a copy, which you may ask for.")),) if outcome.copies else ()
+        return Alert(
+            "item-deleted",
+            HTTPStatus.GONE,
+            _("This item was deleted"),
+            said.format(label=self._label, archive=outcome.by.address, date=str(when)[:10]),
+            facts,
+            advice,
+            self._copies(outcome.copies),
+        )
+
+    def _loop(self, outcome: LoopDetected) -> Alert:
+        _ = self._gettext
+        path = [label.spelling for label in outcome.path]
+        return Alert(
+            "loop-detected",
+            HTTPStatus.NOT_FOUND,
+            _("The editions lead in a circle"),
+            _("Each edition names a later one, and the way never ends: {path}.").format(path=" → ".join(path)),
+            {"path": path},
+            (self._link(_("Take this edition instead:"), relation=_without(self._url.relation, LastEdition)),),
+        )
+
+    def _no_archive(self, outcome: NoArchiveAnswered) -> Alert:
+        _, ngettext, asked = self._gettext, self._ngettext, outcome.silence.asked
+        if not asked:
+            said = _("This resolver knows no Archive that it could ask.")
+        elif outcome.home is not None:
+            said = _("{archive}, where {label} should be, does not answer.")
+            said = said.format(archive=outcome.home.address, label=self._label)
+        else:
+            said = ngettext(
+                "{number} Archive was asked, and gave no answer.",
+                "{number} Archives were asked, and gave no answer.",
+                asked,
+            )
+            said = said.format(number=asked)
+        status = HTTPStatus.GATEWAY_TIMEOUT if outcome.timed_out else HTTPStatus.BAD_GATEWAY
+        facts = {"home": None if outcome.home is None else archive_record(outcome.home)}
+        return Alert(
+            "no-archive-answered",
+            status,
+            _("No Archive could be asked"),
+            said,
+            facts,
+            silence=outcome.silence,
+            retry_after=RETRY_AFTER,
+        )
+
+    # --- the item is there ---
+
+    def _related_missing(self, outcome: RelatedItemMissing) -> Alert:
+        facts: dict[str, object] = {
+            "missing": outcome.missing.name.lower(),
+            "at": outcome.at.spelling,
+            "languages": [str(tag) for tag in outcome.languages],
+        }
+        code, title, said, advice = self._lacking(outcome)
+        return Alert(code, HTTPStatus.NOT_FOUND, title, said, facts, advice, silence=outcome.silence)
+
+    def _lacking(self, outcome: RelatedItemMissing) -> tuple[str, str, str, tuple[Advice, ...]]:
+        """Code, title, what is said, and what to do."""
+        _, label = self._gettext, outcome.at.spelling
+        itself = self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None)
+        match outcome.missing:
+            case Missing.FILE if self._url.file_list:
+                said = _("No Archive gives a list of the files of {label}.").format(label=label)
+                return "no-such-file", _("There is no list of files"), said, (itself,)
+            case Missing.FILE:
+                said = _("{label} has no file named {path}.").format(
+                    label=label, path=(self._url.file_path or "/")[1:201]
+                )
+                listed = self._link(_("See which files it has:"), file_list=True, file_path=None)
+                return "no-such-file", _("There is no such file"), said, (listed,)
+            case Missing.TRANSLATION:
+                offered = ", ".join(map(str, outcome.languages))
+                said = _("{label} is not there in the language asked for; there is: {offered}.")
+                said = said if offered else _("{label} is not there in the language asked for, nor in another one.")
+                there = tuple(self._in_language(outcome.at, outcome.relation, tag) for tag in outcome.languages)
+                said = said.format(label=label, offered=offered)
+                return "no-such-translation", _("There is no such translation"), said, there or (itself,)
+            case Missing.METADATA:
+                said = _("No Archive gives the metadata of {label} in this form.").format(label=label)
+                plain = self._link(_("See its metadata as a page:"), relation=Relation((Metadata(),)))
+                return "no-such-metadata", _("There is no such metadata"), said, (plain,)
+            case Missing.BELIEVABLE_URL:
+                said = _("Whoever has {label} gives an address on a host that is not known to be its own.")
+                return "url-refused", _("The address was refused"), said.format(label=label), ()
+            case Missing.ITEM:
+                said = _("What the link leads to, {label}, is in none of the Archives of this resolver.")
+                return "related-item-missing", _("There is nothing where it leads"), said.format(label=label), (itself,)
+            case Missing.RELATION:
+                said = _("{label} is there, but nothing that {relation} would lead to.")
+                said = said.format(label=label, relation=outcome.relation.modifier)
+                return "related-item-missing", _("There is nothing where it leads"), said, (itself,)
+
+    # --- Originals and Copies ---
+
+    def _original_not_found(self, outcome: OriginalNotFound) -> Alert:
+        _ = self._gettext
+        return Alert(
+            "original-not-found",
+            HTTPStatus.NOT_FOUND,
+            _("There is no Original"),
+            _("There are copies of {label}, but no Archive that answered has the Original.").format(label=self._label),
+            {"copies": archive_records(outcome.copies)},
+            (self._link(_("Take a copy instead:"), required_original=False),),
+            self._copies(outcome.copies),
+            outcome.silence,
+        )
+
+    def _original_disputed(self, outcome: OriginalDisputed) -> Alert:
+        _ = self._gettext
+        claimants = ", ".join(archive.address for archive in outcome.claimants)
+        said = _("{number} Archives claim the Original of {label}: {archives}. Only one of them can have it.")
+        return Alert(
+            "original-disputed",
+            HTTPStatus.CONFLICT,
+            _("More than one Archive claims the Original"),
+            said.format(number=len(outcome.claimants), label=self._label, archives=claimants),
+            {"claimants": archive_records(outcome.claimants)},
+            (
+                Advice(_("Tell whoever runs these Archives, or this resolver: somebody has to look into it.")),
+                self._link(_("Take whichever is found first:"), required_original=False),
+            ),
+            (Group(_("Archives that claim the Original"), outcome.claimants, self._label),),
+        )
+
+    def _to_confirm(self, outcome: Redirect) -> Alert:
+        _ = self._gettext
+        host = host_of(outcome.url.partition("://")[2].partition("/")[0])
+        said = _("{archive} says that {label} is on {host}, which is not known to be a host of its own.")
+        return Alert(
+            "url-to-confirm",
+            HTTPStatus.MULTIPLE_CHOICES,
+            _("Do you want to go there?"),
+            said.format(archive=outcome.archive.address, label=self._label, host=host),
+            {"url": outcome.url, "host": host, "archive": archive_record(outcome.archive)},
+            (Advice(_("Go there only if you trust that host:"), outcome.url, outcome.url),),
+        )
+
+    # --- links ---
+
+    def _copies(self, copies: tuple[ArchiveRef, ...]) -> tuple[Group, ...]:
+        _ = self._gettext
+        return (Group(_("Archives that have a copy"), copies, self._label),) if copies else ()
+
+    def _link(self, words: str, **changes: object) -> Advice:
+        """To the same persistent URL but for this."""
+        target = replace(self._url, **changes).text("", keep_spelling=True)  # type: ignore[arg-type]
+        return Advice(words, f"/{target}", target)
+
+    def _in_language(self, at: object, relation: Relation, tag: LanguageTag) -> Advice:
+        _, steps = self._gettext, enumerate(relation.steps)
+        index = next(index for index, step in steps if isinstance(step, Translation))
+        there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)  # type: ignore[arg-type]
+        target = there.text("", keep_spelling=True)
+        return Advice(_("Take it in {language}:").format(language=tag), f"/{target}", target)
+
+
+def _without(relation: Relation, kind: type[LastEdition]) -> Relation:
+    return Relation(tuple(step for step in relation.steps if not isinstance(step, kind)))

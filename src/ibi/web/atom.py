@@ -1,0 +1,112 @@
+"""Items as a feed (RFC 4287): the newest ones, or those of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from ibi.instant import Instant
+from ibi.messages.field import State
+from ibi.model.item import Item
+from ibi.model.metadata import Text
+
+__all__ = ["MEDIA_TYPE", "Feed", "atom"]
+
+MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
+
+_LONGEST_SUMMARY: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """What a feed says of itself. Every URL is absolute; `own_url` is where the feed is read again, and its name for
+    good. `previous_url` and `next_url` are pages of the same list (RFC 5005 §3)."""
+
+    title: str
+    own_url: str
+    page_url: str
+    """The same for people."""
+    author: str
+    language: str | None = None
+    previous_url: str | None = None
+    next_url: str | None = None
+
+
+def atom(
+    feed: Feed,
+    items: Sequence[Item],
+    now: Instant,
+    persistent_url: Callable[[Item], str],
+    page_url: Callable[[Item], str],
+) -> bytes:
+    """The document. `now` dates a feed without items; what was deleted has no entry."""
+    shown = [item for item in items if item.state is not State.DELETED]
+    parts = (
+        _head(feed, max((item.updated for item in shown), default=now)),
+        *(_entry(item, persistent_url(item), page_url(item)) for item in shown),
+    )
+    lines = "".join(f"{line}\n" for part in parts for line in part)
+    language = "" if feed.language is None else f' xml:lang="{escape(feed.language)}"'
+    beginning = f'<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom"{language}>\n'
+    return f"{beginning}{lines}</feed>\n".encode()
+
+
+def _head(feed: Feed, updated: Instant) -> Iterator[str]:
+    yield _element("title", feed.title)
+    yield _element("id", feed.own_url)
+    yield _element("updated", str(updated))
+    yield _author(feed.author)
+    yield _link("self", feed.own_url, "application/atom+xml")
+    yield _link("alternate", feed.page_url, "text/html")
+    for relation, url in (("previous", feed.previous_url), ("next", feed.next_url)):
+        if url is not None:
+            yield _link(relation, url, "application/atom+xml")
+
+
+def _entry(item: Item, persistent_url: str, page_url: str) -> Iterator[str]:
+    metadata = item.metadata
+    title = next(iter(metadata.titles(item.language)), str(item.rep))
+    yield f"<entry{_language(None if item.language is None else str(item.language))}>"
+    yield _element("title", title)
+    yield _element("id", persistent_url)
+    yield _element("published", str(item.created))
+    yield _element("updated", str(item.updated))
+    # Of an entry without an author, the feed's is the author (RFC 4287 §4.2.1).
+    yield from (_author(creator.name) for creator in metadata.creator)
+    yield from (f"<contributor>{_element('name', one.name)}</contributor>" for one in metadata.contributor)
+    yield _link("alternate", page_url, "text/html")
+    yield _link("related", persistent_url, None)
+    yield from (f'<category term="{escape(_line(subject.value))}"/>' for subject in metadata.subject)
+    yield from (_summary(text) for text in metadata.description[:1])
+    if metadata.licence is not None:
+        yield _element("rights", metadata.licence.url)
+    yield "</entry>"
+
+
+def _summary(text: Text) -> str:
+    shown = text.value if len(text.value) <= _LONGEST_SUMMARY else f"{text.value[:_LONGEST_SUMMARY]}…"
+    return _element("summary", shown, None if text.language is None else str(text.language))
+
+
+def _author(name: str) -> str:
+    return f"<author>{_element('name', name)}</author>"
+
+
+def _link(relation: str, url: str, media_type: str | None) -> str:
+    kind = "" if media_type is None else f' type="{media_type}"'
+    return f'<link rel="{relation}"{kind} href="{escape(url)}"/>'
+
+
+def _element(name: str, text: str, language: str | None = None) -> str:
+    return f"<{name}{_language(language)}>{escape(_line(text), quote=False)}</{name}>"
+
+
+def _language(language: str | None) -> str:
+    return "" if language is None else f' xml:lang="{escape(language)}"'
+
+
+def _line(text: str) -> str:
+    """On one line: nothing here is laid out."""
+    return " ".join(text.split())

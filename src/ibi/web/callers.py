@@ -1,0 +1,70 @@
+"""Who changes the items of an Archive: the token that came with a request, as the desk knows depositors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from starlette.requests import Request
+
+from ibi.model.token import Scope, Token
+from ibi.services.drafts import Depositor
+from ibi.services.record_desk import RecordDesk
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.authentication import Authentication, name_of
+from ibi.web.headers import values
+from ibi.web.refusals import ReadOnlyArchive
+
+__all__ = ["Callers", "beside", "depositor"]
+
+Made = TypeVar("Made")
+
+_LONG_WORKS: Final = 4
+"""Publications at a time: they read every byte of what is published, and readers are not to wait for that."""
+
+
+class Callers:
+    """Recognises them, and leads them to the desk."""
+
+    def __init__(self, site: ArchiveSite, authentication: Authentication) -> None:
+        self.site, self._authentication = site, authentication
+        self._long_works = ThreadPoolExecutor(_LONG_WORKS, thread_name_prefix="ibi-deposit")
+
+    def token(self, request: Request, needed: Scope) -> Token:
+        return self._authentication.require(request.scope["headers"], needed)
+
+    def depositor(self, request: Request) -> Depositor:
+        return depositor(self.token(request, Scope.DEPOSIT))
+
+    def is_known(self, request: Request) -> bool:
+        """Whether a token came that allows to read; one that is not valid is refused."""
+        if not values(request.scope["headers"], b"authorization"):
+            return False
+        self.token(request, Scope.READ)
+        return True
+
+    @property
+    def desk(self) -> RecordDesk:
+        if self.site.desk is None:
+            raise ReadOnlyArchive()
+        return self.site.desk
+
+    async def at_length(self, work: Callable[[], Made]) -> Made:
+        """Done beside the event loop, and beside the short works that others wait for."""
+        return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
+
+
+def depositor(token: Token) -> Depositor:
+    """Drafts are the name's, so that whoever gets a new token under the old name finds them; without a name, the
+    token's own."""
+    own = name_of(token)
+    return Depositor(
+        owner=f"name:{token.name}" if token.name else own, name=token.name or own, librarian=token.scope >= Scope.ADMIN
+    )
+
+
+async def beside(work: Callable[[], Made]) -> Made:
+    """Waiting for the disk is done beside the event loop."""
+    return await asyncio.to_thread(work)

@@ -1,0 +1,59 @@
+"""Two hosts on one port: depositors' bytes on a host of their own (`content_url`), everything else on the other.
+
+A document that somebody deposited can then act on nothing that readers are signed in to. Which host a request is for
+only its Host header tells; it decides what is served, and never what a link says.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from starlette.types import Scope
+
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.headers import only_value
+from ibi.web.raw_target import raw_target
+
+__all__ = ["ContentHost"]
+
+
+class ContentHost:
+    """Where a request should have gone. A host that is neither of the two, as behind a proxy that tells another one,
+    gets what it asks for, shut in as on the host of the pages."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+        self._pages, self._content = _authority(site.public_url), _authority(site.content_url or site.public_url)
+
+    def is_asked(self, scope: Scope) -> bool:
+        """Whether there is nothing else on the host that this is asked of."""
+        return self._site.has_own_content_host and _host(scope) == self._content
+
+    def for_bytes(self, scope: Scope) -> str | None:
+        """The URL at which bytes are had that are asked of the host of the pages."""
+        if self._site.has_own_content_host and _host(scope) == self._pages:
+            return f"{self._site.content_url}{_target(scope)}"
+        return None
+
+    def for_pages(self, scope: Scope) -> str | None:
+        """The URL of a page that is asked of the host of the bytes."""
+        return f"{self._site.public_url}{_target(scope)}" if self.is_asked(scope) else None
+
+
+def _target(scope: Scope) -> str:
+    """Path and query as they came, in ASCII."""
+    return re.sub(r"[^!-~]+", lambda strange: quote(strange[0]), raw_target(scope))
+
+
+def _authority(url: str) -> str:
+    scheme, _, rest = url.lower().partition("://")
+    return rest.partition("/")[0].removesuffix(":443" if scheme == "https" else ":80")
+
+
+def _host(scope: Scope) -> str | None:
+    try:
+        host = (only_value(scope["headers"], b"host") or "").lower()
+    except ValueError:
+        return None
+    return host.removesuffix(":443").removesuffix(":80")

@@ -1,0 +1,99 @@
+"""Drafts and what they become, as JSON with links."""
+
+from __future__ import annotations
+
+from hashlib import sha512
+from typing import Any
+
+import msgspec
+
+from ibi.archive.urls import encoded_path
+from ibi.messages.field import State
+from ibi.model.draft_record import description_document
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.model.item_json import file_document, forms_document
+from ibi.services.drafts import DraftView, Published
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.preconditions import Validators
+
+__all__ = [
+    "draft_document",
+    "draft_url",
+    "draft_validators",
+    "file_validators",
+    "item_url",
+    "publication_document",
+    "sent_file",
+]
+
+
+def draft_url(site: ArchiveSite, draft: str) -> str:
+    return f"{site.public_url}/api/records/{draft}"
+
+
+def draft_document(site: ArchiveSite, view: DraftView) -> dict[str, Any]:
+    record, base = view.record, draft_url(site, view.record.id)
+    document: dict[str, Any] = {
+        "id": record.id,
+        "state": "draft" if record.publication is None else "published",
+        "owner": record.owner.partition(":")[2],
+        "created": str(record.created),
+        "updated": str(view.changed),
+        **description_document(record.description),
+        "files": [sent_file(site, record.id, file) for file in view.files],
+    }
+    if record.labels is not None:
+        document |= {"labels": forms_document(record.labels), "base_version": record.base}
+    links = {"self": base, "files": f"{base}/files", "publish": f"{base}/publish"}
+    published = record.labels if record.publication is None else record.publication.labels
+    if published is not None:
+        links["item"] = _record_url(site, published.labels[0].spelling)
+    return {**document, "links": links}
+
+
+def sent_file(site: ArchiveSite, draft: str, file: File) -> dict[str, Any]:
+    place = f"{draft_url(site, draft)}/files/{encoded_path(file.path)}"
+    return {**file_document(file), "links": {"self": place}}
+
+
+def publication_document(site: ArchiveSite, published: Published) -> dict[str, Any]:
+    """What the command prints, and more."""
+    item, rep = published.item, published.item.rep.spelling
+    return {
+        "rep": rep,
+        "ibip": None if item.labels.ibip is None else item.labels.ibip.spelling,
+        "persistent_url": site.persistent_url(item.labels),
+        "url": item_url(site, item),
+        "version": published.publication.version,
+        "removed": list(published.publication.removed),
+        "links": {"self": _record_url(site, rep), "metadata": site.urls.metadata(item, None, None)},
+    }
+
+
+def item_url(site: ArchiveSite, item: Item) -> str:
+    """Where a reader gets who names no file."""
+    if item.target_url is not None:
+        return item.target_url
+    if item.target is None or item.state is State.DELETED:
+        return site.urls.metadata(item, None, None)
+    return site.urls.file(item, item.target)
+
+
+def draft_validators(view: DraftView) -> Validators:
+    """Another tag after every change of the draft or of one of its files."""
+    said = [
+        description_document(view.record.description),
+        [file_document(file) for file in view.files],
+        view.record.publication is not None,
+    ]
+    return Validators(sha512(msgspec.json.encode(said)).hexdigest(), view.changed.seconds)
+
+
+def file_validators(file: File) -> Validators:
+    """By its tag alone: when a file of a draft was sent is not kept."""
+    return Validators(file.sha512, 0)
+
+
+def _record_url(site: ArchiveSite, label: str) -> str:
+    return f"{site.public_url}/api/records/{encoded_path(label)}"

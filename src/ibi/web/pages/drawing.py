@@ -1,0 +1,52 @@
+"""Elements of SVG, written safely: whatever is handed in as words or values is escaped, and nothing has a style of its
+own. Colours come from our sheet, by class, so that a drawing is readable on light and on dark paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from markupsafe import Markup, escape
+
+__all__ = ["drawing", "element", "joined"]
+
+
+def element(name: str, *content: object, **attributes: object) -> Markup:
+    """`name` and the names of the attributes are ours; `class_` is class, and `_` in a name is a hyphen."""
+    shown = "".join(
+        f' {key.removesuffix("_").replace("_", "-")}="{escape(_value(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inside = joined(map(escape, content))
+    written = f"<{name}{shown}>{inside}</{name}>" if content else f"<{name}{shown}/>"
+    return Markup(written)  # noqa: S704 - values and content are escaped above
+
+
+def drawing(
+    identity: str, width: float, height: float, title: str, description: str, *content: Markup, class_: str
+) -> Markup:
+    """A picture with its name and, for whoever cannot see it, what it shows. `identity` is its own on the page."""
+    names = (
+        element("title", title, id=f"{identity}-title"),
+        element("desc", description, id=f"{identity}-description"),
+    )
+    return element(
+        "svg",
+        *names,
+        *content,
+        class_=class_,
+        viewBox=f"0 0 {_value(width)} {_value(height)}",
+        width=width,
+        height=height,
+        role="img",
+        aria_labelledby=f"{identity}-title {identity}-description",
+    )
+
+
+def joined(parts: Iterable[Markup]) -> Markup:
+    return Markup("").join(parts)
+
+
+def _value(value: object) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

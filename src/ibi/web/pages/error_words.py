@@ -1,0 +1,42 @@
+"""What pages say when something cannot be shown: the sentences of the errors that a browser is likely to see, marked
+for translation. Any other error is told in English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from ibi.web.pages.translation import message
+
+__all__ = ["SENTENCES", "title_of"]
+
+_TITLES: Final[Mapping[int, str]] = {
+    HTTPStatus.BAD_REQUEST: message("That cannot be read"),
+    HTTPStatus.FORBIDDEN: message("That is not for everybody"),
+    HTTPStatus.NOT_FOUND: message("There is no such thing here"),
+    HTTPStatus.METHOD_NOT_ALLOWED: message("That cannot be done here"),
+    HTTPStatus.GONE: message("That was deleted"),
+}
+_ANY_TITLE: Final = message("That did not work")
+
+SENTENCES: Final = (
+    message("There is nothing here."),
+    message("{method} is not possible here, only {allowed}."),
+    message("{label} has no file {path}."),
+    message("{label} is not here in the language asked for; there is: {offered}."),
+    message("There is nothing here that {relation} would lead to from {label}."),
+    message("What is asked for of {label} is not here but in another Archive: {known}."),
+    message("Here is a copy of {label}; its Original is in another Archive."),
+    message("format: metadata is not written as {given}, only as {offered}."),
+    message("Whoever deposited {label} does not want its files listed."),
+    message("There is no item {label} here."),
+    message("{quoted} is not an IBI: {reason}."),
+    message("{quoted} is not a persistent URL: {reason}."),
+)
+"""Templates of errors: a test compares them with the errors themselves."""
+
+
+def title_of(status: int) -> str:
+    return _TITLES.get(status, _ANY_TITLE)

@@ -1,0 +1,154 @@
+"""`/explain?q=…`: any label or link taken apart, what is wrong with it if something is, and how it is resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Scope
+
+from ibi.errors import InvalidInput, InvalidLabel, InvalidPersistentUrl
+from ibi.instant import MONTH_NAMES
+from ibi.label import parse
+from ibi.language_range import Preference, preferences
+from ibi.messages.field import IpAddress
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.outcome import Outcome, Redirect
+from ibi.resolver.trace import Trace
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.headers import values
+from ibi.web.pages.label_anatomy import anatomy
+from ibi.web.pages.language import page_language
+from ibi.web.pages.relatives import Relative
+from ibi.web.pages.rendering import render
+from ibi.web.pages.request_words import wishes
+from ibi.web.pages.sequence_diagram import trace_figure
+from ibi.web.pages.trace_words import outcome_words
+from ibi.web.pages.translation import locale_of, translations
+from ibi.web.reader_address import reader_address
+
+__all__ = ["ExplainPage", "Fault", "Resolved", "Resolver", "read"]
+
+_LONGEST: Final = 9000
+"""Characters of what is explained: a link may have 8192 after its host."""
+_AROUND: Final = 60
+"""Characters that are shown on either side of what is wrong."""
+
+
+class Resolved(Protocol):
+    """How a resolution ended, and how it came about."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def trace(self) -> Trace: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+class Resolver(Protocol):
+    async def resolve(
+        self,
+        url: PersistentUrl,
+        clients: tuple[IpAddress, ...],
+        preferences: Sequence[Preference] = (),
+        *,
+        base: str,
+        fresh: bool = False,
+    ) -> Resolved: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A text that is neither a label nor a link, cut at the place where that shows."""
+
+    before: str
+    at: str
+    after: str
+    error: InvalidInput
+
+    @classmethod
+    def of(cls, error: InvalidInput) -> Fault:
+        text, offset = error.text, min(max(error.offset, 0), len(error.text))
+        start, end = max(0, offset - _AROUND), offset + 1 + _AROUND
+        before = ("…" if start else "") + text[start:offset]
+        after = text[offset + 1 : end] + ("…" if end < len(text) else "")
+        return cls(before, text[offset : offset + 1], after, error)
+
+    @property
+    def suggestion(self) -> str | None:
+        """What was probably meant."""
+        meant = self.error.details.get("suggestion")
+        return None if meant is None else str(meant)
+
+
+class ExplainPage:
+    """Without a resolver, a link is explained and not followed. Nobody is thanked for what is only looked at."""
+
+    def __init__(self, public_url: str, site: ArchiveSite | None = None, resolver: Resolver | None = None) -> None:
+        self._public_url, self._site, self._resolver = public_url, site, resolver
+
+    async def get(self, request: Request) -> Response:
+        text = request.query_params.get("q", "").strip()[:_LONGEST]
+        context: dict[str, Any] = {"q": text, "fault": None, "url": None, "can_trace": self._resolver is not None}
+        if text:
+            try:
+                context |= await self._explained(read(text), "trace" in request.query_params, request.scope)
+            except InvalidInput as error:
+                context |= {"fault": Fault.of(error), "reason": _reason(error, page_language(request.scope))}
+        # What is explained here has its own page: no search engine needs this one.
+        return render(request.scope, "explain.html", headers={"x-robots-tag": "noindex"}, **context)
+
+    async def _explained(self, url: PersistentUrl, traced: bool, scope: Scope) -> dict[str, Any]:
+        base = self._site.resolver or self._public_url if self._site else self._public_url
+        item = None if self._site is None else self._site.catalog.find(url.label)
+        return {
+            "url": url,
+            "anatomy": anatomy(url.label),
+            "wishes": wishes(url),
+            "canonical": url.text(base, keep_spelling=True),
+            "here": None if item is None or self._site is None else Relative.here(self._site, item),
+            "forms": None if item is None else item.labels,
+            "figure": None,
+            **(await self._traced(url, scope) if traced else {}),
+        }
+
+    async def _traced(self, url: PersistentUrl, scope: Scope) -> dict[str, Any]:
+        if self._resolver is None:
+            return {}
+        proxies = () if self._site is None else self._site.proxies
+        address = reader_address(scope, proxies)
+        wished = url.language or ", ".join(values(scope["headers"], b"accept-language"))
+        clients = () if address is None else (address,)
+        resolved = await self._resolver.resolve(url, clients, preferences(wished), base=self._public_url, fresh=True)
+        outcome = resolved.outcome
+        return {
+            "figure": trace_figure(resolved.trace, outcome, translations(page_language(scope))),
+            "seconds": resolved.seconds,
+            "outcome": outcome_words(outcome),
+            "leads_to": outcome.url if isinstance(outcome, Redirect) else None,
+        }
+
+
+def _reason(error: InvalidInput, language: str) -> str:
+    """What is wrong, in the reader's language: months, too, have names in it."""
+    month = error.details.get("month")
+    names = locale_of(language).months["format"]["wide"]
+    named = {"month": names[MONTH_NAMES.index(month) + 1]} if month in MONTH_NAMES else {}
+    return translations(language).gettext(error.reason).format(**{**error.details, **named})
+
+
+def read(text: str) -> PersistentUrl:
+    """The link that `text` is, or to the item whose label it is. What is no link is judged as a label."""
+    try:
+        return PersistentUrl(parse(text))
+    except InvalidLabel as reason:
+        try:
+            return PersistentUrl.parse(text)
+        except InvalidPersistentUrl as error:
+            if "://" in text or error.offset > reason.offset:
+                raise
+            raise reason from None

@@ -1,0 +1,168 @@
+"""The page of an item: what it is, how to cite it, its files, its editions and translations, and every link to it."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.responses import Response
+from starlette.types import Scope
+
+from ibi.messages.field import State
+from ibi.model.item import Item
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.deposited import safety_headers
+from ibi.web.pages.citing import citations, head_tags, structured
+from ibi.web.pages.item_words import ELEMENTS, KINDS, STATE_MEANINGS, STATES
+from ibi.web.pages.language import page_language
+from ibi.web.pages.persistent_links import persistent_links
+from ibi.web.pages.preview import PREVIEW, Preview, first_look
+from ibi.web.pages.qr_code import qr_code
+from ibi.web.pages.relatives import EditionLine, Relative, shown_title, translations_of
+from ibi.web.pages.rendering import POLICY, render
+from ibi.web.pages.translation import translations
+from ibi.web.pages.usage_plot import first_day, monthly_use, usage_plot
+from ibi.web.reader_address import reader_address
+from ibi.web.signposting import alternates, signposting
+
+__all__ = ["MOST_FILES", "FilePage", "ItemPage", "tombstone_page"]
+
+MOST_FILES: Final = 50
+"""Files that the page of an item lists; the list of files has them all."""
+_A_PAGE: Final = 500
+
+
+class ItemPage:
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+
+    async def answer(self, item: Item, scope: Scope) -> Response:
+        """The page, or what is left of a deleted item (410)."""
+        if item.tombstone is not None:
+            return tombstone_page(self._site, item, scope)
+        is_open = _is_open(self._site, item, scope)
+        preview = await asyncio.to_thread(first_look, self._site.content, item) if is_open else None
+        return render(
+            scope,
+            "item.html",
+            headers={"link": signposting(self._site, item), "content-security-policy": _policy(self._site)},
+            is_open=is_open,
+            preview=preview,
+            preview_url=self._preview_url(item, preview),
+            **_common(self._site, item),
+            **await self._usage(item, page_language(scope)),
+            **self._connections(item, page_language(scope)),
+        )
+
+    def _preview_url(self, item: Item, preview: Preview | None) -> str | None:
+        return None if preview is None else f"{self._site.urls.file(item, preview.file.path)}?{PREVIEW}"
+
+    async def _usage(self, item: Item, language: str) -> dict[str, Any]:
+        site, now = self._site, self._site.now
+        if site.usage is None:
+            return {"months": ()}
+        days = await asyncio.to_thread(site.usage.days, item.rep, first_day(now))
+        months = monthly_use(days, now)
+        is_used = any(each.usage.downloads or each.usage.resolutions for each in months)
+        return {"months": months, "is_used": is_used, "usage_plot": usage_plot(months, language) if is_used else None}
+
+    def _connections(self, item: Item, language: str) -> dict[str, Any]:
+        site = self._site
+        others = translations_of(site, item)
+        described = {
+            name: None if forms is None else Relative.of(site, forms)
+            for name, forms in (("metadata_item", item.metadata_item), ("describes", item.describes))
+        }
+        cited = site.persistent_url(item.labels)
+        return {
+            **described,
+            "line": EditionLine.of(site, item),
+            "others": others,
+            "links": persistent_links(site, item, (tag for tag, _ in others)),
+            "qr_code": qr_code(cited, translations(language).gettext("QR code of the persistent link")),
+            "content_url": item.target_url or (None if item.target is None else site.urls.file(item, item.target)),
+            "is_for_saving": _is_for_saving(site, item),
+            "is_embargoed": item.visibility.is_embargoed(site.now),
+            "shown_files": item.files[:MOST_FILES] if item.visibility.listing else (),
+        }
+
+
+def tombstone_page(site: ArchiveSite, item: Item, scope: Scope) -> Response:
+    """What is left of a deleted item: when it went, why, and what it was (410)."""
+    tombstone = item.tombstone
+    assert tombstone is not None  # no item is deleted without one
+    replaced = tombstone.replaced_by
+    return render(
+        scope,
+        "tombstone.html",
+        status=HTTPStatus.GONE,
+        headers={"link": signposting(site, item)},
+        tombstone=tombstone,
+        replacement=None if replaced is None else Relative.of(site, replaced),
+        **_common(site, item),
+    )
+
+
+class FilePage:
+    """The list of an item's files, some hundred a page."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+
+    def answer(self, item: Item, number: int, scope: Scope) -> Response:
+        pages = max(1, -(-len(item.files) // _A_PAGE))
+        number = min(max(number, 1), pages)
+        return render(
+            scope,
+            "files.html",
+            headers={"cache-control": "no-cache"},
+            item=item,
+            title=shown_title(item),
+            urls=self._site.urls,
+            is_open=_is_open(self._site, item, scope),
+            files=item.files[(number - 1) * _A_PAGE : number * _A_PAGE],
+            number=number,
+            pages=pages,
+        )
+
+
+def _common(site: ArchiveSite, item: Item) -> dict[str, Any]:
+    cited = site.persistent_url(item.labels)
+    return {
+        "item": item,
+        "title": shown_title(item),
+        "persistent_url": cited,
+        "urls": site.urls,
+        "alternates": tuple(alternates(site, item)),
+        "citations": citations(item, cited, site.now),
+        "head_tags": head_tags(site, item, cited),
+        "structured": structured(item, cited),
+        "element_names": ELEMENTS,
+        "kind": None if item.metadata.resource_type is None else KINDS[item.metadata.resource_type],
+        "state_name": STATES[item.state],
+        "state_meaning": STATE_MEANINGS[item.state],
+        "is_copy": item.state is State.COPY,
+    }
+
+
+def _is_open(site: ArchiveSite, item: Item, scope: Scope) -> bool:
+    """Whether whoever looks at the page may see the bytes, too."""
+    address = reader_address(scope, site.proxies)
+    return item.visibility.is_open_to(() if address is None else (address,), site.now)
+
+
+def _is_for_saving(site: ArchiveSite, item: Item) -> bool:
+    """Whether a browser keeps what a reader opens, instead of showing it."""
+    file = None if item.target is None else item.file(item.target)
+    if file is None:
+        return False
+    return "content-disposition" in safety_headers(file.media_type, file.path, own_host=site.has_own_content_host)
+
+
+def _policy(site: ArchiveSite) -> str:
+    """Pictures of items come from the host of the bytes, which may be another one."""
+    if not site.has_own_content_host:
+        return POLICY
+    assert site.content_url is not None
+    return POLICY.replace("img-src 'self'", f"img-src 'self' {site.content_url}")

@@ -1,0 +1,97 @@
+"""A label taken apart for a reader: which part says who named the item, at which port, and when."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from ibi.errors import InvalidLabel
+from ibi.label import Ibip, Label, RepositoryName
+from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
+
+__all__ = ["Anatomy", "Part", "Role", "anatomy"]
+
+
+class Role(Enum):
+    """What a part of a label is about."""
+
+    WHO = "who"
+    PORT = "port"
+    WHEN = "when"
+    SIGN = "sign"
+    """Between the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`text` is as it is spelled; all parts together are the label. `meaning` is what it stands for, decoded."""
+
+    text: str
+    role: Role
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """A label, its parts, and what they say together."""
+
+    label: Label
+    parts: tuple[Part, ...]
+    host: str | None
+    ip: str | None
+    other_suffix: str | None
+    """The same instant as the other form writes it; None where an IBIp cannot."""
+
+    @property
+    def is_repository_name(self) -> bool:
+        return self.host is not None
+
+
+def anatomy(label: Label) -> Anatomy:
+    if isinstance(label, RepositoryName):
+        return Anatomy(label, _of_repository_name(label), label.host, None, _suffix_as_ibip(label))
+    assert isinstance(label, Ibip)
+    return Anatomy(label, _of_ibip(label), None, label.ip, mount_suffix_of_repository_name(label.instant))
+
+
+# G §6: subdomain "/" word [("." | "@") port] "/" year "/" month "." day "." hour "." minute ["." second ["." fraction]]
+_REPOSITORY_NAME = re.compile(r"([^/]+)(/)([^/.@]+)(?:([.@])(\d+))?(/)(\d{4}/[\d.]+)")
+# G §7: address "W" | "X" [port] "/" seconds ["W" fraction]
+_IBIP = re.compile(r"([^WX/]+)([WX])([^/]*)(/)(.+)", re.IGNORECASE)
+
+
+def _of_repository_name(label: RepositoryName) -> tuple[Part, ...]:
+    found = _REPOSITORY_NAME.fullmatch(label.spelling)
+    assert found is not None, label.spelling  # the grammar has no other shape
+    subdomain, slash, word, separator, port, second_slash, date = found.groups()
+    written = (Part(separator, Role.SIGN), Part(port, Role.PORT, str(label.port))) if port else ()
+    return (
+        Part(subdomain, Role.WHO, label.host),
+        Part(slash, Role.SIGN),
+        Part(word, Role.WHO, label.host),
+        *written,
+        Part(second_slash, Role.SIGN),
+        Part(date, Role.WHEN, str(label.instant)),
+    )
+
+
+def _of_ibip(label: Ibip) -> tuple[Part, ...]:
+    found = _IBIP.fullmatch(label.spelling)
+    assert found is not None, label.spelling
+    address, separator, port, slash, date = found.groups()
+    written = (Part(port, Role.PORT, str(label.port)),) if port else ()
+    return (
+        Part(address, Role.WHO, label.ip),
+        Part(separator, Role.SIGN, "IPv4" if separator in "Ww" else "IPv6"),
+        *written,
+        Part(slash, Role.SIGN),
+        Part(date, Role.WHEN, str(label.instant)),
+    )
+
+
+def _suffix_as_ibip(label: RepositoryName) -> str | None:
+    try:
+        return mount_suffix_of_ibip(label.instant)
+    except InvalidLabel:
+        return None

@@ -1,0 +1,121 @@
+"""The items that belong to an item, as its page names them: earlier and later editions, translations, metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from ibi.archive.editions import find_forms, later_editions
+from ibi.archive.translations import group
+from ibi.instant import Instant
+from ibi.languages import LanguageTag
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item, name_one_item
+from ibi.web.archive_site import ArchiveSite
+
+__all__ = ["MOST_EDITIONS", "EditionLine", "Relative", "shown_title", "translations_of"]
+
+MOST_EDITIONS: Final = 30
+"""In either direction: a page shows no more of a line."""
+
+
+def shown_title(item: Item) -> str:
+    return next(iter(item.metadata.titles(item.language)), str(item.rep))
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """An item as others link to it: its page if it is here, or else its persistent URL."""
+
+    label: str
+    url: str
+    when: Instant
+    title: str | None = None
+    language: LanguageTag | None = None
+    is_here: bool = True
+    is_deleted: bool = False
+    is_this: bool = False
+
+    @classmethod
+    def of(cls, site: ArchiveSite, forms: LabelForms, *, language: LanguageTag | None = None) -> Relative:
+        item = find_forms(site.catalog, forms)
+        if item is not None:
+            return cls.here(site, item)
+        label = forms.labels[0]
+        return cls(label.spelling, site.persistent_url(forms), label.instant, language=language, is_here=False)
+
+    @classmethod
+    def here(cls, site: ArchiveSite, item: Item, *, is_this: bool = False) -> Relative:
+        return cls(
+            item.rep.spelling,
+            site.urls.metadata(item, None, None),
+            item.rep.instant,
+            shown_title(item),
+            item.language,
+            is_deleted=item.state is State.DELETED,
+            is_this=is_this,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EditionLine:
+    """The editions that are known here, oldest first; the item itself is among them."""
+
+    editions: tuple[Relative, ...]
+
+    @classmethod
+    def of(cls, site: ArchiveSite, item: Item) -> EditionLine:
+        before = tuple(islice(_earlier(site, item), MOST_EDITIONS))
+        after = tuple(islice(_later(site, item), MOST_EDITIONS))
+        return cls((*reversed(before), Relative.here(site, item, is_this=True), *after))
+
+    @property
+    def newer(self) -> Relative | None:
+        """The last one, if it is not this one: deleted ones lead nowhere."""
+        after = self.editions[self._index + 1 :]
+        return next((each for each in reversed(after) if not each.is_deleted), None)
+
+    @property
+    def _index(self) -> int:
+        return next(index for index, each in enumerate(self.editions) if each.is_this)
+
+    def __len__(self) -> int:
+        return len(self.editions)
+
+
+def _later(site: ArchiveSite, item: Item) -> Iterator[Relative]:
+    """Where the line leaves this Archive, the one that is known to come next is the last."""
+    for following in later_editions(site.catalog, item):
+        if following is None:
+            if item.next_edition is not None and find_forms(site.catalog, item.next_edition) is None:
+                yield Relative.of(site, item.next_edition)
+            return
+        yield Relative.here(site, following)
+        item = following
+
+
+def _earlier(site: ArchiveSite, item: Item) -> Iterator[Relative]:
+    seen = {item.rep}
+    while item.edition_of is not None:
+        before = find_forms(site.catalog, item.edition_of)
+        if before is None:
+            yield Relative.of(site, item.edition_of)
+            return
+        if before.rep in seen:
+            return
+        seen.add(before.rep)
+        yield Relative.here(site, before)
+        item = before
+
+
+def translations_of(site: ArchiveSite, item: Item) -> tuple[tuple[LanguageTag, Relative], ...]:
+    """The other texts of the item's group, by language."""
+    found = group(site.catalog, item)
+    return tuple(
+        (tag, Relative.of(site, forms, language=tag))
+        for tag, forms in sorted(found.items(), key=lambda entry: str(entry[0]))
+        if not name_one_item(forms, item.labels)
+    )

@@ -1,0 +1,234 @@
+"""A resolution as a sequence diagram: the reader, the resolver and the Archives side by side, and time downwards.
+
+`trace_figure` is a picture and the same in words. A resolution may ask hundreds of Archives; the few that mattered have
+a lane each, all others share one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from babel.support import NullTranslations
+from markupsafe import Markup
+
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.outcome import Outcome, Redirect
+from ibi.resolver.trace import Hop, Report, Trace, Verdict
+from ibi.web.pages.drawing import drawing, element, joined
+from ibi.web.pages.trace_words import FAILURES, REASONS, VERDICTS, outcome_words
+
+__all__ = ["trace_figure"]
+
+MOST_LANES: Final = 5
+MOST_MESSAGES: Final = 120
+_READER, _RESOLVER, _FIRST_ARCHIVE = 0, 1, 2
+_LANE_WIDTH, _ROW, _HEAD, _MARGIN, _LETTER = 152, 40, 50, 80, 6.2
+
+# Who is worth a lane of its own: first whoever decided, last whoever had nothing to say.
+_IMPORTANCE: Final = tuple(Verdict)
+_BAD: Final = frozenset({Verdict.FAILED, Verdict.SILENT, Verdict.DISBELIEVED, Verdict.DELETED})
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """An arrow from one lane to another. `at` is in seconds since the beginning, None where nobody measured."""
+
+    source: int
+    target: int
+    words: str
+    kind: str
+    at: float | None = None
+
+
+def trace_figure(trace: Trace, outcome: Outcome | None, translations: NullTranslations) -> Markup:
+    """A `<figure>` for a page; without an outcome it ends where the trace does."""
+    return _Diagram(trace, outcome, translations).figure()
+
+
+class _Diagram:
+    def __init__(self, trace: Trace, outcome: Outcome | None, translations: NullTranslations) -> None:
+        self._trace, self._outcome = trace, outcome
+        self._gettext, self._ngettext = translations.gettext, translations.ngettext
+        reports = [report for hop in trace.hops for report in hop.reports]
+        self._began = min((report.asked_at for report in reports), default=0.0)
+        self._lanes = _lanes(reports)
+        self._others = len({report.archive for report in reports}) - len(self._lanes)
+        self._messages = tuple(self._all_messages())
+
+    def figure(self) -> Markup:
+        _ = self._gettext
+        scroll = element(
+            "div",
+            self._picture(),
+            class_="scroll",
+            tabindex=0,
+            role="region",
+            aria_label=_("The resolution as a diagram"),
+        )
+        words = element("details", element("summary", _("The same in words")), self._steps(), open="")
+        return element("figure", scroll, words, class_="sequence")
+
+    # --- lanes ---
+
+    def _names(self) -> tuple[str, ...]:
+        _, ngettext = self._gettext, self._ngettext
+        archives = tuple(str(archive) for archive in self._lanes)
+        rest = ngettext("{number} other Archive", "{number} other Archives", self._others)
+        others = (rest.format(number=self._others),) if self._others else ()
+        return (_("Reader"), _("Resolver"), *archives, *others)
+
+    def _lane(self, archive: ArchiveRef) -> int:
+        return self._lanes.get(archive, _FIRST_ARCHIVE + len(self._lanes))
+
+    # --- messages ---
+
+    def _all_messages(self) -> Iterator[_Message]:
+        _, hops = self._gettext, self._trace.hops
+        if hops:
+            yield _Message(_READER, _RESOLVER, _wanted(hops[0]), "ask")
+        timed = sorted((each for hop in hops for each in self._of_hop(hop)), key=lambda each: each.at or 0.0)
+        yield from timed[:MOST_MESSAGES]
+        if self._outcome is None:
+            return
+        chosen = self._outcome if isinstance(self._outcome, Redirect) else None
+        yield _Message(_RESOLVER, _READER, _(outcome_words(self._outcome)), "answer" if chosen else "bad")
+        if chosen is not None:
+            yield _Message(_READER, self._lane(chosen.archive), chosen.url, "ask")
+
+    def _of_hop(self, hop: Hop) -> Iterator[_Message]:
+        others = []
+        for report in hop.reports:
+            if report.archive in self._lanes:
+                yield from self._of_report(hop, report)
+            else:
+                others.append(report)
+        if others:
+            yield from self._of_others(hop, others)
+
+    def _of_report(self, hop: Hop, report: Report) -> Iterator[_Message]:
+        lane = self._lanes[report.archive]
+        yield _Message(_RESOLVER, lane, self._question(hop), "ask", self._since(report.asked_at))
+        kind = "bad" if report.verdict in _BAD else "good" if report.verdict is Verdict.CHOSEN else "answer"
+        yield _Message(lane, _RESOLVER, self._said(report), kind, self._since(_end(report)))
+
+    def _of_others(self, hop: Hop, reports: Sequence[Report]) -> Iterator[_Message]:
+        lane = _FIRST_ARCHIVE + len(self._lanes)
+        asked = self._since(min(report.asked_at for report in reports))
+        yield _Message(_RESOLVER, lane, self._question(hop), "ask", asked)
+        said = Counter(map(self._said, reports))
+        words = "; ".join(f"{number} × {each}" for each, number in said.most_common(3))
+        kind = "bad" if all(report.verdict in _BAD for report in reports) else "answer"
+        yield _Message(lane, _RESOLVER, words, kind, self._since(max(map(_end, reports))))
+
+    def _question(self, hop: Hop) -> str:
+        return _wanted(hop) if hop.number == 0 else f"{_wanted(hop)} ({self._gettext(REASONS[hop.reason])})"
+
+    def _said(self, report: Report) -> str:
+        return self._gettext(VERDICTS[report.verdict] if report.failure is None else FAILURES[report.failure])
+
+    def _since(self, at: float) -> float:
+        return at - self._began
+
+    # --- the picture ---
+
+    def _picture(self) -> Markup:
+        _, names = self._gettext, self._names()
+        width = 2 * _MARGIN + (len(names) - 1) * _LANE_WIDTH
+        height = _HEAD + (len(self._messages) + 1) * _ROW
+        lanes = joined(_drawn_lane(index, name, height) for index, name in enumerate(names))
+        arrows = joined(_drawn_message(row, each, width) for row, each in enumerate(self._messages))
+        title = _("How the link is resolved")
+        return drawing("trace", width, height, title, self._description(), lanes, arrows, class_="sequence-picture")
+
+    def _description(self) -> str:
+        ngettext, number = self._ngettext, len(self._messages)
+        words = ngettext("{number} message between {lanes}.", "{number} messages between {lanes}.", number)
+        return words.format(number=number, lanes=", ".join(self._names()))
+
+    # --- the same in words ---
+
+    def _steps(self) -> Markup:
+        names = self._names()
+        return element("ol", *(self._step(names, each) for each in self._messages), class_="sequence-steps")
+
+    def _step(self, names: Sequence[str], each: _Message) -> Markup:
+        ends = element("b", element("bdi", names[each.source]), " → ", element("bdi", names[each.target]))
+        words = element("bdi", each.words)
+        when = () if each.at is None else (" ", element("span", _milliseconds(each.at), class_="soft small"))
+        return element("li", ends, ": ", words, *when, class_=each.kind)
+
+
+def _lanes(reports: Iterable[Report]) -> Mapping[ArchiveRef, int]:
+    """The Archives that have a lane of their own, the first of them beside the resolver."""
+    best: dict[ArchiveRef, int] = {}
+    for report in reports:
+        rank = _IMPORTANCE.index(report.verdict)
+        best[report.archive] = min(rank, best.get(report.archive, rank))
+    ranked = sorted(best, key=lambda archive: best[archive])  # sorting keeps the order in which they were asked
+    own = ranked if len(ranked) <= MOST_LANES else ranked[: MOST_LANES - 1]
+    return {archive: _FIRST_ARCHIVE + index for index, archive in enumerate(own)}
+
+
+def _end(report: Report) -> float:
+    """When a report is told: an answer when it came, silence at the end of everything."""
+    if report.answered_at is not None:
+        return report.answered_at
+    return float("inf") if report.verdict is Verdict.SILENT else report.asked_at
+
+
+def _wanted(hop: Hop) -> str:
+    return f"{hop.label.spelling}{hop.relation.modifier}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return "" if seconds == float("inf") else f"{max(seconds, 0) * 1000:.0f} ms"
+
+
+def _x(lane: int) -> int:
+    return _MARGIN + lane * _LANE_WIDTH
+
+
+def _shortened(words: str, most: int) -> str:
+    return words if len(words) <= most else f"{words[: most - 1]}…"
+
+
+def _drawn_lane(index: int, name: str, height: float) -> Markup:
+    x, half = _x(index), _LANE_WIDTH / 2 - 8
+    box = element("rect", x=x - half, y=8, width=2 * half, height=32, rx=6, class_="lane-head")
+    words = element(
+        "text",
+        element("title", name),
+        _shortened(name, 20),
+        x=x,
+        y=29,
+        text_anchor="middle",
+        class_="lane-name",
+    )
+    line = element("line", x1=x, y1=40, x2=x, y2=height - 10, class_="lane-line")
+    return joined((line, box, words))
+
+
+def _drawn_message(row: int, each: _Message, width: int) -> Markup:
+    y = _HEAD + (row + 0.75) * _ROW
+    start, end = _x(each.source), _x(each.target)
+    direction = 1 if end > start else -1
+    tip = end - 3 * direction
+    arrow = element("line", x1=start, y1=y, x2=tip - 7 * direction, y2=y, class_="arrow")
+    points = f"{tip},{y:.1f} {tip - 9 * direction},{y - 4.5:.1f} {tip - 9 * direction},{y + 4.5:.1f}"
+    head = element("polygon", points=points, class_="arrow-head")
+    # Words stand beside the lane that they come from, and may go on beyond the arrow: nothing else is in their row.
+    near, anchor = (start + 10 * direction, "start" if direction > 0 else "end")
+    room = int((width - near if direction > 0 else near) / _LETTER)
+    words = element(
+        "text",
+        element("title", each.words),
+        _shortened(each.words, room),
+        x=near,
+        y=y - 7,
+        text_anchor=anchor,
+        class_="arrow-words",
+    )
+    return element("g", arrow, head, words, class_=f"message {each.kind}")

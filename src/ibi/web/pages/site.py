@@ -1,0 +1,22 @@
+"""What every page knows of this site, set once for all of them."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ibi.web.pages.rendering import SESSIONS, SITE, SiteFacts
+from ibi.web.sessions import Sessions
+
+__all__ = ["KnownSite"]
+
+
+class KnownSite:
+    """Pure ASGI, around everything that makes pages. Who is signed in is found out when a page is made, not before."""
+
+    def __init__(self, app: ASGIApp, facts: SiteFacts, sessions: Sessions | None = None) -> None:
+        self._app, self._facts, self._sessions = app, facts, sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault(SITE, self._facts)
+        scope[SESSIONS] = self._sessions
+        await self._app(scope, receive, send)

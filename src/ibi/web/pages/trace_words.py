@@ -1,0 +1,77 @@
+"""What happened during a resolution, in words that fit on an arrow: English, to be translated where they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, assert_never
+
+from ibi.resolver.outcome import (
+    Deleted,
+    LoopDetected,
+    NoArchiveAnswered,
+    NotFound,
+    OriginalDisputed,
+    OriginalNotFound,
+    Outcome,
+    Redirect,
+    RelatedItemMissing,
+)
+from ibi.resolver.selection import Reason
+from ibi.resolver.trace import Failure, Verdict
+from ibi.web.pages.translation import message
+
+__all__ = ["FAILURES", "REASONS", "VERDICTS", "outcome_words"]
+
+VERDICTS: Final[Mapping[Verdict, str]] = {
+    Verdict.CHOSEN: message("here it is: this URL is taken"),
+    Verdict.FOLLOWED: message("ask for another item"),
+    Verdict.OUTRANKED: message("an answer, but not the best"),
+    Verdict.OF_NO_USE: message("neither a URL nor a hint"),
+    Verdict.EMPTY: message("not here"),
+    Verdict.DELETED: message("it was deleted"),
+    Verdict.DISBELIEVED: message("an answer that breaks a rule"),
+    Verdict.FAILED: message("no answer"),
+    Verdict.LATE: message("an answer, too late to matter"),
+    Verdict.SILENT: message("nothing came in time"),
+}
+
+FAILURES: Final[Mapping[Failure, str]] = {
+    Failure.UNREACHABLE: message("could not be reached"),
+    Failure.TIMED_OUT: message("took too long"),
+    Failure.RESTING: message("failed too often, not asked"),
+    Failure.FORBIDDEN_ADDRESS: message("an address that is not dialled"),
+    Failure.REFUSED: message("refused the request"),
+    Failure.MALFORMED: message("an answer that cannot be read"),
+    Failure.TOO_LARGE: message("an answer that is too large"),
+}
+
+REASONS: Final[Mapping[Reason, str]] = {
+    Reason.GIVEN: message("what was asked for"),
+    Reason.PREFIX: message("a part of what is wanted leads there"),
+    Reason.RELATED: message("what is wanted leads there"),
+    Reason.NEXT_EDITION: message("the next edition"),
+    Reason.NO_NEXT_EDITION: message("there is no later edition"),
+    Reason.ANY_LANGUAGE: message("in any language"),
+    Reason.NO_TRANSLATION: message("no translation suits"),
+}
+
+
+def outcome_words(outcome: Outcome) -> str:
+    match outcome:
+        case Redirect():
+            return message("go there")
+        case NotFound():
+            return message("no Archive has this item")
+        case Deleted():
+            return message("this item was deleted")
+        case RelatedItemMissing():
+            return message("the item is there, what is wanted of it is not")
+        case OriginalNotFound():
+            return message("there are copies only, no Original")
+        case OriginalDisputed():
+            return message("more than one Archive claims the Original")
+        case LoopDetected():
+            return message("the editions lead in a circle")
+        case NoArchiveAnswered():
+            return message("nobody who could know has answered")
+    assert_never(outcome)

@@ -1,0 +1,180 @@
+"""`/<ibi><modifier><path>?<query>`: a persistent URL sent to a resolver (R §8)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from babel.support import NullTranslations
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError, InvalidPersistentUrl
+from ibi.language_range import Preference, preferences
+from ibi.persistent_url import PersistentUrl, PunctuatedLabel
+from ibi.resolver.outcome import Redirect
+from ibi.services.resolving import Resolved
+from ibi.web.alert import Alert
+from ibi.web.alerts import alert_about, alert_about_punctuation
+from ibi.web.boundary import REQUEST
+from ibi.web.errors import PROBLEM, answer_to, problem
+from ibi.web.headers import values
+from ibi.web.pages import refusal, wants_page
+from ibi.web.pages.language import page_language
+from ibi.web.pages.rendering import render
+from ibi.web.pages.translation import translations
+from ibi.web.raw_target import decoded, raw_path, raw_target
+from ibi.web.reader_address import client_addresses
+from ibi.web.refusals import MethodNotAllowed, NotFound
+from ibi.web.resolved_record import resolved_record
+from ibi.web.resolver_site import ResolverSite
+from ibi.web.resolver_view import JSON, View, view_of
+from ibi.web.trace_pages import trace_page
+from ibi.web.trace_record import trace_record
+
+__all__ = ["ResolverFront"]
+
+_ALLOWED: Final = "GET, HEAD, OPTIONS"
+_ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
+"""Whatever a persistent URL leads to is for everybody to read, also for a script of another site."""
+_NO_STORE: Final = (b"cache-control", b"no-store")
+_EMPTY: Final = (b"content-length", b"0")
+_VARY: Final = (b"vary", b"Accept")
+_VARY_WITH_LANGUAGE: Final = (b"vary", b"Accept, Accept-Language")
+_PREFLIGHT: Final = [
+    (b"allow", _ALLOWED.encode()),
+    _ANY_ORIGIN,
+    (b"access-control-allow-methods", b"GET, HEAD"),
+    (b"access-control-allow-headers", b"*"),
+    (b"access-control-max-age", b"86400"),
+]
+
+
+class ResolverFront:
+    """An ASGI application. A redirect, which nearly every answer is, is written straight to the connection."""
+
+    def __init__(self, site: ResolverSite, log: FilteringBoundLogger) -> None:
+        self._site, self._log = site, log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            method = scope["method"]
+            if method == "OPTIONS":
+                await _respond(send, 204, _PREFLIGHT)
+                return
+            if method not in {"GET", "HEAD"}:
+                raise MethodNotAllowed(method=method[:20], allowed=_ALLOWED)
+            answer = await self._answer(scope, send)
+        except PunctuatedLabel as error:
+            answer = _alert_answer(alert_about_punctuation(error, _words(scope)), scope)
+        except IbiError as error:
+            answer = self._refusal(error, scope)
+        if answer is not None:
+            answer.headers["access-control-allow-origin"] = "*"
+            if scope["method"] == "HEAD":
+                answer.body = b""
+            await answer(scope, receive, send)
+
+    def _refusal(self, error: IbiError, scope: Scope) -> Response:
+        if answer_to(error).told:
+            return refusal(error, scope)
+        self._log.error("refused", request=scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
+        return problem(error)
+
+    async def _answer(self, scope: Scope, send: Send) -> Response | None:
+        """None if the answer is a redirect, which is sent already."""
+        url, view, site = _read(scope), view_of(scope), self._site
+        wishes = _wishes(url, scope)
+        resolved = await site.resolving.resolve(
+            url, client_addresses(scope, site.proxies), wishes, base=site.base, fresh=view.is_trace
+        )
+        outcome = resolved.outcome
+        if view is View.REDIRECT and isinstance(outcome, Redirect) and not resolved.to_confirm:
+            await _redirect(outcome.url, resolved.max_age, send, by_language=_hangs_on_language(url))
+            if scope["method"] == "GET" and outcome.acknowledgment is not None:
+                site.acknowledgments.send(outcome.archive, outcome.acknowledgment)
+            return None
+        return self._told(url, view, resolved, scope)
+
+    def _told(self, url: PersistentUrl, view: View, resolved: Resolved, scope: Scope) -> Response:
+        base, outcome = f"{self._site.public_url}/", resolved.outcome
+        if view is View.TRACE_JSON:
+            return _json(trace_record(url, resolved, base), {"vary": "Accept-Language"})
+        if view is View.TRACE_PAGE:
+            return trace_page(scope, url, resolved, base)
+        if view is View.INFO and isinstance(outcome, Redirect) and not resolved.to_confirm:
+            vary = "Accept, Accept-Language" if _hangs_on_language(url) else "Accept"
+            return _json(resolved_record(url, outcome, resolved, base), {"vary": vary})
+        alert = alert_about(outcome, url, _words(scope))
+        return _alert_answer(alert, scope, resolved.max_age, url, as_json=view is View.INFO)
+
+
+# --- reading the request ---
+
+
+def _read(scope: Scope) -> PersistentUrl:
+    try:
+        return PersistentUrl.parse(raw_target(scope))
+    except InvalidPersistentUrl:
+        # A label has a slash in it: `/favicon.ico` is no mistyped one.
+        if "/" not in decoded(raw_path(scope)).strip("/"):
+            raise NotFound() from None
+        raise
+
+
+def _wishes(url: PersistentUrl, scope: Scope) -> tuple[Preference, ...]:
+    if not _hangs_on_language(url):
+        return ()
+    return preferences(", ".join(values(scope["headers"], b"accept-language")))
+
+
+def _hangs_on_language(url: PersistentUrl) -> bool:
+    """Whether the browser's languages decide where it leads: E21, a language in the link takes their place."""
+    return bool(url.relation.steps) and url.language is None and bool(url.relation.open_translations)
+
+
+def _words(scope: Scope) -> NullTranslations:
+    return translations(page_language(scope))
+
+
+# --- answers ---
+
+
+async def _redirect(url: str, max_age: int, send: Send, *, by_language: bool) -> None:
+    """Nobody keeps it but for as long as the Archive allows (E32). `url` is ASCII and goes as it is."""
+    caching = (b"cache-control", b"max-age=%d" % max_age) if max_age > 0 else _NO_STORE
+    vary = _VARY_WITH_LANGUAGE if by_language else _VARY
+    await _respond(send, 302, [(b"location", url.encode("ascii")), caching, vary, _ANY_ORIGIN, _EMPTY])
+
+
+async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _json(record: object, headers: dict[str, str]) -> Response:
+    return Response(msgspec.json.encode(record), 200, {"cache-control": "no-store", **headers}, JSON)
+
+
+def _alert_answer(
+    alert: Alert, scope: Scope, max_age: int = 0, url: PersistentUrl | None = None, *, as_json: bool = False
+) -> Response:
+    """E24: that somebody was silent is never kept; that all have nothing, for a moment. `url` is what was asked."""
+    headers = {
+        "cache-control": f"private, max-age={max_age}" if max_age > 0 else "no-store",
+        "vary": "Accept, Accept-Language",
+    }
+    if alert.retry_after is not None:
+        headers["retry-after"] = str(alert.retry_after)
+    if not as_json and wants_page(scope["headers"]):
+        shown = {"alert": alert, "trace_link": None if url is None else _traced(url)}
+        return render(scope, "resolver_alert.html", status=int(alert.status), headers=headers, **shown)
+    headers["content-language"] = page_language(scope)
+    return Response(msgspec.json.encode(alert.record()), int(alert.status), headers, PROBLEM)
+
+
+def _traced(url: PersistentUrl) -> str:
+    """Where the same is told with all that led to it."""
+    text = url.text("", keep_spelling=True)
+    return f"/{text}{'&' if '?' in text else '?'}ibiurl.trace=html"

@@ -1,0 +1,84 @@
+"""What a resolver does, counted for Prometheus. Archives are told apart by their addresses, so many and no more."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from ibi.messages.url_list import Deletion
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.reply import Answered, Reply
+from ibi.services.resolving import Resolved
+from ibi.web.trace_record import outcome_name
+
+__all__ = ["MOST_ARCHIVES", "ResolverMetrics"]
+
+MOST_ARCHIVES: Final = 500
+"""Archives with a name of their own: who changes address at every inclusion must not fill the memory."""
+_OTHER: Final = "other"
+_WAITS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class ResolverMetrics:
+    """A `Watcher` of `ibi.services.resolving`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._outcomes = Counter(
+            "ibi_resolutions", "Resolutions by how they ended.", ["outcome", "kept"], registry=registry
+        )
+        self._seconds = Histogram(
+            "ibi_resolution_seconds", "Time a resolution took.", buckets=_WAITS, registry=registry
+        )
+        self._replies = Counter(
+            "ibi_archive_replies", "Replies of Archives that were asked.", ["archive", "reply"], registry=registry
+        )
+        self._reply_seconds = Histogram(
+            "ibi_archive_reply_seconds", "Time Archives took to reply.", buckets=_WAITS, registry=registry
+        )
+        self._thanks = Counter(
+            "ibi_acknowledgments", "Acknowledgments sent to Archives.", ["result"], registry=registry
+        )
+        self._known: set[str] = set()
+        self._outcome_children: dict[tuple[str, bool], Counter] = {}
+        self._reply_children: dict[tuple[str, str], Counter] = {}
+        self._thanks_children: dict[str, Counter] = {}
+
+    def resolved(self, resolved: Resolved) -> None:
+        key = outcome_name(resolved), resolved.was_kept
+        counter = self._outcome_children.get(key)
+        if counter is None:
+            counter = self._outcome_children[key] = self._outcomes.labels(key[0], "yes" if key[1] else "no")
+        counter.inc()
+        self._seconds.observe(resolved.seconds)
+
+    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
+        key = self._name(archive), _reply_name(reply)
+        counter = self._reply_children.get(key)
+        if counter is None:
+            counter = self._reply_children[key] = self._replies.labels(*key)
+        counter.inc()
+        self._reply_seconds.observe(seconds)
+
+    def acknowledged(self, result: str) -> None:
+        """`received`, `lost` or `dropped`."""
+        counter = self._thanks_children.get(result)
+        if counter is None:
+            counter = self._thanks_children[result] = self._thanks.labels(result)
+        counter.inc()
+
+    def _name(self, archive: ArchiveRef) -> str:
+        address = archive.address.lower()
+        if address not in self._known:
+            if len(self._known) >= MOST_ARCHIVES:
+                return _OTHER
+            self._known.add(address)
+        return address
+
+
+def _reply_name(reply: Reply) -> str:
+    if not isinstance(reply, Answered):
+        return reply.name.lower()
+    if reply.answer is None:
+        return "empty"
+    return "deleted" if isinstance(reply.answer, Deletion) else "found"

@@ -1,0 +1,108 @@
+"""`GET /J8LNKB5R7W/3FUQHC5?servicesubject=…`: what Archives ask of a resolver (R §7.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError, InvalidMessage
+from ibi.label import match_label
+from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.query import UnknownSubject, decode_query
+from ibi.messages.requests import parse_request
+from ibi.messages.service import resolver_service
+from ibi.model.visibility import IpNetwork
+from ibi.services.registration_desk import RegistrationDesk
+from ibi.web.errors import UNTOLD, answer_to, retry_after
+from ibi.web.raw_target import as_text, decoded
+from ibi.web.reader_address import reader_address
+from ibi.web.refusals import MethodNotAllowed
+from ibi.web.same_site import refuse_other_sites
+from ibi.web.service_query import has_subject
+
+__all__ = ["ResolverService"]
+
+_LATER: Final = frozenset({429, 503})
+"""Statuses that say when to ask again."""
+
+_KEY: Final = "registrationkey"
+_SHORTEST_SECRET: Final = 6
+"""Characters of what was given as a key that are covered wherever an answer would quote them."""
+
+
+class ResolverService:
+    """An ASGI application of its own, beside the framework. No answer may be stored: each was a change."""
+
+    def __init__(
+        self,
+        desk: RegistrationDesk,
+        log: FilteringBoundLogger,
+        *,
+        proxies: Sequence[IpNetwork] = (),
+        forms: LabelForms | None = None,
+    ) -> None:
+        """`proxies` are believed when they say whose request they pass on. `forms` are those of the resolver's own
+        label; the standard's if not given."""
+        self._desk, self._log, self._proxies = desk, log, tuple(proxies)
+        self._labels = frozenset((LabelForms.of(resolver_service()) if forms is None else forms).labels)
+        self._paths = {f"/{text}".encode() for label in self._labels for text in (label.spelling, str(label))}
+
+    def is_asked(self, path: bytes, query: bytes) -> bool:
+        """Whether it is the resolver's label, in any case, and a request (R §6.1)."""
+        return has_subject(query) and (path in self._paths or self._is_ours(path))
+
+    def _is_ours(self, path: bytes) -> bool:
+        text = decoded(path)
+        found = match_label(text, 1) if text[:1] == "/" else None
+        return found is not None and found[1] == len(text) and found[0] in self._labels
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store")]
+        try:
+            status, body = 200, (await self._answer(scope)).encode()
+        except IbiError as error:
+            status, body = self._refusal(error, scope["query_string"])
+            if status == 405:
+                headers.append((b"allow", b"GET"))
+            if status in _LATER:
+                headers.append((b"retry-after", b"%d" % retry_after(error)))
+        headers.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answer(self, scope: Scope) -> InclusionStatus | ExclusionStatus:
+        if scope["method"] != "GET":  # R §6.1: every message is a GET
+            raise MethodNotAllowed(method=scope["method"][:20], allowed="GET")
+        refuse_other_sites(scope["headers"])
+        request = parse_request(as_text(scope["query_string"]))
+        client = reader_address(scope, self._proxies)
+        if isinstance(request, InclusionRequest):
+            return await self._desk.include(request, client)
+        if isinstance(request, ExclusionRequest):
+            return await self._desk.exclude(request, client)
+        raise UnknownSubject(request.subject.value, 0, "it is asked of Archives, not of a resolver")
+
+    def _refusal(self, error: IbiError, query: bytes) -> tuple[int, bytes]:
+        """E18."""
+        told = answer_to(error)
+        if not told.told:
+            self._log.error("refused", code=error.code, detail=str(error), exc_info=error)
+        text = _without_key(str(error), query) if told.told else UNTOLD
+        return int(told.status), ErrorAnswer(text).encode()
+
+
+def _without_key(text: str, query: bytes) -> str:
+    """A message quotes what is wrong in a request; if it quotes what was given as the key, that is left out."""
+    try:
+        given = [value for name, value in decode_query(as_text(query)) if name.lower() == _KEY]
+    except InvalidMessage:
+        return text
+    for value in given:
+        if len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, "...")
+    return text

@@ -1,0 +1,72 @@
+"""In which form a reader wants to know where a persistent URL leads: by being sent there, or by being told."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from starlette.types import Scope
+
+from ibi.errors import InvalidPersistentUrl
+from ibi.messages.query import decode_query
+from ibi.web.headers import values
+from ibi.web.negotiation import choose
+from ibi.web.raw_target import raw_query
+from ibi.web.refusals import NotAcceptable
+
+__all__ = ["JSON", "View", "view_of"]
+
+JSON: Final = "application/json"
+
+_INFO, _TRACE = "ibiurl.info", "ibiurl.trace"
+
+
+class View(Enum):
+    REDIRECT = "redirect"
+    INFO = "info"
+    TRACE_PAGE = "trace=html"
+    TRACE_JSON = "trace=json"
+
+    @property
+    def is_trace(self) -> bool:
+        return self in {View.TRACE_PAGE, View.TRACE_JSON}
+
+
+_BY_PAIR: Final = {
+    (_INFO, "json"): View.INFO,
+    (_TRACE, "html"): View.TRACE_PAGE,
+    (_TRACE, "json"): View.TRACE_JSON,
+}
+
+
+def view_of(scope: Scope) -> View:
+    """What the pairs `ibiurl.info` and `ibiurl.trace` say, which are the resolver's own (E35), or else Accept."""
+    query = scope["query_string"]
+    # Nearly nobody has them: what may be percent-encoded is looked at, everything else is passed over.
+    if query and (b"ibiurl." in query.lower() or b"%" in query):
+        found = _named(raw_query(scope))
+        if found is not None:
+            return found
+    return View.INFO if _wants_json(scope) else View.REDIRECT
+
+
+def _named(query: str) -> View | None:
+    for name, value in decode_query(query):
+        name = name.lower()
+        if name in {_INFO, _TRACE}:
+            view = _BY_PAIR.get((name, value.lower()))
+            if view is None:
+                known = ", ".join(each for own, each in _BY_PAIR if own == name)
+                raise InvalidPersistentUrl(f"{name}={value}", len(name) + 1, "it can be {known} only", known=known)
+            return view
+    return None
+
+
+def _wants_json(scope: Scope) -> bool:
+    accept = [value for name, value in scope["headers"] if name == b"accept"]
+    if not any(b"json" in value.lower() for value in accept):
+        return False
+    try:
+        return choose(values(scope["headers"], b"accept"), ("text/html", JSON)) == JSON
+    except NotAcceptable:
+        return False

@@ -1,0 +1,48 @@
+"""`?ibiurl.trace=html`: how a resolution went, for people who want to know why a link leads where it does."""
+
+from __future__ import annotations
+
+from babel.support import NullTranslations
+from starlette.responses import Response
+from starlette.types import Scope
+
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.outcome import Redirect
+from ibi.resolver.trace import Verdict
+from ibi.services.resolving import Resolved
+from ibi.web.pages.language import page_language
+from ibi.web.pages.rendering import render
+from ibi.web.pages.sequence_diagram import trace_figure
+from ibi.web.pages.trace_words import FAILURES, REASONS, VERDICTS, outcome_words
+from ibi.web.pages.translation import translations
+
+__all__ = ["trace_page"]
+
+
+def trace_page(scope: Scope, url: PersistentUrl, resolved: Resolved, base: str) -> Response:
+    """Always 200: the page is about the resolution, whatever became of that."""
+    words, outcome = translations(page_language(scope)), resolved.outcome
+    return render(
+        scope,
+        "trace.html",
+        headers={"cache-control": "no-store", "vary": "Accept-Language"},
+        link=url.text(base, keep_spelling=True),
+        plain=f"/{url.text('', keep_spelling=True)}",
+        ended=words.gettext(outcome_words(outcome)),
+        leads_to=outcome.url if isinstance(outcome, Redirect) else None,
+        milliseconds=round(resolved.seconds * 1000, 1),
+        figure=trace_figure(resolved.trace, outcome, words),
+        trace=resolved.trace,
+        began=resolved.began,
+        reasons={reason: words.gettext(text) for reason, text in REASONS.items()},
+        verdicts=_verdicts(resolved, words),
+        failures={failure: words.gettext(text) for failure, text in FAILURES.items()},
+    )
+
+
+def _verdicts(resolved: Resolved, words: NullTranslations) -> dict[Verdict, str]:
+    """That nothing had come when another answer was chosen is nothing against an Archive."""
+    shown = {verdict: words.gettext(text) for verdict, text in VERDICTS.items()}
+    if isinstance(resolved.outcome, Redirect):
+        shown[Verdict.SILENT] = words.gettext("nobody waited for it: another answer was good")
+    return shown

@@ -1,0 +1,160 @@
+"""`/api/records/<draft>/files/<path>`: the files of a draft, sent and removed.
+
+A body of any size passes through in pieces: hashed and written beside the event loop, never whole in memory. It is a
+file of the draft when all of it has come, is on the disk, and is what the sender says it is; until then there is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive
+
+from ibi.model.errors import InvalidItem
+from ibi.model.file import File
+from ibi.services.drafts import FileCheck, Upload
+from ibi.web.body import PATIENCE
+from ibi.web.callers import Callers, beside
+from ibi.web.digest_fields import check_digests, expected_digests, repr_digest
+from ibi.web.draft_documents import file_validators, sent_file
+from ibi.web.headers import RawHeaders, only_value, values
+from ibi.web.record_target import RecordTarget, record_target
+from ibi.web.refusals import (
+    BodyTooSlow,
+    InvalidParameter,
+    MalformedBody,
+    NoSuchFile,
+    PreconditionFailed,
+    UnsupportedMediaType,
+)
+
+__all__ = ["PIECE", "UploadPages"]
+
+PIECE: Final = 1024 * 1024
+"""Bytes written at a time: all that an upload has in memory, whatever the size of the file."""
+
+_NOT_TOLD: Final = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
+"""Media types that programs send who know no better: the name of the file tells more."""
+_NO_STORE: Final = {"cache-control": "no-store"}
+
+
+class UploadPages:
+    def __init__(self, callers: Callers, *, patience: float = PATIENCE) -> None:
+        """`patience` are the seconds between two pieces of a body."""
+        self._callers, self._site, self._patience = callers, callers.site, patience
+
+    async def put(self, request: Request) -> Response:
+        """What can be refused is refused before a byte is asked for: `Expect: 100-continue` spares the rest."""
+        who, desk = self._callers.depositor(request), self._callers.desk
+        headers = request.scope["headers"]
+        draft, path = _file(record_target(request.scope, "", names_file=True))
+        _check_whole(headers)
+        media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced(headers)
+        check = _conditions(headers)
+        upload = await beside(lambda: desk.drafts.upload(who, draft, path, announced, check))
+        try:
+            await self._take(request.receive, upload)
+            check_digests(digests, upload.digests(), path)
+            file, is_new = await beside(lambda: upload.finish(media_type, check))
+        except BaseException:
+            upload.abandon()
+            raise
+        return self._answer(draft, file, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+
+    async def delete(self, request: Request) -> Response:
+        who, desk = self._callers.depositor(request), self._callers.desk
+        draft, path = _file(record_target(request.scope, "", names_file=True))
+        check = _conditions(request.scope["headers"])
+        if not await beside(lambda: desk.drafts.remove_file(who, draft, path, check)):
+            raise NoSuchFile(label=draft, path=ascii(path[:200]))
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
+
+    async def _take(self, receive: Receive, upload: Upload) -> None:
+        async for piece in _pieces(receive, self._patience):
+            await asyncio.to_thread(upload.write, piece)
+
+    def _answer(self, draft: str, file: File, status: HTTPStatus) -> Response:
+        document = sent_file(self._site, draft, file)
+        headers = {
+            **_NO_STORE,
+            "etag": file_validators(file).etag,
+            "repr-digest": repr_digest(file.sha512),
+            "location": document["links"]["self"],
+        }
+        return Response(msgspec.json.encode(document), status, headers, "application/json")
+
+
+async def _pieces(receive: Receive, patience: float) -> AsyncIterator[bytes]:
+    """The body in pieces worth a trip to the disk."""
+    piece, more = bytearray(), True
+    while more:
+        try:
+            async with asyncio.timeout(patience):
+                message = await receive()
+        except TimeoutError:
+            raise BodyTooSlow(seconds=f"{patience:g}") from None
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        piece += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(piece) >= PIECE or (piece and not more):
+            yield bytes(piece)
+            piece.clear()
+
+
+def _file(target: RecordTarget) -> tuple[str, str]:
+    assert target.file is not None  # it was asked for one
+    return target.required_draft, target.file
+
+
+def _check_whole(headers: RawHeaders) -> None:
+    """A part would be taken for the whole (RFC 9110 §14.5), and something coded for the file itself."""
+    if values(headers, b"content-range"):
+        raise InvalidParameter(field="Content-Range", reason="a file is sent whole")
+    if any(coding.strip().lower() not in {"", "identity"} for coding in values(headers, b"content-encoding")):
+        raise UnsupportedMediaType(field="Content-Encoding", wanted="sent as it is, without a coding")
+
+
+def _media_type(headers: RawHeaders) -> str | None:
+    """What the sender says the file is, if that says anything."""
+    try:
+        given = only_value(headers, b"content-type") or ""
+    except ValueError:
+        raise UnsupportedMediaType(field="Content-Type", wanted="described once") from None
+    if not given or given.partition(";")[0].strip().lower() in _NOT_TOLD:
+        return None
+    try:
+        return File("file", 0, "0" * 128, given).media_type
+    except InvalidItem:
+        raise InvalidParameter(field="Content-Type", reason="a media type looks like application/pdf") from None
+
+
+def _announced(headers: RawHeaders) -> int:
+    try:
+        length = (only_value(headers, b"content-length") or "0").lstrip("0") or "0"
+    except ValueError:
+        raise MalformedBody(reason="two lengths are announced for it") from None
+    # More digits than any disk has bytes are not worth converting.
+    return int(length[:18]) if length.isascii() and length.isdigit() else 0
+
+
+def _conditions(headers: RawHeaders) -> FileCheck:
+    """If-Match of the file there is; If-None-Match: * if there should be none."""
+
+    def check(file: File | None) -> None:
+        if file is None:
+            if values(headers, b"if-match"):
+                raise PreconditionFailed(field="If-Match")
+            return
+        validators = file_validators(file)
+        validators.check(headers)
+        if values(headers, b"if-none-match") and validators.is_known(headers):
+            raise PreconditionFailed(field="If-None-Match")
+
+    return check

@@ -1,0 +1,339 @@
+"""The port `Registry`, tried on every adapter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ibi.instant import Instant
+from ibi.label import parse
+from ibi.messages import ArchiveProtocol, LabelForms, ip_address
+from ibi.model.registration import Inclusion, Registration
+from ibi.model.visibility import network
+from ibi.ports.registry import Registry
+from ibi.resolver.errors import AlreadyRegistered
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
+from ibi.storage.memory.registry import MemoryRegistry
+from ibi.storage.sqlite.connection import connect
+from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
+
+NOW = Instant.parse("2026-11-15T12:00:00Z")
+REP = parse("sid.inpe.br/mtc-m21/2012/06.05.15.34.39")
+BOTH = LabelForms.parse("rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57 ibip 8JMKD3MGP7W/3EPGUE5")
+INCLUSION = Inclusion(
+    "mtc-m21.sid.inpe.br:8080",
+    ip_address("2001:db8::239"),
+    ArchiveProtocol.HTTPS,
+    "2014:11.09.02.16.15",
+    "banon@dpi.inpe.br",
+    NOW,
+    confirmed=True,
+)
+
+
+def registration(number: int = 0, **others: object) -> Registration:
+    service = LabelForms.of(parse(f"example.org/archive{number}/2008/03.17.15.17"))
+    return replace(Registration(service, f"$argon2id$hash-{number}", NOW), **others)  # type: ignore[arg-type]
+
+
+ADAPTERS: dict[str, Callable[[Path], Registry]] = {"memory": lambda _: MemoryRegistry(), "sqlite": SqliteRegistry}
+
+
+@pytest.fixture(params=ADAPTERS)
+def registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Registry]:
+    store = ADAPTERS[request.param](tmp_path / "data")
+    yield store
+    store.close()
+
+
+FULL = Registration(
+    BOTH,
+    "$argon2id$v=19$m=65536,t=3,p=4$c2FsdA$aGFzaA",
+    NOW,
+    "admin@example.org",
+    frozenset({"cdn.example.org", "files.example.org:8443", "[2001:db8::1]"}),
+    (network("10.0.0.0/8"), network("2001:db8::/32")),
+    INCLUSION,
+)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        FULL,
+        replace(FULL, inclusion=None),
+        replace(FULL, inclusion=replace(INCLUSION, confirmed=False)),
+        replace(FULL, admin_mail=None, hosts=frozenset(), networks=()),
+        registration(key_hash="'; DROP TABLE registrations; --"),
+    ],
+)
+def test_a_registration_comes_back_as_it_was_added(registry: Registry, one: Registration) -> None:
+    registry.add(one)
+    assert registry.all() == (one,)
+    assert all(registry.find(label) == one for label in one.labels)
+
+
+def test_labels_keep_the_spelling_in_which_they_were_registered(registry: Registry) -> None:
+    spelled = LabelForms.of(parse("SID.inpe.br/MTC-m21/2012/06.05.15.34.39"))
+    registry.add(registration(service=spelled))
+    found = registry.find(REP)
+    assert found is not None
+    assert str(found.service) == "rep SID.inpe.br/MTC-m21/2012/06.05.15.34.39"
+
+
+def test_dates_are_kept_to_the_second(registry: Registry) -> None:
+    finer = Instant(NOW.seconds, "25")
+    registry.add(registration(registered=finer, inclusion=replace(INCLUSION, since=finer)))
+    assert registry.all() == (registration(inclusion=INCLUSION),)
+
+
+def test_an_empty_register_finds_changes_and_forgets_nothing(registry: Registry) -> None:
+    before = registry.version()
+    assert registry.find(REP) is None
+    assert registry.all() == ()
+    assert registry.forget(REP) is None
+    assert registry.change(REP, lambda found: found) is None
+    assert registry.version() == before
+
+
+def test_a_form_that_was_not_registered_finds_nothing(registry: Registry) -> None:
+    assert BOTH.rep is not None
+    assert BOTH.ibip is not None
+    registry.add(registration(service=LabelForms(BOTH.rep)))
+    assert registry.find(BOTH.ibip) is None
+    assert registry.find(BOTH.rep) is not None
+
+
+@pytest.mark.parametrize("taken", [LabelForms(BOTH.rep), LabelForms(ibip=BOTH.ibip), BOTH])
+def test_a_label_is_registered_once_and_the_first_stays(registry: Registry, taken: LabelForms) -> None:
+    registry.add(FULL)
+    before = registry.version()
+    with pytest.raises(AlreadyRegistered, match=str(taken.labels[0])):
+        registry.add(registration(service=taken))
+    assert registry.all() == (FULL,)
+    assert registry.version() == before
+
+
+def test_what_is_put_takes_the_place_of_all_that_share_a_label(registry: Registry) -> None:
+    registry.add(registration(1, service=LabelForms(BOTH.rep)))
+    registry.add(registration(2, service=LabelForms(ibip=BOTH.ibip)))
+    registry.add(registration(3))
+    registry.put(FULL)
+    assert registry.all() == (registration(3), FULL)
+    assert [registry.find(label) for label in BOTH.labels] == [FULL, FULL]
+
+
+def test_the_list_is_in_the_order_of_registration_then_of_labels(registry: Registry) -> None:
+    made = [registration(number, registered=Instant(NOW.seconds + number % 3)) for number in range(10)]
+    for one in made:
+        registry.add(one)
+    assert registry.all() == tuple(sorted(made, key=lambda one: (one.registered, one.labels[0])))
+
+
+def test_a_change_gives_back_what_it_made(registry: Registry) -> None:
+    registry.add(FULL)
+    registry.add(registration(1))
+    changed = registry.change(BOTH.labels[1], lambda found: replace(found, inclusion=None))
+    assert changed == replace(FULL, inclusion=None)
+    assert registry.find(BOTH.labels[0]) == changed
+    assert registry.find(registration(1).labels[0]) == registration(1)
+
+
+def test_a_change_that_fails_changes_nothing(registry: Registry) -> None:
+    registry.add(FULL)
+    before = registry.version()
+    with pytest.raises(ZeroDivisionError):
+        registry.change(BOTH.labels[0], lambda found: replace(found, admin_mail=str(1 // 0)))
+    with pytest.raises(ValueError, match="keeps its labels"):
+        registry.change(BOTH.labels[0], lambda found: replace(found, service=LabelForms(BOTH.rep)))
+    assert registry.all() == (FULL,)
+    assert registry.version() == before
+
+
+def test_what_is_forgotten_is_given_back_and_its_labels_are_free(registry: Registry) -> None:
+    registry.add(FULL)
+    assert registry.forget(BOTH.labels[1]) == FULL
+    assert registry.forget(BOTH.labels[1]) is None
+    assert registry.all() == ()
+    registry.add(FULL)
+    assert registry.all() == (FULL,)
+
+
+def test_the_version_changes_with_every_change_and_with_nothing_else(registry: Registry) -> None:
+    label = BOTH.labels[0]
+    changes: list[Callable[[], object]] = [
+        lambda: registry.add(FULL),
+        lambda: registry.put(replace(FULL, admin_mail=None)),
+        lambda: registry.change(label, lambda found: replace(found, inclusion=None)),
+        lambda: registry.forget(label),
+    ]
+    for change in changes:
+        before = registry.version()
+        change()
+        after = registry.version()
+        assert after != before
+        registry.find(label)
+        registry.all()
+        registry.change(label, lambda found: found)
+        assert registry.version() == after
+
+
+def test_many_threads_may_change_one_registration_at_once(registry: Registry) -> None:
+    registry.add(registration())
+    label = registration().labels[0]
+
+    def declare(number: int) -> None:
+        registry.change(label, lambda found: replace(found, hosts=found.hosts | {f"host{number}.example.org"}))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(declare, range(40)))
+    found = registry.find(label)
+    assert found is not None
+    assert found.hosts == {f"host{number}.example.org" for number in range(40)}
+
+
+# --- what only a disk has ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "data"
+
+
+PREAMBLE = f"""
+import os, signal, sys
+from dataclasses import replace
+from pathlib import Path
+from ibi.instant import Instant
+from ibi.label import parse
+from ibi.messages import LabelForms
+from ibi.model.registration import Registration
+from ibi.storage.sqlite.registry import SqliteRegistry
+def registration(number):
+    service = LabelForms.of(parse(f"example.org/archive{{number}}/2008/03.17.15.17"))
+    return Registration(service, f"$argon2id$hash-{{number}}", Instant({NOW.seconds}))
+registry = SqliteRegistry(Path(sys.argv[1]))
+"""
+
+
+def begun(script: str, *arguments: object) -> subprocess.Popen[bytes]:
+    """Another process, with the `registry` of the directory that is its first argument."""
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    return subprocess.Popen([sys.executable, "-c", PREAMBLE + script, *map(str, arguments)], env=environ)
+
+
+def test_registrations_outlive_a_process_that_is_killed(data: Path) -> None:
+    process = begun("registry.add(registration(7)); os.kill(os.getpid(), signal.SIGKILL)", data)
+    assert process.wait() == -signal.SIGKILL
+    registry = SqliteRegistry(data)
+    assert registry.all() == (registration(7),)
+    registry.close()
+
+
+def test_a_change_by_another_process_is_seen_at_once(data: Path) -> None:
+    registry = SqliteRegistry(data)
+    registry.add(registration(1))
+    before = registry.version()
+    assert begun("registry.forget(registration(1).labels[0]); registry.add(registration(2))", data).wait() == 0
+    assert registry.version() != before
+    assert registry.find(registration(1).labels[0]) is None
+    assert registry.all() == (registration(2),)
+    registry.close()
+
+
+def test_no_change_of_several_processes_is_lost(data: Path) -> None:
+    registry = SqliteRegistry(data)
+    registry.add(registration())
+    script = """
+for number in range(20):
+    host = f"host{number}-{sys.argv[2]}.example.org"
+    registry.change(registration(0).labels[0], lambda found: replace(found, hosts=found.hosts | {host}))
+"""
+    processes = [begun(script, data, number) for number in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    found = registry.find(registration().labels[0])
+    assert found is not None
+    assert len(found.hosts) == 60
+    registry.close()
+
+
+def test_several_processes_may_begin_a_register_at_once(data: Path) -> None:
+    processes = [begun("registry.add(registration(int(sys.argv[2])))", data, number) for number in range(4)]
+    assert [process.wait() for process in processes] == [0, 0, 0, 0]
+    registry = SqliteRegistry(data)
+    assert registry.all() == tuple(map(registration, range(4)))
+    registry.close()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_register_belongs_to_its_owner_alone(data: Path) -> None:
+    old = os.umask(0)
+    try:
+        registry = SqliteRegistry(data)
+        registry.add(registration())
+    finally:
+        os.umask(old)
+    assert mode(data) == 0o700
+    assert {mode(file) for file in data.glob(f"{FILE_NAME}*")} == {0o600}
+    registry.close()
+
+
+def test_a_register_that_others_could_read_is_closed_to_them(data: Path) -> None:
+    SqliteRegistry(data).close()
+    (data / FILE_NAME).chmod(0o644)
+    SqliteRegistry(data).close()
+    assert mode(data / FILE_NAME) == 0o600
+
+
+def test_a_register_of_a_newer_version_is_refused(data: Path) -> None:
+    SqliteRegistry(data).close()
+    connection = connect(data / FILE_NAME, ("",))
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreNewer):
+        SqliteRegistry(data)
+
+
+def test_a_file_that_is_no_register_is_refused(data: Path) -> None:
+    data.mkdir(parents=True)
+    (data / FILE_NAME).write_bytes(b"not a database, but long enough to be looked at" * 100)
+    with pytest.raises(StoreDamaged):
+        SqliteRegistry(data)
+
+
+def test_a_place_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DiskRefused, match=r"registry\.sqlite"):
+        SqliteRegistry(tmp_path / "file")
+
+
+def test_a_closed_register_says_so_and_may_be_closed_again(data: Path) -> None:
+    registry = SqliteRegistry(data)
+    registry.close()
+    registry.close()
+    for use in (registry.version, registry.all, lambda: registry.add(registration())):
+        with pytest.raises(StoreClosed):
+            use()
+
+
+def test_a_forked_process_opens_its_own(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = SqliteRegistry(data)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(StoreForked):
+        registry.version()
+    with pytest.raises(StoreForked):
+        registry.forget(REP)
+    monkeypatch.undo()
+    registry.close()

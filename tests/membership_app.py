@@ -1,0 +1,114 @@
+"""The resolver's side of membership, put together with a register in memory and clocks that tests set.
+
+Requests are written here by hand, as the standard prints them: nothing of what reads them is used to write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+from argon2 import PasswordHasher
+
+from ibi.label import parse
+from ibi.model.letter import Letter
+from ibi.model.registration import Registration
+from ibi.ports.registry import Registry
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.services.archive_directory import ArchiveDirectory
+from ibi.services.key_hashing import KeyHasher
+from ibi.services.registration_desk import Application, RegistrationDesk
+from ibi.storage.memory.registry import MemoryRegistry
+from ibi.web.resolver_service import ResolverService
+from tests.asgi_client import Answer, ask
+from tests.set_clocks import SetClocks
+
+__all__ = ["CHEAP", "PAIRS", "REP", "J", "MembershipApp", "query"]
+
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Hashes of the right kind that cost nothing: what they cost in earnest is not what these tests are about."""
+
+J = "/J8LNKB5R7W/3FUQHC5"
+REP = "sid.inpe.br/mtc-m21/2012/06.05.15.34.39"
+PAIRS = {
+    "servicesubject": "inclusionRequest",
+    "archiveaddress": "mtc-m21.sid.inpe.br",
+    "archiveserviceibi": REP,
+    "archiveip": "150.163.34.239",
+    "archiveprotocol": "HTTP",
+    "archiveplatformversion": "2014:11.09.02.16.15",
+    "archiveadmemailaddress": "banon@dpi.inpe.br",
+    "registrationkey": "1234567890",
+}
+"""R Example 7.2."""
+
+
+def query(**others: str) -> str:
+    """The pairs of R Example 7.2, some of them others, in the order of the example."""
+    return "&".join(f"{name}={value}" for name, value in {**PAIRS, **others}.items())
+
+
+@dataclass
+class Post:
+    """The port `Mailer`, whose letters nobody fetches."""
+
+    letters: list[Letter] = field(default_factory=list)
+
+    def send(self, letter: Letter) -> None:
+        self.letters.append(letter)
+
+
+@dataclass
+class MembershipApp:
+    """`answers` says whether an Archive answers when it is called back; `called` are those that were."""
+
+    registry: Registry = field(default_factory=MemoryRegistry)
+    answers: Callable[[ArchiveRef], Awaitable[bool]] | bool = True
+    clocks: SetClocks = field(default_factory=SetClocks)
+    seconds: float = 0.0
+    """The monotonic clock."""
+    called: list[ArchiveRef] = field(default_factory=list)
+    post: Post | None = None
+
+    def __post_init__(self) -> None:
+        self.desk = RegistrationDesk(
+            self.registry,
+            self._confirm,
+            self.clocks,
+            resolver_url="http://urlib.net",
+            mailer=self.post,
+            hasher=KeyHasher(CHEAP),
+            monotonic=lambda: self.seconds,
+        )
+        self.service = ResolverService(self.desk, structlog.get_logger("tests"))
+        self.directory = ArchiveDirectory(self.registry, None)
+
+    async def _confirm(self, archive: ArchiveRef) -> bool:
+        self.called.append(archive)
+        return self.answers if isinstance(self.answers, bool) else await self.answers(archive)
+
+    async def register(self, *labels: str, key: str = "1234567890", **others: object) -> Registration:
+        application = Application.of_words(labels or (REP,), key, **others)  # type: ignore[arg-type]
+        return (await self.desk.register(application, allow_weak_key=True)).registration
+
+    async def send(
+        self,
+        text: str | None = None,
+        headers: Iterable[tuple[str, str]] | Mapping[str, str] = (),
+        *,
+        method: str = "GET",
+        client: str = "150.163.34.239",
+        path: str = J,
+    ) -> Answer:
+        target = f"{path}?{query() if text is None else text}"
+        assert self.service.is_asked(path.encode(), target.partition("?")[2].encode())
+        return await ask(self.service, method, target, headers, client=(client, 4711))
+
+    def found(self, label: str = REP) -> Registration | None:
+        return self.registry.find(parse(label))
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where a resolution would ask now."""
+        return [archive.address for archive in self.directory.archives()]

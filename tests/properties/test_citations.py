@@ -1,0 +1,79 @@
+"""Whatever an item is, it can be cited, and nothing in it becomes part of the citation's own syntax."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibi.archive.citation.abnt import abnt
+from ibi.archive.citation.apa import apa
+from ibi.archive.citation.bibtex import bibtex
+from ibi.archive.citation.csl_json import csl_json
+from ibi.archive.citation.head import highwire, json_ld, script_text
+from ibi.archive.citation.names import one_line
+from ibi.archive.citation.ris import ris
+from ibi.archive.citation.work import Day, plain, work_of
+from ibi.model.item import Item
+from tests.properties.item_strategies import items
+from tests.unit.archive.citation.reading import read_bibtex, read_ris, unescaped
+
+DAY = Day(2026, 11, 15)
+URLS = st.sampled_from(["http://urlib.net/8JMKD3MGP8W/34PGRBS", "https://a.br/{x}\\y%20\r\nUR  - z"])
+
+# The variables of CSL-JSON that there are here; the schema allows no others than its own.
+CSL_FIELDS = {
+    *("id", "type", "title", "author", "contributor", "container-title", "publisher", "genre", "language", "abstract"),
+    *("keyword", "URL", "issued", "accessed"),
+}
+
+
+@given(items(), URLS)
+def test_a_citation_is_one_line_and_ends_with_where_and_when(item: Item, url: str) -> None:
+    work = work_of(item, url)
+    for text in (plain(abnt(work, DAY)), plain(apa(work))):
+        assert len(text.splitlines()) == 1
+        assert work.url in text
+        assert work.title.split(" ")[-1].casefold() in text.casefold()
+
+
+@given(items(), URLS)
+def test_bibtex_has_the_fields_that_it_should_and_no_others(item: Item, url: str) -> None:
+    work = work_of(item, url)
+    kind, key, fields = read_bibtex(bibtex(work))
+    assert kind in {
+        "article",
+        "book",
+        "incollection",
+        "inproceedings",
+        "mastersthesis",
+        "misc",
+        "phdthesis",
+        "techreport",
+    }
+    assert key.endswith(work.label.replace("@", "+"))
+    assert unescaped(fields["title"][1:-1]) == work.title
+    assert ("year" in fields) == (work.issued is not None)
+    assert ("author" in fields) == bool(work.authors)
+
+
+@given(items(), URLS)
+def test_ris_has_a_line_for_each_value(item: Item, url: str) -> None:
+    work = work_of(item, url)
+    pairs = read_ris(ris(work, DAY))
+    tags = [tag for tag, _ in pairs]
+    assert tags.count("AU") == len(work.authors)
+    assert tags.count("KW") == len(work.keywords)
+    assert tags.count("TI") == tags.count("UR") == 1
+    assert dict(pairs)["TI"] == work.title == one_line(work.title)
+
+
+@given(items(), URLS)
+def test_values_for_machines_are_json_of_known_fields(item: Item, url: str) -> None:
+    work = work_of(item, url)
+    assert csl_json(work, DAY).keys() <= CSL_FIELDS
+    assert json.loads(json.dumps(csl_json(work, DAY))) == csl_json(work, DAY)
+    described = json_ld(work, item.metadata.licence)
+    assert json.loads(script_text(described)) == described
+    assert all(name.startswith("citation_") and content for name, content in highwire(work))

@@ -1,0 +1,115 @@
+"""The web application with an Archive on a disk that takes deposits: drafts, items, tokens of every scope."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+
+from ibi.accounts.tokens import RANDOM_BYTES, new_token
+from ibi.archive.drafts import DraftRules
+from ibi.archive.profile import ArchiveProfile
+from ibi.archive.url_key import UrlKeys
+from ibi.archive.urls import ArchiveUrls
+from ibi.model.token import Scope
+from ibi.services.archive_store import ArchiveStore
+from ibi.services.drafts import Drafts
+from ibi.services.record_desk import RecordDesk
+from ibi.storage.draft_files import DraftFiles
+from ibi.storage.memory.tokens import MemoryTokens
+from ibi.storage.memory.usage import MemoryUsageLog
+from ibi.web.archive_site import ArchiveSite
+from tests.archive_app import BASE, NOW, SERVICE
+from tests.asgi_client import Answer, ask
+from tests.minting_app import CREATED, made
+from tests.set_clocks import SetClocks
+
+RECORDS = "/api/records"
+SAID = {"metadata": {"title": "Uma tese"}}
+
+
+@dataclass
+class RecordsApp:
+    """`ask` asks with a token of the scope deposit and the name ana, unless told otherwise."""
+
+    app: Starlette
+    site: ArchiveSite
+    store: ArchiveStore
+    drafts: Drafts
+    clocks: SetClocks
+    usage: MemoryUsageLog
+    tokens: MemoryTokens
+    texts: dict[tuple[Scope, str], str] = field(default_factory=dict)
+
+    def bearer(self, scope: Scope = Scope.DEPOSIT, name: str = "ana") -> dict[str, str]:
+        if (scope, name) not in self.texts:
+            chance = bytes([len(self.texts)]) * RANDOM_BYTES
+            self.texts[scope, name], token = new_token(chance, scope, CREATED, name=name)
+            self.tokens.add(token)
+        return {"authorization": f"Bearer {self.texts[scope, name]}"}
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        said: object = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | Sequence[bytes] = b"",
+    ) -> Answer:
+        sent = {**self.bearer(), **(headers or {})}
+        if said is not None:
+            body = json.dumps(said).encode()
+            sent = {"content-type": "application/json", **sent}
+        return await ask(self.app, method, path, {name: text for name, text in sent.items() if text}, body)
+
+    async def begin(self, said: object = None, **options: Any) -> str:
+        answer = await self.ask("POST", RECORDS, SAID if said is None else said, **options)
+        assert answer.status == 201, answer.json()
+        return f"{RECORDS}/{answer.json()['id']}"
+
+    async def send(self, draft: str, path: str, body: bytes | Sequence[bytes] = b"content", **headers: str) -> Answer:
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        return await self.ask("PUT", f"{draft}/files/{path}", headers=named, body=body)
+
+    async def publish(self, draft: str, **headers: str) -> dict[str, Any]:
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        answer = await self.ask("POST", f"{draft}/publish", headers=named)
+        assert answer.status == 201, answer.json()
+        found = answer.json()
+        assert isinstance(found, dict)
+        return found
+
+    async def deposit(self, said: object = None, **files: bytes) -> dict[str, Any]:
+        """A published item; `a__b` is the file `a/b.txt`."""
+        draft = await self.begin(said)
+        for name, content in (files or {"a": b"content"}).items():
+            assert (await self.send(draft, f"{name.replace('__', '/')}.txt", content)).status == 201
+        return await self.publish(draft)
+
+
+@asynccontextmanager
+async def records_app(
+    data: Path, *, largest: int = 10_000_000, days: int = 30, **options: Any
+) -> AsyncIterator[RecordsApp]:
+    clocks, usage, tokens = SetClocks(NOW), MemoryUsageLog(), MemoryTokens()
+    with ArchiveStore(data) as store:
+        drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(largest, days), service=SERVICE)
+        site = ArchiveSite(
+            profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
+            catalog=store.catalog,
+            content=store.content,
+            keys=UrlKeys(b"s" * 32),
+            clocks=clocks,
+            public_url=BASE,
+            usage=usage,
+            desk=RecordDesk(store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}),
+            **options,
+        )
+        minting = made(clocks=clocks, tokens=tokens, archive=site)
+        async with minting.app.router.lifespan_context(minting.app):
+            yield RecordsApp(minting.app, site, store, drafts, clocks, usage, tokens)

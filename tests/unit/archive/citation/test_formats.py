@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import pytest
+
+from ibi.archive.citation.bibtex import bibtex
+from ibi.archive.citation.csl_json import csl_json
+from ibi.archive.citation.head import highwire, json_ld, script_text
+from ibi.archive.citation.ris import ris
+from ibi.archive.citation.work import Kind
+from ibi.model.metadata import Licence, ResourceType
+from tests.unit.archive.citation.reading import read_bibtex, read_ris, unescaped
+from tests.unit.archive.citation.works import ACCESSED, BANON, URL, cited
+
+FULL = cited(
+    "Uma tese",
+    creator=(*BANON, "Instituto Nacional"),
+    contributor="Ana Ávila",
+    type="Tese",
+    date="2009-02-16",
+    publisher="INPE",
+    subject=("um", "dois"),
+    description="Um resumo.",
+)
+
+
+def test_bibtex() -> None:
+    assert bibtex(FULL) == (
+        "@phdthesis{Banon2009:8JMKD3MGP8W/34PGRBS,\n"
+        "  author = {Banon, Gerald Jean Francis and {Instituto Nacional}},\n"
+        "  title = {{Uma tese}},\n"
+        "  year = {2009},\n"
+        "  month = feb,\n"
+        "  school = {INPE},\n"
+        "  type = {Tese},\n"
+        "  language = {pt},\n"
+        "  abstract = {Um resumo.},\n"
+        "  keywords = {um, dois},\n"
+        f"  url = {{{URL}}},\n"
+        "  note = {IBI: 8JMKD3MGP8W/34PGRBS},\n"
+        "}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "entry", "field"),
+    [
+        ("Artigo", "Revista", "article", "journal"),
+        ("Artigo", None, "misc", None),
+        ("Livro", None, "book", None),
+        ("Book chapter", "A book", "incollection", "booktitle"),
+        ("Conference paper", "Proc.", "inproceedings", "booktitle"),
+        ("Relatório", None, "techreport", None),
+        ("Tese", None, "phdthesis", None),
+        ("Dissertação de mestrado", None, "mastersthesis", None),
+        ("Something", "Where", "misc", None),
+    ],
+)
+def test_the_entry_follows_the_type(kind: str, source: str | None, entry: str, field: str | None) -> None:
+    found, _, fields = read_bibtex(bibtex(cited(type=kind, publisher="P", source=(source,) if source else ())))
+    assert found == entry
+    assert field is None or fields[field] == source
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        r"50% of {C}_n & $x$ #1 ~ ^ \alpha",
+        "}",
+        "{",
+        "\\",
+        "{}}{",
+        "a\n},\n@misc{x,",
+        '"quoted" @',
+        "שלום",
+        "😀",
+        r"\textbraceleft{}",
+    ],
+)
+def test_a_title_survives_bibtex(title: str) -> None:
+    _, _, fields = read_bibtex(bibtex(cited(title)))
+    assert unescaped(fields["title"][1:-1]) == " ".join(title.split())
+
+
+def test_names_are_not_taken_apart_by_what_stands_in_them() -> None:
+    work = cited(creator=("Land and Sea Institute", "Rock, Ann and Bob", "Ávila, Ana"))
+    _, key, fields = read_bibtex(bibtex(work))
+    assert fields["author"] == "{Land and Sea Institute} and Rock, {Ann and Bob} and Ávila, Ana"
+    assert key == "LandandSeaInstitute:8JMKD3MGP8W/34PGRBS"
+
+
+def test_ris() -> None:
+    assert read_ris(ris(FULL, ACCESSED)) == [
+        ("TY", "THES"),
+        ("ID", "8JMKD3MGP8W/34PGRBS"),
+        ("TI", "Uma tese"),
+        ("AU", "Banon, Gerald Jean Francis"),
+        ("AU", "Instituto Nacional"),
+        ("A2", "Ávila, Ana"),
+        ("PY", "2009"),
+        ("DA", "2009/02/16/"),
+        ("PB", "INPE"),
+        ("M3", "Tese"),
+        ("LA", "pt"),
+        ("KW", "um"),
+        ("KW", "dois"),
+        ("AB", "Um resumo."),
+        ("UR", URL),
+        ("Y2", "2026/11/15/"),
+        ("ER", ""),
+    ]
+    assert ("DA", "2009/02//") in read_ris(ris(cited(date="2009-02")))
+
+
+def test_csl_json() -> None:
+    assert csl_json(FULL, ACCESSED) == {
+        "id": "8JMKD3MGP8W/34PGRBS",
+        "type": "thesis",
+        "title": "Uma tese",
+        "author": [{"family": "Banon", "given": "Gerald Jean Francis"}, {"literal": "Instituto Nacional"}],
+        "contributor": [{"family": "Ávila", "given": "Ana"}],
+        "publisher": "INPE",
+        "genre": "Tese",
+        "language": "pt",
+        "abstract": "Um resumo.",
+        "keyword": "um, dois",
+        "URL": URL,
+        "issued": {"date-parts": [[2009, 2, 16]]},
+        "accessed": {"date-parts": [[2026, 11, 15]]},
+    }
+
+
+# The enumeration of `type` in the data schema of CSL 1.0.2.
+CSL_TYPES = """
+    article article-journal article-magazine article-newspaper bill book broadcast chapter classic collection
+    dataset document entry entry-dictionary entry-encyclopedia event figure graphic hearing interview
+    legal_case legislation manuscript map motion_picture musical_score pamphlet paper-conference patent
+    performance periodical personal_communication post post-weblog regulation report review review-book
+    software song speech standard thesis treaty webpage
+""".split()
+
+
+def test_every_kind_is_known_everywhere() -> None:
+    assert {str(kind) for kind in Kind} <= set(CSL_TYPES)
+    for resource_type in ResourceType:
+        work = cited("X", resource_type)
+        assert read_ris(ris(work))
+        assert json_ld(work)["@type"]
+
+
+def test_highwire() -> None:
+    assert highwire(FULL, pdf_url="https://a.br/x.pdf") == (
+        ("citation_title", "Uma tese"),
+        ("citation_author", "Banon, Gerald Jean Francis"),
+        ("citation_author", "Instituto Nacional"),
+        ("citation_publication_date", "2009/02/16"),
+        ("citation_dissertation_institution", "INPE"),
+        ("citation_language", "pt"),
+        ("citation_keywords", "um"),
+        ("citation_keywords", "dois"),
+        ("citation_public_url", URL),
+        ("citation_pdf_url", "https://a.br/x.pdf"),
+    )
+
+
+def test_json_ld_stands_safely_in_a_page() -> None:
+    described = json_ld(cited("</script><script>alert(1)", creator=BANON, date="2009"), Licence("CC-BY-4.0"))
+    assert described["@type"] == "CreativeWork"
+    assert described["author"] == [
+        {
+            "@type": "Person",
+            "name": "Gerald Jean Francis Banon",
+            "familyName": "Banon",
+            "givenName": "Gerald Jean Francis",
+        }
+    ]
+    assert described["license"] == "https://spdx.org/licenses/CC-BY-4.0"
+    assert not set("<>&") & set(script_text(described))

@@ -1,0 +1,103 @@
+"""Thanks in the background: nobody waits for them, none is lost by a clean stop, and a flood is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from ibi.messages.requests import Acknowledgment
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.services import acknowledgments
+from ibi.services.acknowledgments import Acknowledgments
+from tests.scripted_archives import archive
+from tests.virtual_time import in_virtual_time, now
+
+A = archive("a")
+THANKS = Acknowledgment.from_query(
+    "clientinformation.ipaddress=192.0.2.1&contenttype=Data&servicesubject=acknowledgment&state=Original"
+    "&url=http://a.example.org/x&url.persistent=http://r.example.org:80/lab.br/arq/2009/07.21.14.43"
+    "&urlkey=1414141414-12345678901234"
+)
+
+
+class Slow:
+    """Takes so long over each."""
+
+    def __init__(self, seconds: float, *, receives: bool = True) -> None:
+        self.seconds, self.receives, self.done = seconds, receives, 0
+        self.under_way = self.most = 0
+
+    async def acknowledge(self, _: ArchiveRef, __: Acknowledgment) -> bool:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(self.seconds)
+        self.under_way -= 1
+        self.done += 1
+        return self.receives
+
+
+def test_a_clean_stop_lets_those_go_out_that_are_waiting() -> None:
+    slow, told = Slow(0.5), list[str]()
+
+    async def run() -> float:
+        sending = Acknowledgments(slow, watch=told.append)
+        for _ in range(40):
+            sending.send(A, THANKS)
+        began = now()
+        await sending.drain()
+        return now() - began
+
+    assert in_virtual_time(run()) == pytest.approx(1.5)  # forty, sixteen at a time
+    assert (slow.done, slow.most) == (40, 16)
+    assert told == ["received"] * 40
+
+
+def test_a_stop_does_not_wait_for_ever() -> None:
+    slow = Slow(3600)
+
+    async def run() -> float:
+        sending = Acknowledgments(slow, grace=2.0)
+        sending.send(A, THANKS)
+        began = now()
+        await sending.drain()
+        return now() - began
+
+    assert in_virtual_time(run()) == pytest.approx(2.0)
+
+
+def test_those_that_were_not_received_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acknowledgments, "_MOST_WAITING", 3)
+    told = list[str]()
+
+    async def run() -> None:
+        sending = Acknowledgments(Slow(0.1, receives=False), watch=told.append)
+        for _ in range(5):
+            sending.send(A, THANKS)
+        await sending.drain()
+
+    in_virtual_time(run())
+    assert told == ["dropped", "dropped", "lost", "lost", "lost"]
+
+
+def test_one_that_fails_unforeseen_keeps_no_other_back() -> None:
+    class Failing(Slow):
+        async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
+            if self.done == 0:
+                self.done = 1
+                raise RuntimeError("unforeseen")
+            return await super().acknowledge(archive, acknowledgment)
+
+    told = list[str]()
+
+    async def run() -> None:
+        sending = Acknowledgments(Failing(0.0), watch=told.append)
+        sending.send(A, THANKS)
+        sending.send(A, THANKS)
+        await sending.drain()
+
+    with capture_logs() as logs:
+        in_virtual_time(run())
+    assert sorted(told) == ["lost", "received"]
+    assert [each["log_level"] for each in logs] == ["error"]

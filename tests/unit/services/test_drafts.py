@@ -1,0 +1,302 @@
+"""Drafts published: once, whatever dies between; and what is left when the disk is full."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ibi.archive.drafts import DepositTooLarge, DraftBusy, DraftOutdated, DraftPublished, DraftRules, UnknownDraft
+from ibi.archive.errors import SecondSuccessor
+from ibi.model.draft_record import Description, DraftRecord
+from ibi.model.item import Item
+from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.services.archive_store import ArchiveStore
+from ibi.services.drafts import Depositor, Drafts, DraftView
+from ibi.storage import draft_files
+from ibi.storage.draft_files import DraftDamaged, DraftFiles
+from ibi.storage.errors import DiskRefused
+from ibi.storage.incoming import DiskFull
+from tests.deposits_by_hand import CountedLabels
+from tests.set_clocks import SetClocks
+
+ANA, OTHER, LIBRARIAN = Depositor("name:ana", "ana"), Depositor("name:o", "o"), Depositor("name:l", "l", librarian=True)
+DESCRIBED = Description(metadata=DescriptiveMetadata(title=(Text("Uma tese"),)))
+
+
+class Died(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+class Desk:
+    """A store, its drafts, and a step at which everything ends."""
+
+    def __init__(self, data: Path) -> None:
+        self.data, self.clocks, self.labels = data, SetClocks(), CountedLabels()
+        self.dies_at: str | None = None
+        self.open()
+
+    def open(self) -> None:
+        self.store = ArchiveStore(self.data, on_step=self._step, boot="boot")
+        self.files = DraftFiles(self.data, self.clocks)
+        self.drafts = Drafts(self.files, self.store, self.clocks, DraftRules(10_000, 30))
+
+    def _step(self, step: str) -> None:
+        if step == self.dies_at:
+            self.dies_at = None
+            raise Died
+
+    def restart(self) -> None:
+        self.store.close()
+        self.open()
+
+    def begin(self, description: Description = DESCRIBED, *names: str) -> str:
+        view = self.drafts.begin(ANA, description)
+        for name in names or ("a.txt",):
+            self.send(view.record.id, name)
+        return view.record.id
+
+    def send(self, draft: str, name: str, content: bytes = b"content") -> None:
+        upload = self.drafts.upload(ANA, draft, name, len(content))
+        upload.write(content)
+        upload.finish(None)
+
+    def publish(self, draft: str, key: str | None = None) -> Item:
+        return self.drafts.publish(ANA, draft, self.labels, key=key).item
+
+    @property
+    def items(self) -> list[Item]:
+        return list(self.store.catalog.items())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.store.close()
+
+
+STEPS = ["labels reserved", "change noted", "create: durable", "content kept", "item listed", "change done"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_publication_that_died_is_asked_for_again_and_makes_one_item(desk: Desk, step: str) -> None:
+    draft = desk.begin()
+    desk.dies_at = step
+    with pytest.raises(Died):
+        desk.publish(draft)
+    desk.restart()
+    item = desk.publish(draft)
+    assert desk.items == [item]
+    assert desk.labels.given == 1
+    assert [verified.problems for verified in desk.store.verify()] == [()]
+    assert desk.publish(draft) == item
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_so_does_the_publication_of_an_edition(desk: Desk, step: str) -> None:
+    old = desk.publish(desk.begin())
+    draft = desk.begin(Description(metadata=DESCRIBED.metadata, edition_of=old.labels))
+    desk.dies_at = step
+    with pytest.raises(Died):
+        desk.publish(draft)
+    desk.restart()
+    new = desk.publish(draft)
+    assert len(desk.items) == 2
+    assert desk.store.find(old.rep).next_edition == new.labels
+
+
+def test_the_record_of_a_publication_may_be_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = desk.begin()
+    monkeypatch.setattr(desk.files, "write", _refusing_second(desk.files.write))
+    item = desk.publish(draft)
+    monkeypatch.undo()
+    assert desk.publish(draft) == item
+    assert desk.items == [item]
+
+
+def _refusing_second(write: Callable[[DraftRecord], None]) -> Callable[[DraftRecord], None]:
+    written: list[DraftRecord] = []
+
+    def refuse(record: DraftRecord) -> None:
+        written.append(record)
+        if len(written) > 1:
+            raise DiskRefused(path="draft.json", reason="no")
+        write(record)
+
+    return refuse
+
+
+def test_an_update_whose_answer_was_lost_is_known_by_what_it_made(desk: Desk) -> None:
+    item = desk.publish(desk.begin())
+    draft = desk.drafts.begin_update(ANA, item.rep).record.id
+    desk.send(draft, "b.txt")
+    desk.dies_at = "content kept"
+    with pytest.raises(Died):
+        desk.publish(draft)
+    desk.restart()
+    assert desk.publish(draft).version == 2
+    assert desk.store.find(item.rep).version == 2
+
+
+def test_what_somebody_else_has_changed_meanwhile_is_not_overwritten(desk: Desk) -> None:
+    item = desk.publish(desk.begin())
+    mine, theirs = (desk.drafts.begin_update(ANA, item.rep).record.id for _ in range(2))
+    desk.send(theirs, "theirs.txt")
+    desk.publish(theirs)
+    with pytest.raises(DraftOutdated):
+        desk.publish(mine)
+    desk.send(mine, "mine.txt")
+    with pytest.raises(DraftOutdated):
+        desk.publish(mine)
+
+
+def test_a_refused_draft_spends_no_label_and_stays_as_it_is(desk: Desk) -> None:
+    old = desk.publish(desk.begin())
+    edition = Description(metadata=DESCRIBED.metadata, edition_of=old.labels)
+    desk.publish(desk.begin(edition))
+    second = desk.begin(edition)
+    with pytest.raises(SecondSuccessor):
+        desk.publish(second)
+    assert desk.labels.given == 2
+    assert [file.path for file in desk.drafts.find(ANA, second).files] == ["a.txt"]
+
+
+def test_while_a_draft_is_being_published_nobody_changes_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draft_files, "_PATIENCE", 0.0)
+    draft, told = desk.begin(), []
+
+    def meanwhile() -> None:
+        for work in (
+            lambda: desk.drafts.describe(ANA, draft, DESCRIBED),
+            lambda: desk.drafts.remove_file(ANA, draft, "a.txt"),
+            lambda: desk.drafts.discard(ANA, draft),
+            lambda: desk.drafts.publish(ANA, draft, desk.labels),
+        ):
+            try:
+                work()
+            except DraftBusy:
+                told.append("busy")
+
+    with desk.files.alone_on(draft):
+        thread = threading.Thread(target=meanwhile)
+        thread.start()
+        thread.join()
+    assert told == ["busy"] * 4
+    assert desk.publish(draft).version == 1
+
+
+def test_bytes_are_moved_into_the_item_not_copied(desk: Desk) -> None:
+    draft = desk.begin()
+    (uploaded,) = desk.files.uploads(draft).values()
+    inode = Path(uploaded.place).stat().st_ino
+    rep = desk.publish(draft).rep
+    (kept,) = (desk.data / "store" / str(rep)).rglob("a.txt")
+    assert kept.stat().st_ino == inode
+    assert not Path(uploaded.place).exists()
+
+
+# --- a disk without room ---
+
+
+def full(*_: object, **__: object) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_refuses_a_file_and_keeps_the_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = desk.begin()
+    upload = desk.drafts.upload(ANA, draft, "b.txt", 1)
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(DiskFull):
+        upload.write(b"x")
+    upload.abandon()
+    monkeypatch.undo()
+    assert [file.path for file in desk.drafts.find(ANA, draft).files] == ["a.txt"]
+    assert len(list(desk.data.glob("drafts/*/bytes/*"))) == 1
+    desk.send(draft, "b.txt")
+    assert len(desk.publish(draft).files) == 2
+
+
+def test_a_full_disk_refuses_a_publication_which_succeeds_later(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = desk.begin()
+    monkeypatch.setattr(os, "link", full)
+    with pytest.raises(DiskFull):
+        desk.publish(draft)
+    monkeypatch.undo()
+    assert desk.items == []
+    assert len(desk.drafts.find(ANA, draft).files) == 1
+    assert desk.publish(draft) == desk.items[0]
+
+
+# --- whose, and for how long ---
+
+
+def test_a_draft_of_somebody_else_is_not_there(desk: Desk) -> None:
+    draft = desk.begin()
+    for work in (
+        lambda: desk.drafts.find(OTHER, draft),
+        lambda: desk.drafts.discard(OTHER, draft),
+        lambda: desk.drafts.publish(OTHER, draft, desk.labels),
+        lambda: desk.drafts.upload(OTHER, draft, "x", 0),
+        lambda: desk.drafts.find(ANA, "draft-aaaaaaaaaaaaaaaa"),
+        lambda: desk.drafts.find(ANA, "../../store"),
+    ):
+        with pytest.raises(UnknownDraft):
+            work()
+    assert isinstance(desk.drafts.find(LIBRARIAN, draft), DraftView)
+
+
+def test_what_a_crash_left_of_an_upload_goes_after_a_day(desk: Desk) -> None:
+    draft = desk.begin()
+    upload = desk.drafts.upload(ANA, draft, "b.txt", 0)
+    upload.write(b"half")
+    (half,) = (path for path in desk.data.glob("drafts/*/bytes/*") if path.stat().st_size == 4)
+    desk.drafts.sweep()
+    assert half.exists()
+    os.utime(half, (0, 0))
+    desk.drafts.sweep()
+    assert not half.exists()
+    assert len(desk.drafts.find(ANA, draft).files) == 1
+    upload.abandon()
+
+
+def test_a_draft_that_never_came_to_be_goes_after_a_day(desk: Desk) -> None:
+    begun = desk.data / "drafts" / "draft-aaaaaaaaaaaaaaaa"
+    (begun / "bytes").mkdir(parents=True)
+    desk.drafts.sweep()
+    assert begun.exists()
+    os.utime(begun, (0, 0))
+    desk.drafts.sweep()
+    assert not begun.exists()
+
+
+def test_a_damaged_draft_is_no_obstacle_to_others(desk: Desk) -> None:
+    damaged, whole = desk.begin(), desk.begin()
+    (desk.data / "drafts" / damaged / "draft.json").write_text("{")
+    assert [view.record.id for view in desk.drafts.list(ANA)] == [whole]
+    assert desk.drafts.sweep() == 0
+    with pytest.raises(DraftDamaged):
+        desk.drafts.find(ANA, damaged)
+
+
+def test_a_published_draft_does_not_change(desk: Desk) -> None:
+    draft = desk.begin()
+    desk.publish(draft)
+    with pytest.raises(DraftPublished):
+        desk.drafts.upload(ANA, draft, "b.txt", 0)
+
+
+def test_of_two_uploads_at_once_together_too_large_one_is_refused(desk: Desk) -> None:
+    draft = desk.begin()
+    uploads = [desk.drafts.upload(ANA, draft, name, 6000) for name in ("x", "y")]
+    for upload in uploads:
+        upload.write(b"x" * 6000)
+    with pytest.raises(DepositTooLarge):
+        uploads[0].finish(None)
+    uploads[0].abandon()
+    assert uploads[1].finish(None)[0].path == "y"
+    assert [file.path for file in desk.drafts.find(ANA, draft).files] == ["a.txt", "y"]

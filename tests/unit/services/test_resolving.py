@@ -1,0 +1,354 @@
+"""The loop that resolves: whom it asks and when, when it stops, and what it asks only once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from ibi.language_range import preferences
+from ibi.messages import UrlRequest
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.outcome import (
+    Deleted,
+    NoArchiveAnswered,
+    NotFound,
+    OriginalDisputed,
+    Redirect,
+    RelatedItemMissing,
+)
+from ibi.resolver.policy import Policy
+from ibi.resolver.reply import Reply
+from ibi.resolver.trace import Failure, Verdict
+from ibi.services.resolving import ForeignUrls, Resolved, Resolving
+from tests.scripted_archives import CLIENTS, archive, body
+from tests.scripted_gateway import After, ScriptedGateway, at_once
+from tests.virtual_time import in_virtual_time, now
+
+REP = "lab.br/arq/2009/07.21.14.43"
+BASE = "http://resolver.example.org:80/"
+A, B, C = archive("a"), archive("b"), archive("c")
+
+
+def item(of: ArchiveRef, state: str = "Original", host: str | None = None, **more: str) -> bytes:
+    url = f"http://{host or of.address}/col/{REP}/doc/a.txt"
+    return body(of, f"rep {REP}", url=url, contenttype="Data", state=state, urlkey="1414141414-12345678901234", **more)
+
+
+def resolving(gateway: ScriptedGateway, **options: Any) -> Resolving:
+    return Resolving(gateway, gateway, clock=now, **options)
+
+
+async def resolve(service: Resolving, url: str = f"/{REP}", languages: str = "", **options: Any) -> Resolved:
+    return await service.resolve(PersistentUrl.parse(url), CLIENTS, preferences(languages), base=BASE, **options)
+
+
+def once(archives: dict[ArchiveRef, After], url: str = f"/{REP}", **options: Any) -> tuple[Resolved, ScriptedGateway]:
+    gateway = ScriptedGateway(archives)
+
+    async def run() -> Resolved:
+        return await resolve(resolving(gateway, **options), url)
+
+    return in_virtual_time(run()), gateway
+
+
+class TestAsking:
+    def test_an_archive_in_the_same_process_is_asked_without_a_task(self) -> None:
+        async def run() -> tuple[Resolved, int]:
+            before = len(asyncio.all_tasks())
+            found = resolve(resolving(ScriptedGateway({A: at_once(item(A))})))
+            try:
+                found.send(None)  # one step: had it to wait, it would not be done
+            except StopIteration as done:
+                return done.value, len(asyncio.all_tasks()) - before
+            raise AssertionError("it waited")
+
+        found, tasks = in_virtual_time(run())
+        assert isinstance(found.outcome, Redirect)
+        assert found.outcome.url == f"http://a.example.org/col/{REP}/doc/a.txt"
+        assert tasks == 0
+
+    def test_others_are_not_asked_once_the_one_at_hand_has_the_original(self) -> None:
+        found, gateway = once({B: After(0.1, b""), A: at_once(item(A))})
+        assert isinstance(found.outcome, Redirect)
+        assert [each for each, _ in gateway.asked] == [A]
+
+    def test_the_first_original_ends_it_and_who_is_late_is_cancelled(self) -> None:
+        found, gateway = once({A: After(0.5, item(A)), B: After(0.05, item(B)), C: After(0.01, b"")})
+        assert isinstance(found.outcome, Redirect)
+        assert found.outcome.archive == B
+        assert gateway.cancelled == [A]
+        assert abs(found.seconds - 0.05) < 1e-6
+
+    def test_a_copy_waits_for_the_hedge_delay(self) -> None:
+        found, _ = once({A: After(0.01, item(A, "Copy")), B: After(9, b"")}, policy=Policy(hedge_delay=0.3))
+        assert isinstance(found.outcome, Redirect)
+        assert abs(found.seconds - 0.3) < 1e-6
+
+    def test_the_budget_is_the_end_and_everybody_knows_it(self) -> None:
+        found, gateway = once({A: After(60, b""), B: After(60, b"")}, policy=Policy(budget=2.0, patience=9))
+        assert isinstance(found.outcome, NoArchiveAnswered)
+        assert found.outcome.timed_out
+        assert abs(found.seconds - 2.0) < 1e-6
+        assert gateway.within == [2.0, 2.0]
+        assert gateway.cancelled == [A, B]
+
+    def test_pointers_are_followed(self) -> None:
+        def pointing(request: UrlRequest) -> bytes:
+            if str(request.label) == REP:
+                return body(A, f"rep {REP}", ibi__translation="rep lab.br/arq/2010/01.01.01.01".join("{}"))
+            other = "lab.br/arq/2010/01.01.01.01"
+            return body(A, f"rep {other}", url="http://a.example.org/x", contenttype="Data", state="Original")
+
+        found, gateway = once({A: After(0.01, pointing)}, f"/{REP}+")
+        assert isinstance(found.outcome, Redirect)
+        assert found.outcome.url == "http://a.example.org/x"
+        assert len(gateway.asked) == 2
+
+    def test_a_gateway_that_fails_is_one_archive_less(self) -> None:
+        def fail(_: UrlRequest) -> bytes:
+            raise RuntimeError("unforeseen")
+
+        found, _ = once({A: After(0.01, fail), B: After(0.02, item(B))})
+        assert isinstance(found.outcome, Redirect)
+        assert found.outcome.archive == B
+        reports = found.trace.hops[0].reports
+        assert [(each.archive, each.failure) for each in reports] == [(A, Failure.UNREACHABLE), (B, None)]
+
+    def test_whoever_gives_up_leaves_nothing_behind(self) -> None:
+        gateway = ScriptedGateway({A: After(60, b"")})
+
+        async def run() -> None:
+            asked = asyncio.ensure_future(resolve(resolving(gateway)))
+            await asyncio.sleep(0.5)
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+            await asyncio.sleep(0)
+
+        in_virtual_time(run())
+        assert gateway.cancelled == [A]
+
+    def test_nobody_is_included(self) -> None:
+        found, _ = once({})
+        assert isinstance(found.outcome, NoArchiveAnswered)
+        assert found.outcome.silence.asked == 0
+
+    def test_the_trace_says_what_became_of_everybody(self) -> None:
+        found, _ = once({A: After(0.01, b""), B: After(0.05, item(B))})
+        (hop,) = found.trace.hops
+        assert [(each.archive, each.verdict) for each in hop.reports] == [(A, Verdict.EMPTY), (B, Verdict.CHOSEN)]
+        answered = hop.reports[0].answered_at
+        assert answered is not None
+        assert abs(answered - found.began - 0.01) < 1e-6
+
+
+class TestRemembering:
+    """E31, E32: who answers is remembered, and so is the answer where its Archive allows."""
+
+    def test_who_had_it_is_asked_first(self) -> None:
+        gateway = ScriptedGateway({A: After(0.01, b""), B: After(0.02, item(B)), C: After(0.01, b"")})
+
+        async def run() -> None:
+            service = resolving(gateway)
+            await resolve(service)
+            gateway.asked.clear()
+            await resolve(service)
+
+        in_virtual_time(run())
+        assert [each for each, _ in gateway.asked] == [B]
+
+    def test_what_may_not_be_kept_is_asked_for_again(self) -> None:
+        gateway = ScriptedGateway({A: at_once(item(A))})
+
+        async def run() -> list[Resolved]:
+            service = resolving(gateway)
+            return [await resolve(service), await resolve(service)]
+
+        found = in_virtual_time(run())
+        assert [each.was_kept for each in found] == [False, False]
+        assert [each.max_age for each in found] == [0, 0]
+        assert len(gateway.asked) == 2
+
+    def test_what_may_be_kept_is_kept_that_long_and_for_every_reader(self) -> None:
+        gateway = ScriptedGateway({A: at_once(item(A), 10)})
+
+        async def run() -> list[Resolved]:
+            service = resolving(gateway)
+            found = [await resolve(service)]
+            await asyncio.sleep(4)
+            found.append(await resolve(service, f"/{REP}?page=2"))
+            await asyncio.sleep(7)
+            return [*found, await resolve(service)]
+
+        first, second, third = in_virtual_time(run())
+        assert [each.was_kept for each in (first, second, third)] == [False, True, False]
+        assert [each.max_age for each in (first, second, third)] == [10, 6, 10]
+        assert isinstance(second.outcome, Redirect)
+        assert second.outcome.url.endswith("a.txt?page=2")
+        assert second.outcome.acknowledgment is not None
+        assert second.outcome.acknowledgment.client_addresses == CLIENTS
+        assert len(gateway.asked) == 2
+
+    def test_the_shortest_time_of_all_answers_counts(self) -> None:
+        def pointing(request: UrlRequest) -> bytes:
+            if str(request.label) == REP:
+                return body(A, f"rep {REP}", ibi__translation="{rep lab.br/arq/2010/01.01.01.01}")
+            return body(
+                B, "rep lab.br/arq/2010/01.01.01.01", url="http://b.example.org/x", contenttype="Data", state="Original"
+            )
+
+        def empty_or(request: UrlRequest) -> bytes:
+            return b"" if str(request.label) == REP else pointing(request)
+
+        def only_first(request: UrlRequest) -> bytes:
+            return pointing(request) if str(request.label) == REP else b""
+
+        found, _ = once({A: at_once(only_first, 7), B: at_once(empty_or, 300)}, f"/{REP}+")
+        assert isinstance(found.outcome, Redirect)
+        assert found.max_age == 7
+
+    def test_a_change_of_the_directory_or_of_an_archive_at_hand_forgets_everything(self) -> None:
+        gateway = ScriptedGateway({A: at_once(item(A), 100)})
+        changes = [1]
+
+        async def run() -> list[bool]:
+            service = resolving(gateway, changes=lambda: changes[0])
+            found = [await resolve(service), await resolve(service)]
+            changes[0] = 2
+            found += [await resolve(service), await resolve(service)]
+            gateway.archives_ = {A: gateway.archives_[A], B: at_once(b"")}
+            found += [await resolve(service), await resolve(service)]
+            return [each.was_kept for each in found]
+
+        assert in_virtual_time(run()) == [False, True, False, True, False, True]
+
+    def test_what_was_found_while_the_directory_changed_is_not_kept(self) -> None:
+        replies: dict[ArchiveRef, After] = {A: After(1.0, item(A), 100)}
+        gateway = ScriptedGateway(replies)
+
+        async def run() -> list[Resolved]:
+            service = resolving(gateway)
+            slow = asyncio.ensure_future(resolve(service))
+            await asyncio.sleep(0.5)
+            gateway.archives_ = {B: at_once(b"")}
+            await resolve(service, "/lab.br/arq/2011/11.11.11.11")
+            gateway.archives_ = {**gateway.archives_, **replies}
+            first = await slow
+            gateway.archives_ = {B: at_once(b"")}
+            return [first, await resolve(service)]
+
+        first, second = in_virtual_time(run())
+        assert isinstance(first.outcome, Redirect)
+        assert isinstance(second.outcome, NotFound)
+        assert not second.was_kept
+
+    def test_nothing_is_believed_for_a_moment_only_and_not_while_somebody_is_silent(self) -> None:
+        heard = ScriptedGateway({A: at_once(b"")})
+        silent = ScriptedGateway({A: at_once(b""), B: After(0.01, Failure.UNREACHABLE)})
+
+        async def run(gateway: ScriptedGateway) -> list[bool]:
+            service = resolving(gateway)
+            found = [await resolve(service), await resolve(service)]
+            await asyncio.sleep(6)
+            assert all(isinstance(each.outcome, NotFound) for each in found)
+            return [each.was_kept for each in (*found, await resolve(service))]
+
+        assert in_virtual_time(run(heard)) == [False, True, False]
+        assert in_virtual_time(run(silent)) == [False, False, False]
+
+    def test_a_trace_is_of_what_happens_now(self) -> None:
+        gateway = ScriptedGateway({A: at_once(item(A), 100)})
+
+        async def run() -> list[Resolved]:
+            service = resolving(gateway)
+            return [await resolve(service), await resolve(service), await resolve(service, fresh=True)]
+
+        found = in_virtual_time(run())
+        assert [len(each.trace.hops) for each in found] == [1, 0, 1]
+
+    def test_the_known_home_that_is_silent_is_not_a_not_found(self) -> None:
+        """E24: also for another item of the same origin."""
+        replies: dict[ArchiveRef, After] = {A: After(0.01, item(A)), B: After(0.01, b"")}
+        gateway = ScriptedGateway(replies)
+
+        async def run() -> Resolved:
+            service = resolving(gateway)
+            await resolve(service)
+            replies[A] = After(0.01, Failure.UNREACHABLE)
+            return await resolve(service, "/lab.br/arq/2011/11.11.11.11")
+
+        outcome = in_virtual_time(run()).outcome
+        assert isinstance(outcome, NoArchiveAnswered)
+        assert outcome.home == A
+        assert not outcome.timed_out
+
+    def test_the_holder_of_the_original_says_that_it_was_deleted(self) -> None:
+        """E20: although another still has a Copy."""
+        gone = body(A, f"rep {REP}", state="Deleted", timestamp="2020-05-06T07:08:09Z")
+        replies: dict[ArchiveRef, After] = {A: After(0.01, item(A)), B: After(0.02, item(B, "Copy"))}
+        gateway = ScriptedGateway(replies)
+
+        async def run() -> Resolved:
+            service = resolving(gateway)
+            await resolve(service)
+            replies[A] = After(0.01, gone)
+            return await resolve(service)
+
+        outcome = in_virtual_time(run()).outcome
+        assert isinstance(outcome, Deleted)
+        assert (outcome.by, outcome.copies) == (A, (B,))
+
+    def test_two_originals_are_never_kept(self) -> None:
+        gateway = ScriptedGateway({A: at_once(item(A), 100), B: at_once(item(B), 100)})
+
+        async def run() -> list[Resolved]:
+            service = resolving(gateway)
+            link = f"/{REP}?ibiurl.requireditemstatus=Original"
+            return [await resolve(service, link), await resolve(service, link)]
+
+        found = in_virtual_time(run())
+        assert all(isinstance(each.outcome, OriginalDisputed) for each in found)
+        assert not any(each.was_kept for each in found)
+
+
+class TestForeignUrls:
+    """E31."""
+
+    def test_refused(self) -> None:
+        found, _ = once({A: at_once(item(A, host="elsewhere.example.com"))})
+        assert isinstance(found.outcome, RelatedItemMissing)
+
+    def test_shown_for_confirmation_and_never_kept(self) -> None:
+        found, _ = once({A: at_once(item(A, host="elsewhere.example.com"), 300)}, foreign_urls=ForeignUrls.CONFIRM)
+        assert isinstance(found.outcome, Redirect)
+        assert found.to_confirm
+        assert found.max_age == 0
+
+    def test_one_that_was_declared_comes_first(self) -> None:
+        found, _ = once(
+            {A: at_once(item(A, host="elsewhere.example.com")), B: After(0.1, item(B, "Copy"))},
+            foreign_urls=ForeignUrls.CONFIRM,
+        )
+        assert isinstance(found.outcome, Redirect)
+        assert found.outcome.archive == B
+        assert not found.to_confirm
+
+
+@dataclass
+class Counted:
+    outcomes: list[str] = field(default_factory=list)
+    replies: list[tuple[str, bool]] = field(default_factory=list)
+
+    def resolved(self, resolved: Resolved) -> None:
+        self.outcomes.append(type(resolved.outcome).__name__)
+
+    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
+        self.replies.append((archive.address, isinstance(reply, Failure)))
+
+
+def test_whoever_counts_is_told_of_every_outcome_and_reply() -> None:
+    counted = Counted()
+    once({A: After(0.01, Failure.REFUSED), B: After(0.02, item(B))}, watcher=counted)
+    assert counted.outcomes == ["Redirect"]
+    assert counted.replies == [("a.example.org", True), ("b.example.org", False)]

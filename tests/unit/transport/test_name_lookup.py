@@ -1,0 +1,103 @@
+"""Names are looked up once for all who ask, kept for a moment, and hold nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from ibi.transport.name_lookup import NameLookup
+from tests.raw_archive import until
+
+
+class Server:
+    """A name server: `now` is its clients' clock."""
+
+    def __init__(self, *answers: Sequence[str]) -> None:
+        self.answers, self.asked, self.now = list(answers), [], 0.0  # type: ignore[var-annotated]
+        self.lookup = NameLookup(self.addresses_of, kept_for=30.0, monotonic=lambda: self.now)
+
+    def addresses_of(self, host: str) -> Sequence[str]:
+        self.asked.append(host)
+        return self.answers.pop(0)
+
+
+async def test_an_answer_is_kept_for_as_long_as_it_says() -> None:
+    server = Server(["192.0.2.1"], ["192.0.2.2"])
+    assert await server.lookup.addresses("a.example") == ["192.0.2.1"]
+    server.now = 29.9
+    assert await server.lookup.addresses("a.example") == ["192.0.2.1"]
+    server.now = 30.0
+    assert await server.lookup.addresses("a.example") == ["192.0.2.2"]
+    assert server.asked == ["a.example"] * 2
+
+
+async def test_that_a_name_is_unknown_is_not_kept() -> None:
+    server = Server([], ["192.0.2.1"])
+    assert await server.lookup.addresses("a.example") == []
+    assert await server.lookup.addresses("a.example") == ["192.0.2.1"]
+
+
+async def test_those_who_ask_at_once_share_the_lookup() -> None:
+    server = Server(["192.0.2.1"])
+    found = await asyncio.gather(*(server.lookup.addresses("a.example") for _ in range(20)))
+    assert found == [["192.0.2.1"]] * 20
+    assert server.asked == ["a.example"]
+
+
+async def test_a_lookup_that_fails_in_its_own_way_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(host: str) -> Sequence[str]:
+        raise RuntimeError(host)
+
+    told: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    assert await NameLookup(broken).addresses("a.example") == ()
+    await until(lambda: bool(told))
+
+
+async def test_so_is_one_for_which_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    server = Server(["192.0.2.1"])
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        assert await server.lookup.addresses("a.example") == ()
+    assert await server.lookup.addresses("a.example") == ["192.0.2.1"]
+
+
+async def test_names_beyond_those_at_once_wait_for_their_turn() -> None:
+    go, most, lock, running = threading.Event(), [0], threading.Lock(), [0]
+
+    def slow(host: str) -> Sequence[str]:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        go.wait(60)
+        with lock:
+            running[0] -= 1
+        return [host]
+
+    lookup = NameLookup(slow)
+    tasks = [asyncio.create_task(lookup.addresses(f"{number}.example")) for number in range(50)]
+    await asyncio.sleep(0)
+    go.set()
+    assert await asyncio.gather(*tasks) == [[f"{number}.example"] for number in range(50)]
+    assert 1 <= most[0] <= 16
+
+
+async def test_one_who_tires_of_waiting_leaves_the_answer_to_the_others() -> None:
+    go = threading.Event()
+
+    def slow(host: str) -> Sequence[str]:
+        go.wait(60)
+        return ["192.0.2.1"]
+
+    lookup = NameLookup(slow)
+    tired, patient = (asyncio.create_task(lookup.addresses("a.example")) for _ in range(2))
+    await asyncio.sleep(0)
+    tired.cancel()
+    go.set()
+    assert await patient == ["192.0.2.1"]

@@ -1,0 +1,356 @@
+"""The page of an item: what it says, to whom, and in which language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ibi.instant import Instant
+from ibi.languages import LanguageTag
+from ibi.messages import State
+from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.usage import UsageDay, UsageKind
+from ibi.model.visibility import Visibility, network
+from ibi.web.pages.item_page import MOST_FILES
+from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
+from tests.page_reader import Page, read_page
+from tests.standards_archives import forms
+
+PAGE = f"/col/{REP}/metadata"
+THIRD = "lab.br/arq/2021/05.06.07.08"
+ENGLISH, PORTUGUESE = LanguageTag("en"), LanguageTag("pt", "BR")
+THESIS = DescriptiveMetadata(
+    title=(Text("On lattices", ENGLISH), Text("Sobre reticulados", PORTUGUESE)),
+    creator=(Agent("Banon, Gerald", Orcid("0000-0002-1825-0097")), Agent("Barrera, Junior")),
+    description=(Text("A thesis.", ENGLISH),),
+    subject=(Text("morphology"),),
+    date=(Text("2009"),),
+    relation=(Text("https://example.org/data"), Text("javascript:alert(1)")),
+    licence=Licence("CC-BY-4.0"),
+    resource_type=ResourceType.TEXT,
+)
+PDF = {"thesis.pdf": ("application/pdf", b"%PDF-1.4")}
+
+
+async def shown(*items: Any, path: str = PAGE, headers: dict[str, str] | None = None, **options: Any) -> Page:
+    return read_page((await archive_app(*items, **options).get(path, headers or {})).body)
+
+
+async def test_title_creators_and_description() -> None:
+    page = await shown(kept(REP, IBIP, metadata=THESIS, language=ENGLISH))
+
+    assert page.title == "On lattices · ibi"
+    heading = page.one("h1")
+    assert (heading.text, heading.get("lang")) == ("On lattices", "en")
+    assert "Sobre reticulados" in page.text
+    assert "https://orcid.org/0000-0002-1825-0097" in page.links
+    assert "Banon, Gerald" in page.text
+    assert "morphology" in page.text
+    assert "https://spdx.org/licenses/CC-BY-4.0" in page.links
+
+
+async def test_only_links_of_the_web_are_links() -> None:
+    page = await shown(kept(REP, metadata=THESIS))
+
+    assert "https://example.org/data" in page.links
+    assert "javascript:alert(1)" in page.text
+    assert not [link for link in page.links if link.startswith("javascript")]
+
+
+async def test_it_says_how_to_cite_it() -> None:
+    page = await shown(kept(REP, IBIP, metadata=THESIS, language=ENGLISH), resolver=RESOLVER)
+
+    assert "BANON, Gerald" in page.text  # ABNT
+    assert f"Disponível em: {RESOLVER}/{IBIP}. Acesso em: 20 nov. 2026." in page.text
+    assert "Banon, G." in page.text  # APA
+    for name in ("bibtex", "ris", "csl"):
+        assert f"{BASE}{PAGE}?format={name}" in page.links
+
+
+@pytest.mark.parametrize(
+    ("name", "media", "beginning"),
+    [
+        ("bibtex", "application/x-bibtex", b"@"),
+        ("ris", "application/x-research-info-systems", b"TY  - "),
+        ("csl", "application/vnd.citationstyles.csl+json", b"[{"),
+    ],
+)
+async def test_programs_for_references_get_what_they_read(name: str, media: str, beginning: bytes) -> None:
+    app = archive_app(kept(REP, IBIP, metadata=THESIS))
+
+    named = await app.get(f"{PAGE}?format={name}")
+    wanted = await app.get(PAGE, {"accept": media})
+
+    assert named.headers["content-type"].partition(";")[0] == media
+    assert named.body.startswith(beginning)
+    assert b"On lattices" in named.body
+    assert wanted.body == named.body
+    assert wanted.headers["vary"] == "Accept"
+
+
+async def test_search_engines_are_told() -> None:
+    page = await shown(kept(REP, IBIP, metadata=THESIS, files=PDF))
+
+    assert ("citation_title", "On lattices") in page.meta
+    assert ("citation_author", "Banon, Gerald") in page.meta
+    assert ("citation_pdf_url", f"{BASE}/col/{REP}/doc/thesis.pdf") in page.meta
+    assert page.linked_data["@id"] == f"{BASE}/{IBIP}"
+    alternates = {each.get("type") for each in page.all("link", rel="alternate")}
+    assert {"application/json", "application/xml", "application/x-bibtex"} <= alternates
+
+
+async def test_search_engines_are_not_sent_to_what_is_not_for_everybody() -> None:
+    page = await shown(kept(REP, files=PDF, visibility=Visibility((network("10.0.0.0/8"),))))
+
+    assert not [name for name, _ in page.meta if name == "citation_pdf_url"]
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+async def test_files_have_sizes_and_digests() -> None:
+    item = kept(REP, files={"a b.bin": ("application/octet-stream", b"x" * 2_500)})
+    page = await shown(item)
+
+    assert f"{BASE}/col/{REP}/doc/a%20b.bin" in page.links
+    assert "2.5 kB" in page.text
+    assert item[0].files[0].sha512 in page.text
+
+
+async def test_a_long_list_of_files_is_told_in_part() -> None:
+    files = {f"{number:03}.txt": ("text/plain", b"x") for number in range(MOST_FILES + 3)}
+    page = await shown(kept(REP, files=files))
+
+    assert f"{BASE}/col/{REP}/doc/?list" in page.links
+    assert f"All {MOST_FILES + 3} files" in page.text
+    assert f"{MOST_FILES + 1:03}.txt" not in page.text
+
+
+async def test_the_list_of_files_is_paged() -> None:
+    files = {f"{number:04}.txt": ("text/plain", b"x") for number in range(501)}
+    app = archive_app(kept(REP, files=files))
+
+    first = read_page((await app.get(f"/col/{REP}/doc/?list")).body)
+    second = read_page((await app.get(f"/col/{REP}/doc/?list&page=2")).body)
+
+    assert "0499.txt" in first.text
+    assert "0500.txt" not in first.text
+    assert "?list&page=2" in first.links
+    assert "0500.txt" in second.text
+    for nonsense in ("0", "-1", "x", "9" * 50, "³"):
+        assert (await app.get(f"/col/{REP}/doc/?list&page={nonsense.encode().hex()}")).status == 200
+
+
+async def test_the_beginning_of_a_text_is_shown_as_letters() -> None:
+    text = "<script>alert(1)</script> árvore\n" + "x" * 5_000
+    page = await shown(kept(REP, files={"a.txt": ("text/plain", text.encode())}))
+
+    look = page.one("pre", class_="look")
+    assert (look.text or "").startswith("<script>alert(1)</script> árvore")
+    assert len(look.text or "") < 1_100
+
+
+async def test_a_picture_is_looked_at_without_being_counted_as_a_download() -> None:
+    app = archive_app(kept(REP, files={"a.png": ("image/png", b"\x89PNG")}))
+
+    page = read_page((await app.get(PAGE)).body)
+    address = next(each.attrib["src"] for each in page.all("img") if "/col/" in each.attrib["src"])
+    looked_at = await app.get(address.removeprefix(BASE))
+
+    assert looked_at.body == b"\x89PNG"
+    assert app.usage.days(app.catalog.find(forms(REP).labels[0]).rep) == ()  # type: ignore[union-attr]
+    await app.get(address.removeprefix(BASE).partition("?")[0])
+    assert len(app.usage.days(app.catalog.find(forms(REP).labels[0]).rep)) == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("media", ["image/svg+xml", "text/html", "application/xhtml+xml", "video/mp4"])
+async def test_what_could_act_or_is_large_is_not_shown(media: str) -> None:
+    page = await shown(kept(REP, files={"a": (media, b"<svg onload='x'/>")}))
+
+    assert not page.all("pre", class_="look")
+    assert not [each for each in page.all("img") if "/col/" in each.attrib["src"]]
+
+
+# --- who may see what ------------------------------------------------------------------------------------------------
+
+
+async def test_an_embargo_is_told_with_its_end_and_hides_the_content() -> None:
+    page = await shown(kept(REP, visibility=Visibility(embargo=Instant(NOW.seconds + 86_400))))
+
+    assert "Under embargo. The content can be seen from November 21, 2026 on." in page.text
+    assert not page.all("pre", class_="look")
+    assert f"{BASE}/col/{REP}/doc/a.txt" not in page.links
+
+
+async def test_a_restriction_is_told_differently_to_those_inside() -> None:
+    item = kept(REP, visibility=Visibility((network("10.0.0.0/8"),)))
+
+    outside = read_page((await archive_app(item).get(PAGE)).body)
+    inside = read_page((await archive_app(item).get(PAGE, client="10.1.2.3")).body)
+
+    assert "yours is not one of them" in outside.text
+    assert not outside.all("pre", class_="look")
+    assert "yours is one of them" in inside.text
+    assert inside.all("pre", class_="look")
+
+
+async def test_a_copy_says_so() -> None:
+    assert "The Original is kept by another Archive" in (await shown(kept(REP, state=State.COPY))).text
+
+
+# --- relatives -------------------------------------------------------------------------------------------------------
+
+
+def line() -> ArchiveApp:
+    return archive_app(
+        kept(REP, IBIP, metadata=THESIS, next_edition=forms(OTHER)),
+        kept(OTHER, edition_of=forms(REP), next_edition=forms(THIRD)),
+        kept(THIRD, edition_of=forms(OTHER)),
+    )
+
+
+async def test_the_first_edition_points_to_the_last() -> None:
+    page = read_page((await line().get(PAGE)).body)
+
+    (banner,) = page.all("div", class_="notice newer")
+    assert "There is a newer edition." in "".join(banner.itertext())
+    assert [each.attrib["href"] for each in banner.iter("a")] == [f"{BASE}/col/{THIRD}/metadata"]
+
+
+async def test_editions_are_a_line_in_which_the_item_has_its_place() -> None:
+    page = read_page((await line().get(f"/col/{OTHER}/metadata")).body)
+
+    editions = page.one("ol", class_="timeline")
+    assert [each.get("aria-current") for each in editions] == [None, "true", None]
+    assert [each.attrib["href"] for each in editions.iter("a")] == [
+        f"{BASE}/col/{THIRD}/metadata",
+        f"{BASE}/col/{REP}/metadata",
+    ]
+
+
+async def test_the_last_edition_has_no_banner() -> None:
+    assert not read_page((await line().get(f"/col/{THIRD}/metadata")).body).all("div", class_="notice newer")
+
+
+async def test_an_edition_elsewhere_is_linked_by_its_identifier() -> None:
+    page = await shown(kept(REP, next_edition=forms(OTHER)), resolver=RESOLVER)
+
+    (banner,) = page.all("div", class_="notice newer")
+    assert [each.attrib["href"] for each in banner.iter("a")] == [f"{RESOLVER}/{OTHER}"]
+    assert "in another Archive" in page.text
+
+
+async def test_a_deleted_successor_is_no_news() -> None:
+    page = await shown(kept(REP, next_edition=forms(OTHER)), deleted(OTHER))
+
+    assert not page.all("div", class_="notice newer")
+    assert "Deleted" in page.text
+
+
+async def test_editions_that_lead_in_a_circle_end() -> None:
+    first = kept(REP, edition_of=forms(THIRD), next_edition=forms(OTHER))
+    second = kept(OTHER, edition_of=forms(REP), next_edition=forms(THIRD))
+    third = kept(THIRD, edition_of=forms(OTHER), next_edition=forms(REP))
+
+    assert "Editions" in (await shown(first, second, third)).text
+
+
+async def test_translations_are_named_by_their_languages() -> None:
+    source = kept(REP, metadata=THESIS, language=ENGLISH)
+    translated = kept(OTHER, language=PORTUGUESE, translation_of=forms(REP))
+
+    page = await shown(source, translated)
+
+    assert "Portuguese (Brazil)" in page.text
+    assert f"{BASE}/col/{OTHER}/metadata" in page.links
+    assert f"{BASE}/{REP}+(pt-BR)" in page.links
+
+
+async def test_every_kind_of_link_is_there() -> None:
+    page = await shown(kept(REP, IBIP), resolver=RESOLVER)
+
+    for added in ("", "!", "+", ":", ":(oai_dc)", "!:", "/a.txt", "?ibiurl.verblist=GetFileList"):
+        assert f"{RESOLVER}/{IBIP}{added}" in page.links
+    assert page.all("svg", class_="qr")
+
+
+# --- use -------------------------------------------------------------------------------------------------------------
+
+
+async def test_use_is_drawn_and_told() -> None:
+    item = kept(REP)
+    app = archive_app(item)
+    for days_ago in (0, 40, 41, 400):
+        app.usage.count(UsageDay(item[0].rep, NOW.seconds // 86_400 - days_ago), UsageKind.DOWNLOAD)
+    app.usage.count(UsageDay(item[0].rep, NOW.seconds // 86_400), UsageKind.ROBOT_DOWNLOAD)
+
+    page = read_page((await app.get(PAGE)).body)
+
+    drawn = next(each for each in page.root.iter() if each.get("class") == "usage-plot")
+    described = [text for each in drawn for text in [each.text] if str(each.get("id")).endswith("description")]
+    assert described == ["3 downloads and 0 resolutions by people; the table has each month."]
+    rows = {"".join(row.itertext()) for row in page.root.iter("tr")}
+    assert {"November 202610", "October 202620"} <= rows
+
+
+async def test_no_use_is_told_in_words() -> None:
+    assert "Nobody has asked for it" in (await shown(kept(REP))).text
+
+
+# --- what is left ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [PAGE, f"/col/{REP}/doc/", f"/col/{REP}/doc/a.txt", f"/col/{REP}"])
+async def test_a_tombstone_says_when_why_and_what(path: str) -> None:
+    gone = deleted(REP, IBIP, why="It was wrong.", replaced_by=forms(OTHER), metadata=THESIS)
+    answer = await archive_app(gone, kept(OTHER)).get(path, {"accept": "text/html"})
+
+    page = read_page(answer.body)
+    assert answer.status == 410
+    assert "This item was deleted on May 6, 2020." in page.text
+    assert "It was wrong." in page.text
+    assert "On lattices" in page.text
+    assert f"{BASE}/col/{OTHER}/metadata" in page.links
+    assert ("robots", "noindex") in page.meta
+
+
+# --- languages, machines ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("language", "words"), [("pt-BR", "Como citar"), ("es", "Cómo citar"), ("de", "How to cite")])
+async def test_it_speaks_the_readers_language(language: str, words: str) -> None:
+    answer = await archive_app(kept(REP)).get(PAGE, {"accept-language": language})
+
+    assert words in read_page(answer.body).text
+    assert answer.headers["content-language"] == (language if language != "de" else "en")
+
+
+async def test_the_header_has_signposts() -> None:
+    answer = await archive_app(kept(REP, IBIP, metadata=THESIS, files=PDF), resolver=RESOLVER).get(PAGE)
+
+    links = answer.headers["link"].split(", ")
+    assert f'<{RESOLVER}/{IBIP}>; rel="cite-as"' in links
+    assert f'<{BASE}{PAGE}?format=json>; rel="describedby"; type="application/json"' in links
+    assert f'<{BASE}/col/{REP}/doc/thesis.pdf>; rel="item"; type="application/pdf"' in links
+    assert '<https://orcid.org/0000-0002-1825-0097>; rel="author"' in links
+    assert '<https://schema.org/AboutPage>; rel="type"' in links
+    assert '<https://spdx.org/licenses/CC-BY-4.0>; rel="license"' in links
+
+
+async def test_no_licence_breaks_out_of_its_signpost() -> None:
+    hostile = DescriptiveMetadata(licence=Licence('https://x.example/">;rel="cite-as",<https://evil.example/'))
+
+    value = (await archive_app(kept(REP, metadata=hostile)).get(PAGE)).headers["link"]
+
+    assert value.count('rel="cite-as"') == 1
+    assert "<https://evil" not in value
+
+
+async def test_pictures_may_come_from_the_host_of_the_bytes() -> None:
+    app = archive_app(kept(REP, files={"a.png": ("image/png", b"x")}), content_url="https://bytes.lab.br")
+
+    policy = (await app.get(PAGE)).headers["content-security-policy"]
+
+    assert "img-src 'self' https://bytes.lab.br data:" in policy
+    assert "script-src 'self';" in policy

@@ -1,0 +1,205 @@
+"""Home, search, browse and feed."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.datastructures import QueryParams
+
+from ibi.languages import LanguageTag
+from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
+from ibi.model.search import Facet, Order
+from ibi.web.pages.search_page import RECENT, query_of, query_string
+from tests.archive_app import BASE, IBIP, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
+from tests.page_reader import Page, read_page
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def described(title: str, creator: str = "Ana", kind: ResourceType = ResourceType.TEXT) -> DescriptiveMetadata:
+    return DescriptiveMetadata(title=(Text(title),), creator=(Agent(creator),), resource_type=kind)
+
+
+def library(number: int = 0) -> ArchiveApp:
+    return archive_app(
+        kept(REP, IBIP, metadata=described("Árvores da Amazônia"), language=LanguageTag("pt")),
+        kept(OTHER, metadata=described("Trees of the Amazon", "Bob", ResourceType.DATASET), language=LanguageTag("en")),
+        *(kept(f"lab.br/arq/2011/01.01.{number // 60:02}.{number % 60:02}") for number in range(number)),
+        deleted("lab.br/arq/2012/01.01.00.00", metadata=described("Amazon that was")),
+    )
+
+
+async def page_of(app: ArchiveApp, path: str, **headers: str) -> Page:
+    answer = await app.get(path, {name.replace("_", "-"): value for name, value in headers.items()})
+    assert answer.status == 200
+    return read_page(answer.body)
+
+
+def titles(page: Page) -> list[str]:
+    return ["".join(each.itertext()) for each in page.root.iter("h3")]
+
+
+# --- home ------------------------------------------------------------------------------------------------------------
+
+
+async def test_home_has_one_box_the_newest_items_and_three_sentences() -> None:
+    page = await page_of(library(30), "/")
+
+    assert [each.get("action") for each in page.root.iter("form") if each.get("role") == "search"] == ["/search"]
+    assert titles(page)[0] == "Trees of the Amazon"
+    assert len(titles(page)) == RECENT
+    assert "An Internet Based Identifier is the name of an item" in page.text
+
+
+async def test_an_empty_archive_says_so() -> None:
+    assert "Nothing has been deposited yet." in (await page_of(archive_app(), "/")).text
+
+
+@pytest.mark.parametrize(("language", "words"), [("pt", "O que é um IBI?"), ("es", "¿Qué es un IBI?")])
+async def test_home_speaks_the_readers_language(language: str, words: str) -> None:
+    assert words in (await page_of(library(), "/", accept_language=language)).text
+
+
+@pytest.mark.parametrize("path", ["/", "/search", "/search.atom", "/explain"])
+async def test_a_head_has_the_headers_of_the_page(path: str) -> None:
+    got = await library().get(path)
+    told = await library().get(path, method="HEAD")
+
+    # The server leaves the body out.
+    assert told.status == 200
+    assert {**told.headers, "x-request-id": ""} == {**got.headers, "x-request-id": ""}
+
+
+@pytest.mark.parametrize("path", ["/", "/search", "/explain"])
+async def test_pages_are_only_read(path: str) -> None:
+    answer = await library().get(path, {"accept": "text/html"}, method="POST")
+
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert "POST" in read_page(answer.body).text
+
+
+async def test_what_is_not_there_is_told_as_a_page_to_a_browser_and_as_a_problem_to_a_program() -> None:
+    told = await library().get("/static/nothing.css", {"accept": "text/html", "accept-language": "pt"})
+    assert told.status == 404
+    assert "Não há nada aqui." in read_page(told.body).text
+    assert (await library().get("/static/nothing.css")).json()["type"] == "urn:ibi:problem:not-found"
+
+
+# --- a label or a link in the box ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", [REP, IBIP, IBIP.lower(), f"ibi:{IBIP}", f"http://urlib.net/{IBIP}", f" https://x.example/{REP} "]
+)
+async def test_an_identifier_leads_to_the_page_of_its_item(text: str) -> None:
+    answer = await library().get(f"/search?q={quote(text)}")
+
+    assert (answer.status, answer.headers["location"]) == (302, f"{BASE}/col/{REP}/metadata")
+
+
+async def test_an_identifier_that_is_not_here_leads_to_the_resolver() -> None:
+    app = archive_app(resolver=RESOLVER)
+    answer = await app.get("/search?q=sid.inpe.br/mtc-m18/2009/02.16.17.46")
+
+    assert (answer.status, answer.headers["location"]) == (302, f"{RESOLVER}/sid.inpe.br/mtc-m18/2009/02.16.17.46")
+
+
+async def test_a_link_with_a_wish_is_followed_as_such() -> None:
+    answer = await library().get(f"/search?q={quote(f'https://evil.example/{IBIP}!:')}")
+
+    assert (answer.status, answer.headers["location"]) == (302, f"{BASE}/{IBIP}!:")
+
+
+# --- search ----------------------------------------------------------------------------------------------------------
+
+
+async def test_words_find_items_without_regard_to_accents() -> None:
+    page = await page_of(library(), "/search?q=arvores")
+
+    assert titles(page) == ["Árvores da Amazônia"]
+    assert "1 item" in page.text
+
+
+async def test_what_was_deleted_is_not_found_by_words() -> None:
+    assert "Nothing was found." in (await page_of(library(), "/search?q=was")).text
+
+
+async def test_facets_narrow_down_and_can_be_removed() -> None:
+    browsed = await page_of(library(), "/search")
+    assert "/search?type=Dataset" in browsed.links
+    assert "/search?language=pt" in browsed.links
+    assert "Portuguese" in browsed.text
+
+    narrowed = await page_of(library(), "/search?type=Dataset&language=en")
+
+    assert titles(narrowed) == ["Trees of the Amazon"]
+    assert {"/search?type=Dataset", "/search?language=en"} <= set(narrowed.links)
+    assert [each.get("name") for each in narrowed.all("input", type="hidden")] == ["type", "language"]
+
+
+async def test_lists_are_sorted_and_paged() -> None:
+    app = library(45)
+
+    first, last = await page_of(app, "/search?sort=oldest"), await page_of(app, "/search?sort=oldest&page=3")
+
+    assert "47 items" in first.text
+    assert titles(first)[0] == "Árvores da Amazônia"
+    assert titles(last)[-1] == "Trees of the Amazon"
+    assert "/search?sort=oldest&page=2" in first.links
+    assert "page 3 of 3" in last.text
+
+
+async def test_a_search_is_for_no_search_engine() -> None:
+    assert ("robots", "noindex, nofollow") in (await page_of(library(), "/search?q=trees")).meta
+    assert not [name for name, _ in (await page_of(library(), "/search")).meta if name == "robots"]
+
+
+@pytest.mark.parametrize("name", ["q", "creator", "sort", "page", "year", "language", "type", "prefix"])
+async def test_strangers_words_stay_words(name: str) -> None:
+    page = await page_of(library(), f"/search?{name}={quote(HOSTILE)}")
+
+    assert all(HOSTILE not in each.get("href", "") for each in page.root.iter("a"))
+
+
+@given(st.text(max_size=40), st.sampled_from(["q", "year", "creator", "type", "language", "prefix", "sort", "page"]))
+async def test_any_query_gives_a_page(words: str, name: str) -> None:
+    answer = await library().get(f"/search?{name}={quote(words.encode('utf-8', 'replace'))}")
+
+    assert answer.status in {200, 302}
+    if answer.status == 200:
+        read_page(answer.body)
+
+
+def test_an_address_and_a_query_say_the_same() -> None:
+    text = "q=trees&creator=Ana&year=2011&year=2012&sort=title&page=3"
+
+    query = query_of(QueryParams(text))
+
+    assert query.filters == ((Facet.YEAR, "2011"), (Facet.YEAR, "2012"), (Facet.CREATOR, "Ana"))
+    assert query.order is Order.TITLE
+    assert query_of(QueryParams(query_string(query, page=query.page))) == query
+
+
+# --- feed ------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_feed_has_the_newest_items_of_a_search() -> None:
+    answer = await library().get("/search.atom?q=trees")
+
+    root = ElementTree.fromstring(answer.body)
+    assert answer.headers["content-type"].startswith("application/atom+xml")
+    assert [each.text for each in root.findall(f"{ATOM}entry/{ATOM}title")] == ["Trees of the Amazon"]
+    (own,) = [each.get("href") for each in root.findall(f"{ATOM}link") if each.get("rel") == "self"]
+    assert own == f"{BASE}/search.atom?q=trees"
+
+
+async def test_pages_name_their_feeds() -> None:
+    page = await page_of(library(), "/search?q=trees&type=Dataset")
+
+    (feed,) = page.all("link", type="application/atom+xml")
+    assert feed.get("href") == "/search.atom?q=trees&type=Dataset"

@@ -1,0 +1,135 @@
+"""Minter, Archive and resolver behind one port: who answers what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import structlog
+
+from ibi.messages import UrlRequest
+from ibi.messages.requests import Acknowledgment
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.trace import Failure
+from ibi.services.acknowledgments import Acknowledgments
+from ibi.services.archive_directory import ArchiveDirectory
+from ibi.services.resolving import Resolving
+from ibi.transport.local_archive import LocalArchive
+from ibi.web.archive_service import ArchiveService
+from ibi.web.resolver_site import ResolverSite
+from tests.archive_app import BASE, IBIP, OTHER, REP, SERVICE, ArchiveApp, archive_app, kept
+from tests.asgi_client import Answer, ask
+from tests.membership_app import MembershipApp
+from tests.minting_app import made
+
+J = "/J8LNKB5R7W/3FUQHC5"
+
+
+class LocalOnly:
+    """A gateway to the one Archive of this process."""
+
+    def __init__(self, local: LocalArchive) -> None:
+        self._local = local
+
+    def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Any:
+        return self._local.at_once(request)
+
+    async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Any:
+        return Failure.UNREACHABLE
+
+    async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
+        return await self._local.acknowledge(archive, acknowledgment)
+
+
+class OnePort:
+    def __init__(self) -> None:
+        self.archive: ArchiveApp = archive_app(kept(REP, IBIP))
+        site, log = self.archive.site, structlog.get_logger("test")
+        gateway = LocalOnly(LocalArchive(SERVICE, ArchiveService(site, log).answered))
+        own = ArchiveRef(SERVICE, "arq.lab.br")
+        self.desk = MembershipApp().desk
+        self.resolver = ResolverSite(
+            resolving=Resolving(ArchiveDirectory(None, own), gateway, own=own, changes=site.changes),
+            acknowledgments=Acknowledgments(gateway),
+            public_url=BASE,
+            desk=self.desk,
+        )
+        self.app = made(clocks=self.archive.clocks, archive=site, resolver=self.resolver).app
+
+    async def get(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answer:
+        answer = await ask(self.app, method, path, headers or {})
+        await self.resolver.acknowledgments.drain()
+        return answer
+
+
+@pytest.fixture
+def port() -> OnePort:
+    return OnePort()
+
+
+@pytest.mark.parametrize(
+    "target", [f"/{REP}", f"/{IBIP}", f"/ibi/{REP}", f"/{REP.replace('/', '%2F')}", f"/{REP}/a.txt"]
+)
+async def test_a_link_is_resolved_through_the_archives_own_service(port: OnePort, target: str) -> None:
+    answer = await port.get(target)
+    assert (answer.status, answer.headers["location"]) == (302, f"{BASE}/col/{REP}/doc/a.txt")
+
+
+async def test_a_reader_who_is_sent_on_is_counted_by_the_acknowledgment(port: OnePort) -> None:
+    await port.get(f"/{REP}")
+    await port.get(f"/{REP}")
+    (usage,) = port.archive.usage.counts().values()
+    assert usage.resolutions == 1
+
+
+async def test_services_answer_under_their_labels(port: OnePort) -> None:
+    confirmed = await port.get(f"/{SERVICE.labels[0]}?servicesubject=inclusionConfirmationRequest")
+    assert confirmed.body == b"confirmation yes"
+    asked = await port.get(f"{J}?servicesubject=inclusionRequest")
+    assert asked.status == 400
+    assert asked.body.startswith(b"error ")
+
+
+async def test_without_a_subject_their_labels_are_links(port: OnePort) -> None:
+    assert (await port.get(J)).json()["type"] == "urn:ibi:problem:unknown-item"
+
+
+@pytest.mark.parametrize("path", ["/api/x", "/col", "/static/none", "/%61pi/x/y"])
+async def test_what_is_reserved_is_no_link(port: OnePort, path: str) -> None:
+    answer = await port.get(path)
+    assert answer.status == 404
+    assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_routes_come_before_links(port: OnePort) -> None:
+    assert (await port.get("/healthz")).status == 200
+    assert (await port.get("/api/archives")).json() == {"archives": []}
+    assert (await port.get("/api/labels")).status == 405
+
+
+async def test_a_link_between_repositories_leads_to_the_resolver(port: OnePort) -> None:
+    """E34."""
+    answer = await port.get(f"/col/{OTHER}/doc/b.txt")
+    assert (answer.status, answer.headers["location"]) == (302, f"{BASE}/{OTHER}/b.txt")
+
+
+async def test_it_is_counted(port: OnePort) -> None:
+    await port.get(f"/{REP}")
+    await port.get(f"/{REP}")
+    await port.get(f"/{OTHER}")
+    lines = (await port.get("/metrics")).body.decode().splitlines()
+    assert 'ibi_resolutions_total{kept="no",outcome="Redirect"} 1.0' in lines
+    assert 'ibi_resolutions_total{kept="yes",outcome="Redirect"} 1.0' in lines
+    assert 'ibi_resolutions_total{kept="no",outcome="NotFound"} 1.0' in lines
+    assert 'ibi_archive_replies_total{archive="arq.lab.br",reply="found"} 1.0' in lines
+    assert 'ibi_archive_replies_total{archive="arq.lab.br",reply="empty"} 1.0' in lines
+    assert 'ibi_acknowledgments_total{result="received"} 2.0' in lines
+    assert 'ibi_http_requests_total{method="GET",route="/{ibi}",status="302"} 2.0' in lines
+
+
+async def test_a_change_in_the_archive_is_seen_at_once(port: OnePort) -> None:
+    assert (await port.get(f"/{OTHER}")).status == 404
+    item, _ = kept(OTHER)
+    port.archive.catalog.put(item)
+    assert (await port.get(f"/{OTHER}")).status == 302
