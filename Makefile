@@ -17,7 +17,7 @@ HELD = $(if $(wildcard $(VENV)/.synced-dev),dev,run)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev up lint check test bench soak lock clean browser nginx
+.PHONY: help install dev up lint check test bench soak lock clean browser nginx pictures
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +42,9 @@ check: lint ## lint and the unit tests: the fast part
 
 test: lint browser ## Everything: lint and every test
 	$(BIN)/pytest -q -n $(JOBS)
+
+pictures: dev browser ## Take the pictures of the pages under docs/pictures anew
+	IBI_PICTURES=docs/pictures $(BIN)/pytest -q -n 0 tests/browser/test_pictures.py
 
 bench: dev nginx ## Measure; fails on a missed aim
 	$(BIN)/python -m bench.run

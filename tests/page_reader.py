@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-import html5lib  # type: ignore[import-untyped]
+import html5lib
 
 __all__ = ["Page", "read_page"]
 
@@ -67,7 +67,8 @@ class Page:
         assert len(names) == len(set(names))
 
     def _elements(self) -> Iterator[Element]:
-        return (each for each in self.root.iter() if isinstance(each.tag, str))
+        # A comment's tag is a function, whatever its type says.
+        return (each for each in self.root.iter() if not callable(each.tag))
 
     def _check_attributes(self, element: Element) -> None:
         for name, value in element.attrib.items():

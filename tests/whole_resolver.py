@@ -15,6 +15,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.model.token import Scope as TokenScope
+from ibi.resolver.caching import Cache
 from ibi.resolver.policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
@@ -109,6 +110,7 @@ def whole_resolver(
     policy: Policy | None = None,
     budgets: Budgets | None = None,
     names_kept_for: float = 30.0,
+    cache: Cache | None = None,
 ) -> Iterator[WholeResolver]:
     """`names` are all that can be looked up."""
     known = names if callable(names) else lambda host: (names or {}).get(host, ())
@@ -116,7 +118,7 @@ def whole_resolver(
     guard = AddressGuard(names=NameLookup(known, kept_for=names_kept_for))
     http = ArchiveHttp(guard, budgets=budgets or Budgets())
     site = ResolverSite(
-        resolving=Resolving(ArchiveDirectory(registry, None), Gateways((), http), policy=policy),
+        resolving=Resolving(ArchiveDirectory(registry, None), Gateways((), http), policy=policy, cache=cache),
         acknowledgments=Acknowledgments(http),
         public_url=public_url,
         desk=RegistrationDesk(registry, http.confirm, clocks, resolver_url=public_url, hasher=KeyHasher(CHEAP)),

@@ -172,3 +172,15 @@ def test_a_url_on_a_host_that_was_not_declared_is_shown_and_not_followed(tmp_pat
             answer, body = get(f"{url}/{made['ibip']}", Accept="text/html")
             assert (answer.status, answer.getheader("Location")) == (300, None)
             assert 'href="http://elsewhere.example.org/service"' in body.decode()
+
+
+def test_files_on_a_host_of_their_own_are_found_there(tmp_path: Path) -> None:
+    """E31: the Archive of this process declares the host of its content."""
+    command = home(tmp_path / "site")
+    with command.up(IBI_CONTENT_URL="http://files.ibi.example") as (_, url):
+        label = deposited(command, "a.txt", "kept apart")["rep"]
+
+        response, _ = get(f"{url}/{label}")
+
+    assert response.status == 302
+    assert response.getheader("Location") == f"http://files.ibi.example/col/{label}/doc/a.txt"

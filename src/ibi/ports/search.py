@@ -22,8 +22,8 @@ class Search(Protocol):
         """One page of what is found, in the order asked for.
 
         Labels in the text of which one is known here decide: the items that bear them are found, whatever else the text
-        says. The last word may be the beginning of one, unless as a whole word it finds more than enough already. Relevance
-        and titles order the newest `most` of the matches.
+        says. The last word may be the beginning of one, unless as a whole word it finds more than enough already.
+        Relevance and titles order the newest `most` of the matches.
         """
 
     def facets(self, query: SearchQuery) -> FacetCounts:

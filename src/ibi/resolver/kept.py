@@ -29,6 +29,8 @@ class Kept(Generic[Key, Value]):
     def keep(self, key: Key, value: Value) -> None:
         self._kept.pop(key, None)
         if len(self._kept) >= self._most:
+            if not self._kept:  # there is room for nothing
+                return
             del self._kept[next(iter(self._kept))]
         self._kept[key] = value
 

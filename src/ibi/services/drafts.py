@@ -260,7 +260,7 @@ class Drafts:
             publication = self._publishing.publish(view.record, view.files, who.name, labels, key, message)
             with suppress(StorageError):  # then the next attempt finds out by itself that it is published
                 self._files.write(replace(view.record, publication=publication, kept=()))
-            self._files.drop_all(draft)
+                self._files.drop_all(draft)
         return self._published(publication)
 
     def _published(self, publication: Publication) -> Published:

@@ -111,7 +111,9 @@ class Resolving:
         self._lenient = replace(policy, rules=others)
         self._policy = policy if own is None else replace(policy, rules=(*others, _declared_unless_of(own)))
         self._confirms = foreign_urls is ForeignUrls.CONFIRM
-        self._memory, self._cache = memory or Memory(), cache or Cache()
+        # An empty one is false, and not none.
+        self._memory = Memory() if memory is None else memory
+        self._cache = Cache() if cache is None else cache
         self._changes, self._clock, self._watcher = changes, clock, watcher
 
     def watch(self, watcher: Watcher) -> None:

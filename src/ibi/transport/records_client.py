@@ -102,7 +102,21 @@ class RecordsClient(ApiClient):
         raise AssertionError("unreachable")
 
     def upload(self, draft: str, path: str, source: Path, on_bytes: OnBytes) -> None:
-        """Send a file, and see that the server got what was read here. `SourceChanged` if not."""
+        """Send a file, and see that the server got what was read here. `SourceChanged` if not.
+
+        Where many are sent at once, the server may have had no time for this one: then it is sent again.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._upload(draft, path, source, on_bytes if attempt == 1 else _told_before)
+            except ServerRefused as error:
+                if error.problem != "draft-busy" or attempt == _ATTEMPTS:
+                    raise
+                time.sleep(_BETWEEN * attempt)
+            else:
+                return
+
+    def _upload(self, draft: str, path: str, source: Path, on_bytes: OnBytes) -> None:
         with source.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             sending = _Sending(file, source, size, on_bytes)
@@ -142,6 +156,10 @@ class RecordsClient(ApiClient):
         if not isinstance(found, dict):
             raise UnexpectedAnswer(server=self._server, reason=f"it has no {name}")
         return found
+
+
+def _told_before(_: int) -> None:
+    """What is sent again is not counted again."""
 
 
 class _Sending:

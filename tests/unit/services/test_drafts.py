@@ -131,6 +131,21 @@ def _refusing_second(write: Callable[[DraftRecord], None]) -> Callable[[DraftRec
     return refuse
 
 
+def test_the_record_of_an_update_may_be_lost_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    item = desk.publish(desk.begin())
+    draft = desk.drafts.begin_update(ANA, item.rep).record.id
+    desk.send(draft, "b.txt")
+
+    def refuse(_: DraftRecord) -> None:
+        raise DiskRefused(path="draft.json", reason="no")
+
+    monkeypatch.setattr(desk.files, "write", refuse)
+    assert desk.publish(draft).version == 2
+    monkeypatch.undo()
+    assert desk.publish(draft).version == 2
+    assert desk.store.find(item.rep).version == 2
+
+
 def test_an_update_whose_answer_was_lost_is_known_by_what_it_made(desk: Desk) -> None:
     item = desk.publish(desk.begin())
     draft = desk.drafts.begin_update(ANA, item.rep).record.id

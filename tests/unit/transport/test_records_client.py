@@ -62,7 +62,8 @@ def taking(request: BaseHTTPRequestHandler) -> None:
 
 
 def test_a_file_is_sent_and_checked(tmp_path: Path) -> None:
-    source, told = tmp_path / "a b", []
+    source = tmp_path / "a b"
+    told: list[int] = []
     source.write_bytes(b"x" * 2_500_000)
     with serving(taking) as (client, asked):
         client.upload(DRAFT, "ção/a b", source, told.append)
@@ -109,6 +110,23 @@ def test_a_refusal_before_the_end_is_heard(tmp_path: Path) -> None:
 
     with serving(refusing) as (client, _), pytest.raises(ServerRefused, match="Too large"):
         client.upload(DRAFT, "a", source, lambda _: None)
+
+
+def test_a_file_that_the_server_had_no_time_for_is_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records_client, "_BETWEEN", 0.0)
+    source = tmp_path / "a"
+    told: list[int] = []
+    source.write_bytes(b"content")
+
+    def busy(request: BaseHTTPRequestHandler) -> None:
+        request.rfile.read(7)
+        answer(request, 409, {"type": "urn:ibi:problem:draft-busy", "detail": "Wait."})
+
+    with serving(busy, taking) as (client, asked):
+        client.upload(DRAFT, "a", source, told.append)
+    assert (len(asked), sum(told)) == (2, 7)
+    with serving(busy, busy, busy) as (client, _), pytest.raises(ServerRefused):
+        client.upload(DRAFT, "a", source, told.append)
 
 
 def hanging_up(request: BaseHTTPRequestHandler) -> None:

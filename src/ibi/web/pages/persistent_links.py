@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ibi.errors import InvalidPersistentUrl
+from ibi.label import Label
 from ibi.languages import LanguageTag
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
-from ibi.relation import LastEdition, Metadata, Relation, Translation
+from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.pages.translation import message
 
@@ -17,7 +19,8 @@ __all__ = ["PersistentLink", "persistent_links"]
 
 @dataclass(frozen=True, slots=True)
 class PersistentLink:
-    """`added` is what follows the label; `words`, in English, say what the link leads to."""
+    """`url` ends in what is `added` to the label; `words`, in English, say what it leads to, `language` and `file`
+    which one."""
 
     url: str
     added: str
@@ -29,29 +32,38 @@ class PersistentLink:
 def persistent_links(site: ArchiveSite, item: Item, languages: Iterable[LanguageTag]) -> tuple[PersistentLink, ...]:
     """The link to the item itself first. `languages` are those that there is a translation in."""
     base, label = site.resolver or site.public_url, item.labels.ibip or item.rep
-    bare = len(PersistentUrl(label).text("", keep_spelling=True))
+    return tuple(_link(base, words, wanted) for words, wanted in _wishes(label, item, languages))
 
-    def link(words: str, *steps: LastEdition | Translation | Metadata, **others: object) -> PersistentLink:
-        language = next((step.language for step in steps if isinstance(step, Translation)), None)
-        path = others.get("file_path")
-        wanted = PersistentUrl(label, Relation(steps), **others)  # type: ignore[arg-type]
-        added = wanted.text("", keep_spelling=True)[bare:]
-        file = None if path is None else str(path)[1:]
-        return PersistentLink(wanted.text(base, keep_spelling=True), added, words, language, file)
 
-    def all_links() -> Iterator[PersistentLink]:
-        yield link(message("This item, wherever it is kept today"))
-        yield link(message("Its last edition"), LastEdition())
-        yield link(message("Its translation into the reader's language"), Translation())
-        for language in languages:
-            if language.is_registered:
-                yield link(message("Its text in this language:"), Translation(language))
-        yield link(message("What is said of it: this page"), Metadata())
-        yield link(message("Its metadata as Dublin Core"), Metadata("oai_dc"))
-        yield link(message("The metadata of its last edition"), LastEdition(), Metadata())
-        if item.visibility.listing and item.files:
-            yield link(message("The list of its files"), file_list=True)
-            yield link(message("One of its files, by name:"), file_path=f"/{item.files[0].path}")
-        yield link(message("Its Original and no copy"), required_original=True)
+def _link(base: str, words: str, wanted: PersistentUrl) -> PersistentLink:
+    added = wanted.text("", keep_spelling=True).removeprefix(wanted.label.spelling)
+    language = next(iter(wanted.relation.languages), None)
+    file = None if wanted.file_path is None else wanted.file_path[1:]
+    return PersistentLink(wanted.text(base, keep_spelling=True), added, words, language, file)
 
-    return tuple(all_links())
+
+def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Iterator[tuple[str, PersistentUrl]]:
+    def related(*steps: Step) -> PersistentUrl:
+        return PersistentUrl(label, Relation(steps))
+
+    yield message("This item, wherever it is kept today"), related()
+    yield message("Its last edition"), related(LastEdition())
+    yield message("Its translation into the reader's language"), related(Translation())
+    for language in languages:
+        if language.is_registered:  # others' links are read with languages that there are (E28)
+            yield message("Its text in this language:"), related(Translation(language))
+    yield message("What is said of it: this page"), related(Metadata())
+    yield message("Its metadata as Dublin Core"), related(Metadata("oai_dc"))
+    yield message("The metadata of its last edition"), related(LastEdition(), Metadata())
+    if item.visibility.listing and item.files:
+        yield message("The list of its files"), PersistentUrl(label, file_list=True)
+        yield from _file_link(label, item.files[0].path)
+    yield message("Its Original and no copy"), PersistentUrl(label, required_original=True)
+
+
+def _file_link(label: Label, path: str) -> Iterator[tuple[str, PersistentUrl]]:
+    """Not every name of a file can stand in a persistent URL (E35)."""
+    try:
+        yield message("One of its files, by name:"), PersistentUrl(label, file_path=f"/{path}")
+    except InvalidPersistentUrl:
+        return

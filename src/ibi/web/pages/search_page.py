@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.errors import InvalidInput
+from ibi.model.item import Item
 from ibi.model.search import Facet as By
 from ibi.model.search import FacetCounts, Order, SearchQuery
 from ibi.services.searching import Searching
@@ -80,6 +81,22 @@ class _Choice:
     number: int | None = None
 
 
+class Listed:
+    """What a list says of each of its items."""
+
+    kinds = KINDS
+    title = staticmethod(shown_title)
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self.urls, self._now = site.urls, site.now
+
+    def access(self, item: Item) -> str | None:
+        """Why not everybody may see its content, in English; None if everybody may."""
+        if item.visibility.is_embargoed(self._now):
+            return message("Embargo")
+        return message("Restricted access") if item.visibility.networks else None
+
+
 class SearchPages:
     def __init__(self, site: ArchiveSite, searching: Searching) -> None:
         self._site, self._searching = site, searching
@@ -96,9 +113,7 @@ class SearchPages:
             "search.html",
             query=query,
             found=found,
-            urls=self._site.urls,
-            shown_title=shown_title,
-            kinds=KINDS,
+            listed=Listed(self._site),
             chosen=tuple(_chosen(query)),
             facets=tuple(_offered(query, counts)),
             shown=_SHOWN,
@@ -116,9 +131,7 @@ class HomePage:
 
     async def get(self, request: Request) -> Response:
         newest = await self._searching.search(SearchQuery(order=Order.NEWEST, size=RECENT))
-        return render(
-            request.scope, "home.html", recent=newest.items, urls=self._site.urls, shown_title=shown_title, kinds=KINDS
-        )
+        return render(request.scope, "home.html", recent=newest.items, listed=Listed(self._site))
 
 
 class FeedPage:

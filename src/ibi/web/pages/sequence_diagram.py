@@ -25,7 +25,9 @@ __all__ = ["trace_figure"]
 MOST_LANES: Final = 5
 MOST_MESSAGES: Final = 120
 _READER, _RESOLVER, _FIRST_ARCHIVE = 0, 1, 2
-_LANE_WIDTH, _ROW, _HEAD, _MARGIN, _LETTER = 152, 40, 50, 80, 6.2
+_ROW, _HEAD, _MARGIN, _LETTER = 40, 50, 80, 6.2
+_LEAST, _MOST, _WIDE = 152, 300, 900
+"""Lanes are as far apart as there is room for, within bounds."""
 
 # Who is worth a lane of its own: first whoever decided, last whoever had nothing to say.
 _IMPORTANCE: Final = tuple(Verdict)
@@ -136,10 +138,11 @@ class _Diagram:
 
     def _picture(self) -> Markup:
         _, names = self._gettext, self._names()
-        width = 2 * _MARGIN + (len(names) - 1) * _LANE_WIDTH
+        step = min(_MOST, max(_LEAST, _WIDE // (len(names) - 1)))
+        width = 2 * _MARGIN + (len(names) - 1) * step
         height = _HEAD + (len(self._messages) + 1) * _ROW
-        lanes = joined(_drawn_lane(index, name, height) for index, name in enumerate(names))
-        arrows = joined(_drawn_message(row, each, width) for row, each in enumerate(self._messages))
+        lanes = joined(_drawn_lane(_x(index, step), name, height) for index, name in enumerate(names))
+        arrows = joined(_drawn_message(row, each, step, width) for row, each in enumerate(self._messages))
         title = _("How the link is resolved")
         return drawing("trace", width, height, title, self._description(), lanes, arrows, class_="sequence-picture")
 
@@ -187,16 +190,16 @@ def _milliseconds(seconds: float) -> str:
     return "" if seconds == float("inf") else f"{max(seconds, 0) * 1000:.0f} ms"
 
 
-def _x(lane: int) -> int:
-    return _MARGIN + lane * _LANE_WIDTH
+def _x(lane: int, step: int) -> int:
+    return _MARGIN + lane * step
 
 
 def _shortened(words: str, most: int) -> str:
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def _drawn_lane(index: int, name: str, height: float) -> Markup:
-    x, half = _x(index), _LANE_WIDTH / 2 - 8
+def _drawn_lane(x: int, name: str, height: float) -> Markup:
+    half = _LEAST / 2 - 8
     box = element("rect", x=x - half, y=8, width=2 * half, height=32, rx=6, class_="lane-head")
     words = element(
         "text",
@@ -211,9 +214,9 @@ def _drawn_lane(index: int, name: str, height: float) -> Markup:
     return joined((line, box, words))
 
 
-def _drawn_message(row: int, each: _Message, width: int) -> Markup:
+def _drawn_message(row: int, each: _Message, step: int, width: int) -> Markup:
     y = _HEAD + (row + 0.75) * _ROW
-    start, end = _x(each.source), _x(each.target)
+    start, end = _x(each.source, step), _x(each.target, step)
     direction = 1 if end > start else -1
     tip = end - 3 * direction
     arrow = element("line", x1=start, y1=y, x2=tip - 7 * direction, y2=y, class_="arrow")

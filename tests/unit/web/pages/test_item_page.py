@@ -275,6 +275,13 @@ async def test_every_kind_of_link_is_there() -> None:
     assert page.all("svg", class_="qr")
 
 
+async def test_a_file_whose_name_no_link_can_hold_is_linked_by_its_address_alone() -> None:
+    page = await shown(kept(REP, IBIP, files={"ends with a blank ": ("text/plain", b"x")}), resolver=RESOLVER)
+
+    assert f"{BASE}/col/{REP}/doc/ends%20with%20a%20blank%20" in page.links
+    assert not [link for link in page.links if link.startswith(f"{RESOLVER}/{IBIP}/")]
+
+
 # --- use -------------------------------------------------------------------------------------------------------------
 
 

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
+from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import Facet, Order
+from ibi.model.visibility import Visibility
 from ibi.web.pages.search_page import RECENT, query_of, query_string
-from tests.archive_app import BASE, IBIP, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
+from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
 from tests.page_reader import Page, read_page
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -152,6 +154,15 @@ async def test_lists_are_sorted_and_paged() -> None:
     assert titles(last)[-1] == "Trees of the Amazon"
     assert "/search?sort=oldest&page=2" in first.links
     assert "page 3 of 3" in last.text
+
+
+async def test_a_list_tells_what_is_not_for_everybody_yet() -> None:
+    past, coming = Instant(NOW.seconds - 1), Instant(NOW.seconds + 1)
+    items = [kept(REP, visibility=Visibility(embargo=past)), kept(OTHER, visibility=Visibility(embargo=coming))]
+
+    badges = [each.text for each in (await page_of(archive_app(*items), "/")).all("span", class_="badge restricted")]
+
+    assert badges == ["Embargo"]
 
 
 async def test_a_search_is_for_no_search_engine() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import html5lib  # type: ignore[import-untyped]
+import html5lib
 import pytest
 
 from ibi.messages import UrlRequest
