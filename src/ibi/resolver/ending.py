@@ -26,16 +26,18 @@ def silence_of(question: Question) -> Silence:
 
 def ending(question: Question, hearing: Hearing, label: Label) -> Outcome:
     """The outcome if this question is where the search for `label` ends."""
-    gone = deleted(question)
+    gone = deleted(question, hearing)
     if gone is not None:
         return gone
     return _not_there(question, label) if not question.heard else _lacking(question, hearing, label)
 
 
-def deleted(question: Question) -> Deleted | None:
-    """E20: the known holder is believed; anyone else only if nobody has a URL and no holder is known."""
+def deleted(question: Question, hearing: Hearing) -> Deleted | None:
+    """E20: the known holder is believed; anyone else only if nobody has a URL that is, and no holder is known."""
     copies = tuple(
-        heard.archive for heard in question.heard if any(entry.url is not None for entry in heard.answer.entries)
+        heard.archive
+        for heard in question.heard
+        if any(entry.url is not None and hearing.believes(heard, entry) for entry in heard.answer.entries)
     )
     believed = [
         (archive, deletion)

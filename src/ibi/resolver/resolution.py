@@ -222,7 +222,7 @@ class Resolution:
         if question.path:
             self._give_up(question)
         else:
-            self._outcome = deleted(question)
+            self._outcome = deleted(question, self._hearing(question))
         return True
 
     # --- choosing among answers: resolution step 2 ---

@@ -6,8 +6,10 @@ from starlette.routing import Route
 
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.pages.explain_page import ExplainPage, Resolver
+from ibi.web.pages.feed_page import FeedPage
+from ibi.web.pages.home_page import HomePage
 from ibi.web.pages.language_choice import choose_language
-from ibi.web.pages.search_page import FeedPage, HomePage, SearchPages
+from ibi.web.pages.search_page import SearchPages
 from ibi.web.pages.static import static_file
 
 __all__ = ["common_routes", "page_routes"]

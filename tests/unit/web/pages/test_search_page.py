@@ -15,7 +15,8 @@ from ibi.languages import LanguageTag
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import Facet, Order
 from ibi.model.visibility import Visibility
-from ibi.web.pages.search_page import RECENT, query_of, query_string
+from ibi.web.pages.home_page import RECENT
+from ibi.web.pages.search_address import query_of, search_address
 from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
 from tests.page_reader import Page, read_page
 
@@ -193,7 +194,7 @@ def test_an_address_and_a_query_say_the_same() -> None:
 
     assert query.filters == ((Facet.YEAR, "2011"), (Facet.YEAR, "2012"), (Facet.CREATOR, "Ana"))
     assert query.order is Order.TITLE
-    assert query_of(QueryParams(query_string(query, page=query.page))) == query
+    assert query_of(QueryParams(search_address(query).partition("?")[2])) == query
 
 
 # --- feed ------------------------------------------------------------------------------------------------------------

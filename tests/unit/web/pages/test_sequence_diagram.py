@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Failure, Trace
 from ibi.web.pages.sequence_diagram import MOST_LANES, trace_figure
 from ibi.web.pages.translation import translations
 from tests.scripted_archives import archive, body, give, resolution
@@ -86,3 +86,19 @@ def test_nothing_in_it_has_a_style_or_a_script_of_its_own() -> None:
     for each in figure(resolved(3)).iter():
         assert each.tag not in {"script", "style", "foreignObject"}
         assert not [name for name in each.attrib if name == "style" or name.startswith("on")]
+
+
+def test_a_question_that_another_led_to_says_why_it_is_asked() -> None:
+    one, following = archive("one"), "sid.inpe.br/mtc-m19/2014/01.01.00.00"
+    under_way = resolution(f"{LABEL}!", (one,))
+    (asking,) = under_way.requests()
+    give(under_way, asking, body(one, f"rep {LABEL}", **{"ibi.nextedition": f"{{rep {following}}}"}), 0.01)
+
+    steps = [words(each) for each in figure(under_way).iter("li")]
+
+    assert any(step.startswith(f"Resolver → one.example.org : {following}! (the next edition)") for step in steps)
+    assert any("ask for another item" in step for step in steps)
+
+
+def test_a_trace_of_nothing_is_still_a_figure() -> None:
+    assert trace_figure(Trace(()), None, translations("en")).startswith("<figure")

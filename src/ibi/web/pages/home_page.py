@@ -1,0 +1,28 @@
+"""`/`: where one begins."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.model.search import Order, SearchQuery
+from ibi.services.searching import Searching
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.pages.listed import Listed
+from ibi.web.pages.rendering import render
+
+__all__ = ["RECENT", "HomePage"]
+
+RECENT: Final = 8
+"""Items that are shown of the newest."""
+
+
+class HomePage:
+    def __init__(self, site: ArchiveSite, searching: Searching) -> None:
+        self._site, self._searching = site, searching
+
+    async def get(self, request: Request) -> Response:
+        newest = await self._searching.search(SearchQuery(order=Order.NEWEST, size=RECENT))
+        return render(request.scope, "home.html", recent=newest.items, listed=Listed(self._site))

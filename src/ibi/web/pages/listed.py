@@ -1,0 +1,27 @@
+"""What a list of items says of each of them."""
+
+from __future__ import annotations
+
+from ibi.model.item import Item
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.pages.item_words import KINDS
+from ibi.web.pages.relatives import shown_title
+from ibi.web.pages.translation import message
+
+__all__ = ["Listed"]
+
+
+class Listed:
+    """For the time of one page. Words are English, to be translated where they are shown."""
+
+    kinds = KINDS
+    title = staticmethod(shown_title)
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self.urls, self._now = site.urls, site.now
+
+    def access(self, item: Item) -> str | None:
+        """Why not everybody may see its content; None if everybody may."""
+        if item.visibility.is_embargoed(self._now):
+            return message("Embargo")
+        return message("Restricted access") if item.visibility.networks else None
