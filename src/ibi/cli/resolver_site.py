@@ -107,9 +107,7 @@ def _gateway(archive: ArchiveSite | None, own: frozenset[tuple[str, int]]) -> Ga
 
 def _own_ref(archive: ArchiveSite) -> ArchiveRef:
     profile, scheme = archive.profile, archive.public_url.partition("://")[0]
-    content = (archive.content_url or archive.public_url).partition("://")[2].partition("/")[0]
-    # E31: the files may be on a host of their own.
-    return ArchiveRef(profile.service, profile.address, ArchiveProtocol(scheme.upper()), frozenset({content}))
+    return ArchiveRef(profile.service, profile.address, ArchiveProtocol(scheme.upper()))
 
 
 def _kept_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | None:

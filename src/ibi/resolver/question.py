@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
@@ -16,6 +17,8 @@ from ibi.resolver.selection import Heard, Reason
 from ibi.resolver.trace import Failure, Report, Verdict
 
 __all__ = ["Asking", "Question"]
+
+_UNASKED: Final = (Failure.UNREACHABLE, Failure.TIMED_OUT, Failure.RESTING, Failure.FORBIDDEN_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,11 @@ class Question:
         """Whoever was asked and cannot be counted as having answered."""
         unheard = (Verdict.SILENT, Verdict.FAILED, Verdict.DISBELIEVED)
         return tuple(archive for archive, report in self.reports.items() if report.verdict in unheard)
+
+    def may_know_more(self, archive: ArchiveRef) -> bool:
+        """Whether an Archive has not had its say: it was asked in vain, or not at all."""
+        report = self.reports.get(archive)
+        return report is None or report.verdict is Verdict.SILENT or report.failure in _UNASKED
 
     @property
     def holder_heard(self) -> Heard | None:

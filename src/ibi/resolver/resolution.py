@@ -197,6 +197,9 @@ class Resolution:
             self._outbox += question.ask(now, everybody=True)
         if question.holder_deletion is not None:
             return self._end_deleted(question, now)
+        if question.reason is Reason.NO_NEXT_EDITION and self._hearing(question.path[-1]).has_next_edition:
+            self._current = question.path[-1]  # somebody knows of one after all
+            return True
         step = self._original(question) if self._url.required_original else self._lead(question, now)
         if step is None and self._patience.is_settled(question, now):
             resorts = self._hearing(question).last_resorts(question.forms)
@@ -232,6 +235,9 @@ class Resolution:
             return self._rule_against(question, heard, entry) is None
 
         heard = tuple(question.heard)
+        if question.reason is Reason.NO_NEXT_EDITION:
+            # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
+            heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
         return Hearing(question.wanted, heard, self._preferences, question.holder_heard, believes)
 
     def _first_lead(self, question: Question) -> Located | Following | None:
@@ -354,7 +360,8 @@ class Resolution:
     def _give_up(self, question: Question) -> None:
         """Leave a question: for one that was left before its time, or else for the one before it."""
         self._patience.slow |= question.pending
-        self._given_up.append(question)
+        if len(self._hearing(question).heard) == len(question.heard):
+            self._given_up.append(question)  # what does not count here was not said in time of the question before
         self._current = question.path[-1] if question.path else None
         if self._reopened:
             parent, self._current = self._current, self._reopened.pop()

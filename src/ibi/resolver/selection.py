@@ -89,7 +89,7 @@ class Hearing:
     def last_resorts(self, forms: LabelForms) -> Iterator[Following]:
         """What is asked of the item itself once all have answered: resolution step 3 (e), then its languages."""
         relation = self.wanted.relation
-        if not self.heard or self._has_next_edition:
+        if not self.heard or self.has_next_edition:
             return
         if relation.begins_with_last_edition:
             yield Following(forms, self.wanted.after(1), Reason.NO_NEXT_EDITION)
@@ -104,7 +104,8 @@ class Hearing:
         return choose_languages(self.wanted, [heard.answer for heard in group], self.preferences)
 
     @property
-    def _has_next_edition(self) -> bool:
+    def has_next_edition(self) -> bool:
+        """Whether the last edition is wanted, and somebody who counts names a later one."""
         return self.wanted.relation.begins_with_last_edition and any(map(_knows_more, self._groups()[0]))
 
     def _groups(self) -> list[tuple[Heard, ...]]:

@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
+from types import CodeType
 from typing import Any, Final
 
 from babel.core import UnknownLocaleError
 from babel.dates import format_date
 from babel.numbers import format_decimal
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -103,10 +105,28 @@ def render_text(template: str, language: str, **context: Any) -> str:
     return _UNWRITABLE.sub("\ufffd", written)
 
 
+class _Compiled(BytecodeCache):
+    """Templates compiled once for all languages: their words are looked up when a page is made."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._kept.get(bucket.key)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        if bucket.code is not None:
+            self._kept[bucket.key] = bucket.code
+
+
+_COMPILED: Final = _Compiled()
+
+
 @lru_cache
 def _environment(language: str) -> Environment:
     made = Environment(
         loader=PackageLoader("ibi.web.pages"),
+        bytecode_cache=_COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
