@@ -1,64 +1,182 @@
-"""Persistent links at a resolver: a redirect beside the one that nginx gives without knowing anything."""
+"""What a link costs: of the processors' time, beside nginx that says `return 302` with the same headers.
+
+With what was found before forgotten, every request is resolved: the Archive is asked, its answer read and judged, the
+reader sent on, the Archive thanked. `python -m bench.resolving` measures this suite alone; with `profile` it shows where
+the time of such a request goes.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
+import cProfile
+import pstats
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from ipaddress import ip_address, ip_network
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
-from typing import Final
 
-from bench.figure import Figure
-from bench.serving import IBI, Client, Running, ibi_up, nginx
+from bench.catalogue import Place, filled, label_at
+from bench.content import DISK
+from bench.figure import Figure, figure_table
+from bench.serving import Client, Running, Spent, ibi_up, nginx
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.messages.field import ArchiveProtocol
+from ibi.model.registration import Inclusion, Registration
+from ibi.services.archive_store import CATALOGUE
+from ibi.storage.archive_record import read_archive_record
+from ibi.storage.sqlite.registry import SqliteRegistry
 
 __all__ = ["figures"]
 
-ROUNDS: Final = 5
-CONNECTIONS: Final = 32
-REQUESTS: Final = 4_000
-AIM: Final = 20.0
+ITEMS = 100_000
+ROUNDS = 6
+REQUESTS = 3_000
+CONNECTIONS = 16
+AIM = 20.0
+ITEM = f"/{label_at(1, RepositoryName).spelling}".encode()
+UNKEPT = (sys.executable, "-m", "bench.resolving")
+"""The command, with a resolver that keeps nothing of what it has found."""
+LOCATION = "http://127.0.0.1:8765/col/sid.inpe.br/mtc-m18/2001/09.09.01.46.41/doc/relatorio.pdf"
+NGINX = f"""
+    location / {{
+        add_header Cache-Control max-age=300 always; add_header Vary Accept always;
+        add_header Access-Control-Allow-Origin * always; return 302 {LOCATION};
+    }}
+"""
 
 
-def figures() -> Sequence[Figure]:
-    with tempfile.TemporaryDirectory() as place:
-        return tuple(redirects(Path(place)))
+def figures() -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="ibi-bench-", dir=DISK) as home, ExitStack() as opened:
+        return list(measured(Path(home), opened))
 
 
-def redirects(home: Path) -> Iterator[Figure]:
-    """Of an item that is kept by the Archive of the same process; the acknowledgment of each is part of the price."""
-    data = home / "data"
-    with ibi_up(data) as server, ExitStack() as stack:
-        label, url = deposited(home, data)
-        reference = stack.enter_context(nginx(home / "nginx", home, f"location / {{ return 302 {url}; }}"))
-        asked = [client(stack, each) for each in (server, reference) if each is not None]
-        target = f"/{label}".encode()
-        for each in asked:
-            each.ask([target] * CONNECTIONS)
-        rounds = [[each.ask([target] * REQUESTS).cpu_each for each in asked] for _ in range(ROUNDS)]
-    ours, *others = (median(times) for times in zip(*rounds, strict=True))
-    for theirs in others:
-        yield Figure("redirect, nginx `return 302` (reference)", theirs, "µs CPU", 1.0)
-    if not others:
-        yield Figure("redirect of a known link", ours, "µs CPU", note="no nginx on this machine to compare with")
-        return
-    ratio = ours / others[0]
-    yield Figure("redirect of a known link", ours, "µs CPU", ratio, f"≤ {AIM:g}×", ratio <= AIM, "thanks included")
+def measured(home: Path, opened: ExitStack) -> Iterator[Figure]:
+    kept = opened.enter_context(ibi_up(data_directory(home / "kept")))
+    unkept = opened.enter_context(ibi_up(data_directory(home / "unkept"), UNKEPT, Path.cwd()))
+    (home / "alone").mkdir()
+    alone = opened.enter_context(ibi_up(home / "alone" / "ibi-data", UNKEPT, Path.cwd()))
+    include(home / "alone" / "ibi-data", home / "kept" / "ibi-data", kept)
+    reference = opened.enter_context(nginx(home / "nginx", home, NGINX))
+    clients = {server: opened.enter_context(Client(server, CONNECTIONS, 302)) for server in (kept, unkept, alone)}
+    others = cycle(Place(Path(), ITEMS).labels(ITEMS, RepositoryName))
+
+    def same(server: Running) -> Callable[[], Spent]:
+        return lambda: clients[server].ask([ITEM] * REQUESTS)
+
+    def new_ones() -> Spent:
+        return clients[unkept].ask([f"/{label.spelling}".encode() for label in islice(others, REQUESTS)])
+
+    def elsewhere() -> tuple[Spent, Spent]:
+        before = kept.cpu()
+        spent = same(alone)()
+        return spent, Spent(spent.number, spent.wall, kept.cpu() - before)
+
+    plain = None if reference is None else opened.enter_context(Client(reference, CONNECTIONS, 302))
+    rounds: dict[str, list[Spent]] = {}
+    for _ in range(ROUNDS + 1):
+        if plain is not None:
+            rounds.setdefault("nginx", []).append(plain.ask([ITEM] * REQUESTS))
+        rounds.setdefault("kept", []).append(same(kept)())
+        rounds.setdefault("resolved", []).append(same(unkept)())
+        rounds.setdefault("new", []).append(new_ones())
+        for name, spent in zip(("asking", "asked"), elsewhere(), strict=True):
+            rounds.setdefault(name, []).append(spent)
+    yield from compared({name: all_[1:] for name, all_ in rounds.items()})  # the first one warms up
 
 
-def client(stack: ExitStack, server: Running) -> Client:
-    return stack.enter_context(Client(server, CONNECTIONS, status=302))
+def compared(rounds: dict[str, list[Spent]]) -> Iterator[Figure]:
+    cpu = {name: median(spent.cpu_each for spent in all_) for name, all_ in rounds.items()}
+    absent = "" if "nginx" in cpu else "no nginx on this machine to compare with"
+
+    def figure(words: str, name: str, aim: float | None = None, note: str = "", more: float = 0.0) -> Figure:
+        value = cpu[name] + more
+        ratio = value / cpu["nginx"] if "nginx" in cpu else None
+        met = aim is None or ratio is None or ratio <= aim
+        told = "; ".join(filter(None, (f"{median(spent.rate for spent in rounds[name]):,.0f} /s", note, absent)))
+        return Figure(words, value, "µs CPU", ratio, None if aim is None else f"≤ {aim:g}×", met, told)
+
+    if "nginx" in cpu:
+        yield Figure("redirect: nginx `return 302` (reference)", cpu["nginx"], "µs CPU", 1.0)
+    yield figure("redirect that was kept", "kept")
+    yield figure("redirect resolved each time, Archive in the same process", "resolved", AIM)
+    yield figure("redirect of an item nobody asked for lately, the same", "new")
+    both = f"{cpu['asking']:.1f} µs of the resolver, {cpu['asked']:.1f} µs of the Archive"
+    yield figure("redirect resolved each time, Archive in another process", "asking", note=both, more=cpu["asked"])
 
 
-def deposited(home: Path, data: Path) -> tuple[str, str]:
-    """The label of a small item, and where it is."""
-    (home / "a.txt").write_text("text", encoding="utf-8")
-    environment = {**os.environ, "IBI_LOCK_DIR": str(home / "locks"), "IBI_DATA": str(data)}
-    environment |= {"IBI_MINT_HOST": "mtc-m18.sid.inpe.br", "IBI_MINT_IP": "150.163.34.243"}
-    command = [*IBI, "deposit", "a.txt", "--title", "A", "--json"]
-    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=True)
-    made = json.loads(done.stdout)
-    return made["ibip"], made["url"]
+def data_directory(home: Path) -> Path:
+    data = home / "ibi-data"
+    data.mkdir(parents=True)
+    filled(data / CATALOGUE, ITEMS)
+    return data
+
+
+def include(resolver: Path, archive: Path, at: Running) -> None:
+    """As if it had been registered and had asked for it."""
+    record = read_archive_record(archive)
+    assert record is not None, "the server began no Archive"
+    now = Instant.parse("2026-11-15T00:00:00Z")
+    said = (f"127.0.0.1:{at.port}", ip_address("127.0.0.1"), ArchiveProtocol.HTTP, "1", "ana@example.org", now)
+    loopback = (ip_network("127.0.0.0/8"),)
+    with closing(SqliteRegistry(resolver)) as registry:
+        registry.put(Registration(record.service, "$argon2id$", now, networks=loopback, inclusion=Inclusion(*said)))
+
+
+# --- a server that keeps nothing -------------------------------------------------------------------------------------
+
+
+def run_command() -> None:
+    """The command as it is, but for the room of one cache."""
+    from ibi.cli import main, resolver_site
+    from ibi.resolver.caching import Cache
+    from ibi.services.resolving import Resolving
+
+    resolver_site.Resolving = partial(Resolving, cache=Cache(0, 0))  # type: ignore[misc,assignment]
+    main()
+
+
+@contextmanager
+def profiled(path: str) -> Iterator[None]:
+    profile = cProfile.Profile()
+    profile.enable()
+    try:
+        yield
+    finally:
+        profile.disable()
+        profile.dump_stats(path)
+
+
+def show_profile() -> None:
+    with tempfile.TemporaryDirectory(prefix="ibi-bench-", dir=DISK) as home:
+        path = f"{home}/profile"
+        program = (*UNKEPT, "profiled", path)
+        with ibi_up(data_directory(Path(home) / "one"), program, Path.cwd()) as server:
+            with Client(server, CONNECTIONS, 302) as client:
+                client.ask([ITEM] * 5 * REQUESTS)
+        pstats.Stats(path).sort_stats("tottime").print_stats(45)
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["profile"]:
+        show_profile()
+        return 0
+    if arguments[:1] == ["profiled"]:
+        sys.argv[1:] = arguments[2:]
+        with profiled(arguments[1]):
+            run_command()
+        return 0
+    if arguments:
+        run_command()
+        return 0
+    found = figures()
+    print(figure_table(found))
+    return 0 if all(figure.is_met for figure in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
@@ -10,7 +11,7 @@ import html5lib
 
 __all__ = ["Page", "read_page"]
 
-_NEVER = frozenset({"style", "iframe", "frame", "object", "embed", "applet", "base", "foreignObject", "template"})
+_NEVER = frozenset({"style", "frame", "object", "embed", "applet", "base", "foreignObject", "template"})
 _ADDRESSES = ("href", "src", "action", "formaction", "poster", "srcset", "data", "ping")
 
 
@@ -59,6 +60,8 @@ class Page:
         for each in self._elements():
             assert _local(each) not in _NEVER, each.tag
             self._check_attributes(each)
+            if _local(each) == "iframe":  # the preview of a PDF, and nothing else
+                assert re.search(r"/doc/[^?#]+\.pdf\?preview#", each.attrib["src"]), each.attrib
             if each.tag == "script" and each.get("type") != "application/ld+json":
                 assert (each.get("src") or "").startswith("/static/")
                 assert not each.text

@@ -50,12 +50,34 @@ LINKS = (
 )
 URLS = (
     *(b"http://evil.net/", b"http://mtc-m16c.sid.inpe.br@evil.net/", b"http://mtc-m16c.sid.inpe.br.evil.net/", b"//x/"),
-    *(b"javascript:alert(1)", b"http://127.0.0.1/", b"http://mtc-m16c.sid.inpe.br:99999/", b"ftp://mtc-m16c.sid.inpe.br/"),
-    *(b"http://mtc-m16c.sid.inpe.br/\xc3\xb3", b"HTTP://MTC-M16C.SID.INPE.BR/ok", b"http://mtc-m16c.sid.inpe.br./", b""),
-    *(b"http:\\\\evil.net", b"http://mtc-m16c.sid.inpe.br/%0d%0aSet-Cookie:a", b"http://mtc-m16c.sid.inpe.br\\@evil.net/"),
+    *(
+        b"javascript:alert(1)",
+        b"http://127.0.0.1/",
+        b"http://mtc-m16c.sid.inpe.br:99999/",
+        b"ftp://mtc-m16c.sid.inpe.br/",
+    ),
+    *(
+        b"http://mtc-m16c.sid.inpe.br/\xc3\xb3",
+        b"HTTP://MTC-M16C.SID.INPE.BR/ok",
+        b"http://mtc-m16c.sid.inpe.br./",
+        b"",
+    ),
+    *(
+        b"http:\\\\evil.net",
+        b"http://mtc-m16c.sid.inpe.br/%0d%0aSet-Cookie:a",
+        b"http://mtc-m16c.sid.inpe.br\\@evil.net/",
+    ),
     *(b"http://mtc-m16c.sid.inpe.br/" + b"x" * 9000, b"http://[::1]/", b"http://evil.net#@mtc-m16c.sid.inpe.br/"),
 )
-STATUSES = (b"200 OK",) * 6 + (b"201 Created", b"204 No Content", b"301 Moved", b"404 Not Found", b"500 Oh", b"99 x", b"200")
+STATUSES = (b"200 OK",) * 6 + (
+    b"201 Created",
+    b"204 No Content",
+    b"301 Moved",
+    b"404 Not Found",
+    b"500 Oh",
+    b"99 x",
+    b"200",
+)
 HEADERS = (
     *(b"Content-Length: 7", b"Content-Length: -1", b"Content-Length: 99999999999999999999", b"Content-Length: 1, 1"),
     *(b"Transfer-Encoding: chunked", b"Transfer-Encoding: gzip", b"Content-Encoding: gzip", b"Connection: close"),
@@ -159,7 +181,9 @@ def raw_answer(random: Random, link: str) -> bytes:
     lines = [b"HTTP/1.1 %b" % random.choice(STATUSES), b"Content-Type: text/plain", b"Content-Length: %d" % len(body)]
     lines += random.choices(HEADERS, k=random.randrange(3))
     whole = b"\r\n".join(lines) + b"\r\n\r\n" + body
-    return random.choice((whole, whole, whole[: random.randrange(len(whole))], b"HTTP/1.1 100 Continue\r\n\r\n" + whole))
+    return random.choice(
+        (whole, whole, whole[: random.randrange(len(whole))], b"HTTP/1.1 100 Continue\r\n\r\n" + whole)
+    )
 
 
 def suffixes(forms: bytes) -> set[bytes]:

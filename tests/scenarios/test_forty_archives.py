@@ -156,7 +156,9 @@ def liars(network: Network) -> dict[str, Says | Talk]:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(plain(b"url {{{ \x00 }" + b"x" * 100))
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000)
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000
+        )
 
     return {"wrong": wrong_item, "foreign": foreign_url, "false": false_original, "giant": malformed_and_giant}
 
@@ -189,7 +191,9 @@ def forty_archives() -> Iterator[Network]:
     with LoopbackArchives() as sockets, ExitStack() as opened:
         says: dict[str, Says | Talk] = {f"h{number}": healthy(network, number) for number in range(HEALTHY)}
         says |= liars(network)
-        says |= {f"slow{number}": slow for number in range(SLOW)} | {f"drip{number}": drips for number in range(DRIPPING)}
+        says |= {f"slow{number}": slow for number in range(SLOW)} | {
+            f"drip{number}": drips for number in range(DRIPPING)
+        }
         for name, each in says.items():
             host = f"127.0.0.{len(addresses) + 2}"
             talks = asyncio.iscoroutinefunction(each)
@@ -292,7 +296,6 @@ class Readers:
                 self.memory.append(resident(self.pid))
         writer.close()
 
-
     def _says_who_was_silent(self, body: bytes) -> bool:
         """On a machine that is busy elsewhere even a healthy Archive may be late: the reader is then told of it."""
         silent = {archive["address"] for archive in json.loads(body).get("archives_silent", ())}
@@ -370,5 +373,5 @@ def check_told(network: Network, trace: dict[str, object]) -> None:
     (hop,) = trace["hops"]  # type: ignore[misc]
     by_address = {one["address"]: one for one in hop["archives"]}
     assert {by_address[network.addresses[f"h{number}"]]["verdict"] for number in range(HEALTHY)} == {"empty"}
-    rules = {"wrong": "is_about_the_item", "foreign": "is_on_a_declared_host"}
-    assert {name: by_address[network.addresses[name]]["broken_rule"] for name in rules} == rules
+    for name, rule in {"wrong": "is_about_the_item", "foreign": "is_on_a_declared_host"}.items():
+        assert by_address[network.addresses[name]]["broken_rule"].startswith(rule)

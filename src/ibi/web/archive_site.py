@@ -72,6 +72,12 @@ class ArchiveSite:
         return ArchiveUrls(self.public_url, self.content_url)
 
     @property
+    def origin(self) -> str:
+        """Of the pages: scheme and host, without any path."""
+        scheme, _, rest = self.public_url.partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}"
+
+    @property
     def has_own_content_host(self) -> bool:
         """Whether bytes are shown on a host where there is nothing that a document could act on."""
         assert self.content_url is not None

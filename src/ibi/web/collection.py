@@ -129,13 +129,13 @@ class Collection:
             looked_at = scope["query_string"] == PREVIEW.encode()
             if counts_as_download(scope["method"], answer.status, answer.offset) and not looked_at:
                 self._count(item, file.path, str(address), scope)
-            await answer.send(receive, send, self._headers(item, file, own_host=self._host.is_asked(scope)))
+            await answer.send(receive, send, self._headers(item, file))
         return None
 
-    def _headers(self, item: Item, file: File, *, own_host: bool) -> dict[str, str]:
+    def _headers(self, item: Item, file: File) -> dict[str, str]:
         """What may be kept is asked for again each time: visibility and content may have changed meanwhile."""
         caching = "no-cache" if item.visibility.is_public else "private, no-cache"
-        safe = safety_headers(file.media_type, file.path, own_host=own_host)
+        safe = safety_headers(file.media_type, file.path, pages=self._site.origin)
         return {**safe, "cache-control": caching}
 
     def _count(self, item: Item, path: str, address: str, scope: Scope) -> None:

@@ -1,9 +1,9 @@
 """Strangers' documents on our own host: shown where that is harmless, otherwise offered for saving.
 
 Every one of them is shut into an origin of its own, without scripts, forms and plugins (CSP `sandbox`), and no browser
-may take it for something else than it is said to be (`nosniff`, which every answer carries). What a browser would hand
-to a program of its own, a PDF above all, does not open inside a sandbox: it is for saving, unless bytes have a host to
-themselves (`content_url`).
+may take it for something else than it is said to be (`nosniff`, which every answer carries). A PDF does not open inside
+a sandbox and needs none: the program that browsers hand it to is of another origin than ours, and what is in the PDF
+runs, if at all, inside that program. What browsers hand to programs that we know less of is for saving.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ SANDBOX = (
 """An old Web page is shown with its pictures, styles and frames, all from here, and nothing in it runs."""
 
 _PDF = "application/pdf"
-_FOR_PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+_FOR_PDF = (
+    "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
+    " frame-ancestors 'self' {pages}"
+)
+"""The style is the viewer's own. Pages of ours, and nobody else's, show it in a frame."""
 _SHOWN = re.compile(
     r"text/(?:html|xml|plain|csv|css|markdown|x-bibtex)|application/(?:json|xml|xhtml\+xml|ld\+json)"
     r"|[a-z]+/[a-z0-9.-]+\+xml|image/(?:avif|bmp|gif|jpeg|png|tiff|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+"
@@ -30,12 +34,12 @@ _SHOWN = re.compile(
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._ -]+")
 
 
-def safety_headers(media_type: str, path: str, *, own_host: bool) -> dict[str, str]:
-    """The headers that go with the bytes of a file. `own_host`: nothing else is on the host that it comes from."""
+def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
+    """The headers that go with the bytes of a file. `pages` is the origin of our pages."""
     essence = media_type.partition(";")[0].strip().lower()
     headers = {"content-type": media_type or DEFAULT_MEDIA_TYPE, "content-security-policy": SANDBOX}
-    if own_host and essence == _PDF:
-        return {**headers, "content-security-policy": _FOR_PDF}
+    if essence == _PDF:
+        return {**headers, "content-security-policy": _FOR_PDF.format(pages=pages)}
     if not _SHOWN.fullmatch(essence):
         headers["content-disposition"] = _attachment(path)
     return headers

@@ -1,4 +1,5 @@
-"""HTTP/1.1 with bounds that uvicorn leaves to a proxy in front: the size of a request's head, and the time it takes."""
+"""HTTP/1.1 with bounds that uvicorn leaves to a proxy in front: the size of a request's head, and the time it takes;
+and what a body in chunks carries beside its bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 __all__ = ["MOST_HEAD", "PATIENCE", "GuardedProtocol"]
 
 MOST_HEAD = 64 * 1024
-"""Bytes of request line and headers."""
+"""Bytes of request line and headers; and of what comes between the bytes of a body, or after them."""
 
 PATIENCE = 20.0
 """Seconds for a head to arrive in, from the connection or the first of its bytes on."""
@@ -37,7 +38,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._in_head = self._refused = False
+        self._in_head = self._in_message = self._has_body = self._refused = False
         self._size = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -50,29 +51,47 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        self._in_head, self._size = True, 0
+        self._in_head, self._in_message, self._size = True, True, 0
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Of fields that follow a body (RFC 9112 §7.1.2) nobody here asks for any: kept, they would fill the memory.
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._stop_timer()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._has_body = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_message = False
+        super().on_message_complete()
+
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
+        self._has_body = False
         super().data_received(data)
-        if not self._in_head or self.transport.is_closing():
+        if not self._in_message or self.transport.is_closing():
             return
-        self._size += len(data)
+        self._size = 0 if self._has_body else self._size + len(data)
         if self._size > MOST_HEAD:
             self._refuse()
-        elif self._timer is None:
+        elif self._in_head and self._timer is None:
             self._start_timer()
 
     def _refuse(self) -> None:
-        """Say so, and let what still comes run dry for a moment: closed at once, the client would never read it."""
+        """Say so, and let what still comes run dry for a moment: closed at once, the client would never read it. After
+        the head an answer may be on its way already: then nothing is said."""
         self._refused = True
+        if not self._in_head:
+            self.transport.abort()
+            return
         self.transport.write(_REFUSAL)
         self.transport.write_eof()
         self._stop_timer()

@@ -157,12 +157,11 @@ def _is_for_saving(site: ArchiveSite, item: Item) -> bool:
     file = None if item.target is None else item.file(item.target)
     if file is None:
         return False
-    return "content-disposition" in safety_headers(file.media_type, file.path, own_host=site.has_own_content_host)
+    return "content-disposition" in safety_headers(file.media_type, file.path, pages=site.origin)
 
 
 def _policy(site: ArchiveSite) -> str:
-    """Pictures of items come from the host of the bytes, which may be another one."""
-    if not site.has_own_content_host:
-        return POLICY
-    assert site.content_url is not None
-    return POLICY.replace("img-src 'self'", f"img-src 'self' {site.content_url}")
+    """Pictures and PDFs of items come from the host of the bytes, which may be another one."""
+    source = f"'self' {site.content_url}" if site.has_own_content_host else "'self'"
+    pictures = POLICY.replace("img-src 'self'", f"img-src {source}")
+    return f"{pictures}; frame-src {source}"

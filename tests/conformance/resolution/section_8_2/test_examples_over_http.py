@@ -42,9 +42,7 @@ EXAMPLE_6_2 = b"\r\n".join(
         b"urlkey 1424636122-5331490054869684",
     ]
 )
-REPORT = (
-    "clientinformation.ipaddress=150.163.2.175&parsedibiurl.ibi=8JMKD3MGP7W/3EPGUE5&servicesubject=urlRequest"
-)
+REPORT = "clientinformation.ipaddress=150.163.2.175&parsedibiurl.ibi=8JMKD3MGP7W/3EPGUE5&servicesubject=urlRequest"
 # By name (E27), with the state, which is always sent (E19).
 EXAMPLE_8_9 = (
     "clientinformation.ipaddress=150.163.2.175&"

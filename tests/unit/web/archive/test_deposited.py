@@ -15,10 +15,10 @@ HOSTILE = [
     *("multipart/related", "message/rfc822", "application/octet-stream", "text/plain", "image/png", "text/x-unknown"),
 ]
 SHOWN = {"text/html", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml", "application/rss+xml"}
-SHOWN |= {"text/plain", "image/png"}
+SHOWN |= {"text/plain", "image/png", "application/pdf"}
 
 
-@pytest.mark.parametrize("media", HOSTILE)
+@pytest.mark.parametrize("media", [each for each in HOSTILE if each != "application/pdf"])
 async def test_every_document_is_shut_in_and_taken_for_what_it_is(media: str) -> None:
     answer = await archive_app(kept(REP, files={"x": (media, b"<script>")})).get(f"/col/{REP}/doc/x")
     policy = answer.headers["content-security-policy"]
@@ -33,24 +33,27 @@ async def test_every_document_is_shut_in_and_taken_for_what_it_is(media: str) ->
 
 @pytest.mark.parametrize("media", HOSTILE)
 def test_what_a_sandbox_does_not_hold_is_for_saving(media: str) -> None:
-    headers = safety_headers(media, "x", own_host=False)
+    headers = safety_headers(media, "x", pages=BASE)
     essence = media.lower().partition(";")[0]
     assert ("content-disposition" not in headers) == (essence in SHOWN)
 
 
-async def test_a_pdf_is_shown_where_there_is_nothing_to_act_on() -> None:
+@pytest.mark.parametrize("content_url", [None, "http://content.lab.br"])
+async def test_a_pdf_is_shown_by_the_browsers_own_program_and_framed_by_us_alone(content_url: str | None) -> None:
     item = kept(REP, files={"x.pdf": ("application/pdf", b"%PDF")})
-    there = {"host": "content.lab.br"}
-    own = await archive_app(item, content_url="http://content.lab.br").get(f"/col/{REP}/doc/x.pdf", there)
-    assert "content-disposition" not in own.headers
-    assert "sandbox" not in own.headers["content-security-policy"]
-    shared = await archive_app(item, content_url=BASE.upper()).get(f"/col/{REP}/doc/x.pdf")
-    assert shared.headers["content-disposition"].startswith("attachment")
+    host = {"host": "content.lab.br"} if content_url else {}
+    answer = await archive_app(item, content_url=content_url).get(f"/col/{REP}/doc/x.pdf", host)
+    assert "content-disposition" not in answer.headers
+    assert answer.headers["content-security-policy"] == (
+        "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
+        f" frame-ancestors 'self' {BASE}"
+    )
+    assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize("name", ['a"b.bin', "a\u00fc\u4e2d.bin", "a;b=c.bin", "a b.bin", "d/e.bin", "a%0d%0ab.bin"])
 def test_no_name_ends_the_header_that_tells_it(name: str) -> None:
-    told = safety_headers("application/octet-stream", name, own_host=False)["content-disposition"]
+    told = safety_headers("application/octet-stream", name, pages=BASE)["content-disposition"]
     assert re.fullmatch(r"attachment; filename=\"[A-Za-z0-9._ -]+\"; filename\*=UTF-8''[A-Za-z0-9\-._~%]+", told)
 
 
