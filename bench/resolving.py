@@ -22,7 +22,7 @@ from statistics import median
 from bench.catalogue import Place, filled, label_at
 from bench.content import DISK
 from bench.figure import Figure, figure_table
-from bench.serving import Client, Running, Spent, ibi_up, nginx
+from bench.serving import IBI, Client, Running, Spent, nginx, running
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.field import ArchiveProtocol
@@ -56,10 +56,10 @@ def figures() -> list[Figure]:
 
 
 def measured(home: Path, opened: ExitStack) -> Iterator[Figure]:
-    kept = opened.enter_context(ibi_up(data_directory(home / "kept")))
-    unkept = opened.enter_context(ibi_up(data_directory(home / "unkept"), UNKEPT, Path.cwd()))
+    kept = opened.enter_context(up(data_directory(home / "kept"), IBI))
+    unkept = opened.enter_context(up(data_directory(home / "unkept")))
     (home / "alone").mkdir()
-    alone = opened.enter_context(ibi_up(home / "alone" / "ibi-data", UNKEPT, Path.cwd()))
+    alone = opened.enter_context(up(home / "alone" / "ibi-data"))
     include(home / "alone" / "ibi-data", home / "kept" / "ibi-data", kept)
     reference = opened.enter_context(nginx(home / "nginx", home, NGINX))
     clients = {server: opened.enter_context(Client(server, CONNECTIONS, 302)) for server in (kept, unkept, alone)}
@@ -109,6 +109,15 @@ def compared(rounds: dict[str, list[Spent]]) -> Iterator[Figure]:
     yield figure("redirect resolved each time, Archive in another process", "asking", note=both, more=cpu["asked"])
 
 
+@contextmanager
+def up(data: Path, program: Sequence[str] | None = None) -> Iterator[Running]:
+    """A server that mints under a name of its own: with the same one, one Archive would be taken for the other."""
+    host = {"IBI_MINT_HOST": f"{data.parent.name}.inpe.br"}
+    variables = {**host, "IBI_LOCK_DIR": str(data.parent / "locks"), "IBI_LOG_LEVEL": "error"}
+    with running((*(program or UNKEPT), "up", "--port", "0", "--data", str(data)), Path.cwd(), variables) as server:
+        yield server
+
+
 def data_directory(home: Path) -> Path:
     data = home / "ibi-data"
     data.mkdir(parents=True)
@@ -155,9 +164,8 @@ def show_profile() -> None:
     with tempfile.TemporaryDirectory(prefix="ibi-bench-", dir=DISK) as home:
         path = f"{home}/profile"
         program = (*UNKEPT, "profiled", path)
-        with ibi_up(data_directory(Path(home) / "one"), program, Path.cwd()) as server:
-            with Client(server, CONNECTIONS, 302) as client:
-                client.ask([ITEM] * 5 * REQUESTS)
+        with up(data_directory(Path(home) / "one"), program) as server, Client(server, CONNECTIONS, 302) as client:
+            client.ask([ITEM] * 5 * REQUESTS)
         pstats.Stats(path).sort_stats("tottime").print_stats(45)
 
 

@@ -70,11 +70,11 @@ def running(command: Sequence[str], place: Path, variables: Mapping[str, str] | 
 
 
 @contextmanager
-def ibi_up(data: Path, program: Sequence[str] = IBI, place: Path | None = None) -> Iterator[Running]:
-    """The Archive of a data directory, begun by the server itself. `program` is run in `place`."""
+def ibi_up(data: Path) -> Iterator[Running]:
+    """The Archive of a data directory, begun by the server itself."""
     own = {"IBI_MINT_HOST": "mtc-m18.sid.inpe.br", "IBI_MINT_IP": "150.163.34.243"}
     variables = {**own, "IBI_LOCK_DIR": str(data.parent / "locks"), "IBI_LOG_LEVEL": "error"}
-    with running((*program, "up", "--port", "0", "--data", str(data)), place or data.parent, variables) as server:
+    with running((*IBI, "up", "--port", "0", "--data", str(data)), data.parent, variables) as server:
         yield server
 
 

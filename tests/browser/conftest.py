@@ -100,12 +100,17 @@ def opened(chromium: Browser) -> Iterator[Opened]:
 
 @pytest.fixture
 def picture() -> Callable[[Page, str], None]:
-    """Keeps a picture of a page where `IBI_PICTURES` says; without it none are made."""
+    """Keeps a picture of a page where `IBI_PICTURES` says: whole, or for a name that ends in `-top` what is seen first.
+    Without it none are made."""
     folder = os.environ.get("IBI_PICTURES")
 
     def take(page: Page, name: str) -> None:
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+            if page.locator("iframe").count():
+                page.locator("iframe").scroll_into_view_if_needed()
+                page.wait_for_timeout(3000)  # a viewer of PDFs tells nobody when it is done
+                page.evaluate("() => window.scrollTo(0, 0)")
+            page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=not name.endswith("-top"))
 
     return take

@@ -12,6 +12,7 @@ from tests.browser.conftest import Opened, Site
 def test_the_link_that_was_printed_signs_in_once_and_out_again(site: Site, opened: Opened) -> None:
     page = opened()
     page.goto(site.enter)
+    page.get_by_role("button", name="Sign in").click()
 
     expect(page.get_by_text("admin", exact=True)).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
@@ -25,6 +26,8 @@ def test_a_password_chosen_on_the_account_page_signs_in(site: Site, opened: Open
     link = site.command("person", "link", "ana").out.strip()
     page = opened()
     page.goto(re.sub(r"^http://[^/]+", site.url, link))
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
 
     page.goto(f"{site.url}/account")
     page.get_by_label("New password").fill("nove rios voadores")

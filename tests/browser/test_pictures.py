@@ -16,6 +16,7 @@ SHOWN = {
     "home": "home",
     "search": "search",
     "item": "item with editions",
+    "item-top": "item with editions",
     "item-folders": "item with folders",
     "item-images": "item with images",
     "item-translations": "item with translations",

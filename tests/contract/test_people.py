@@ -53,13 +53,49 @@ def test_a_name_is_taken_in_any_case(people: People) -> None:
 
 def test_somebody_can_be_changed_but_not_made_by_a_change(people: People) -> None:
     people.add(ADA)
-    people.replace(replace(ADA, role=Role.ADMIN, disabled=LATER))
+    changed = people.change("ADA", lambda now: replace(now, role=Role.ADMIN, disabled=LATER))
+
+    assert changed == people.find("ada") == replace(ADA, role=Role.ADMIN, disabled=LATER)
+    with pytest.raises(UnknownPerson):
+        people.change("Bob", lambda now: now)
+
+
+def test_a_change_that_is_given_up_changes_nothing(people: People) -> None:
+    people.add(ADA)
+
+    def refuse(now: Person) -> Person:
+        assert now == ADA
+        raise PersonExists(name="Ada")
+
+    with pytest.raises(PersonExists):
+        people.change("ada", refuse)
+    assert people.find("ada") == ADA
+    assert people.change("ada", lambda now: replace(now, disabled=LATER)).disabled == LATER
+
+
+def test_of_changes_at_once_none_is_lost(people: People) -> None:
+    people.add(replace(ADA, password_hash=""))
+
+    def longer(_: int) -> None:
+        people.change("ada", lambda now: replace(now, password_hash=f"{now.password_hash}a"))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(longer, range(40)))
 
     found = people.find("ada")
     assert found is not None
-    assert (found.role, found.disabled) == (Role.ADMIN, LATER)
-    with pytest.raises(UnknownPerson):
-        people.replace(replace(ADA, name="Bob"))
+    assert found.password_hash == "a" * 40
+
+
+def test_a_link_that_is_looked_at_stays(people: People) -> None:
+    people.add(ADA)
+    link = SignInLink(b"3" * 32, "Ada", LATER)
+    people.add_link(link)
+
+    assert people.find_link(link.digest) == link
+    assert people.find_link(b"4" * 32) is None
+    assert people.take_link(link.digest) == link
+    assert people.find_link(link.digest) is None
 
 
 def test_a_session_is_there_until_it_is_ended(people: People) -> None:

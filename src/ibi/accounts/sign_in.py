@@ -28,6 +28,7 @@ __all__ = [
     "check_name",
     "check_password",
     "csrf_of",
+    "found_link",
     "new_link",
     "new_session",
     "role_named",
@@ -108,9 +109,17 @@ def signed_in(text: str, people: People, now: Instant) -> tuple[Person, Session]
     return None if person is None or person.disabled is not None else (person, session)
 
 
+def found_link(text: str, people: People, now: Instant) -> Person:
+    """Whom a link would sign in; it is not used up by that. `BadSignIn` if it signs in nobody."""
+    return _whose(people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None, people, now)
+
+
 def taken_link(text: str, people: People, now: Instant) -> Person:
     """Whom a link signs in: whoever comes first, and nobody after that."""
-    link = people.take_link(_digest(text)) if _SECRET.fullmatch(text) else None
+    return _whose(people.take_link(_digest(text)) if _SECRET.fullmatch(text) else None, people, now)
+
+
+def _whose(link: SignInLink | None, people: People, now: Instant) -> Person:
     person = None if link is None or link.expires <= now else people.find(link.person)
     if person is None or person.disabled is not None:
         raise BadSignIn()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from ibi.instant import Instant
@@ -16,8 +17,11 @@ class People(Protocol):
     def add(self, person: Person) -> None:
         """Keep somebody new, durably. `ibi.accounts.errors.PersonExists` if there is one of that name, in any case."""
 
-    def replace(self, person: Person) -> None:
-        """Keep somebody as they are now; `ibi.accounts.errors.UnknownPerson` if there is nobody of that name."""
+    def change(self, name: str, make: Callable[[Person], Person]) -> Person:
+        """Keep of somebody what `make` makes of how they are now, which nobody else changes meanwhile.
+
+        `ibi.accounts.errors.UnknownPerson` if there is nobody of that name; what `make` raises changes nothing.
+        """
 
     def find(self, name: str) -> Person | None:
         """Whoever has this name, in any case of its letters."""
@@ -36,6 +40,9 @@ class People(Protocol):
         """Every session of somebody, and every link that is still good: after a change of password, say."""
 
     def add_link(self, link: SignInLink) -> None: ...
+
+    def find_link(self, digest: bytes) -> SignInLink | None:
+        """The link with this digest, over or not; it stays."""
 
     def take_link(self, digest: bytes) -> SignInLink | None:
         """The link with this digest, which is gone then: of two who open it at once, one gets it."""

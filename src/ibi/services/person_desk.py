@@ -47,15 +47,15 @@ class PersonDesk:
 
     def set_password(self, name: str, password: str) -> Person:
         person = self._known(name)
-        changed = replace(person, password_hash=self._hasher.hash_now(check_password(password, person.name)))
-        self._people.replace(changed)
+        hashed = self._hasher.hash_now(check_password(password, person.name))
+        changed = self._people.change(person.name, lambda now: replace(now, password_hash=hashed))
         self._people.end_sessions_of(person.name)
         return changed
 
     def disable(self, name: str) -> Person:
         person = self._known(name)
-        changed = replace(person, disabled=person.disabled or Instant(self._now.seconds))
-        self._people.replace(changed)
+        when = Instant(self._now.seconds)
+        changed = self._people.change(person.name, lambda now: replace(now, disabled=now.disabled or when))
         self._people.end_sessions_of(person.name)
         return changed
 

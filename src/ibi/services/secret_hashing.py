@@ -40,7 +40,8 @@ class SecretHasher:
 
     def _agrees(self, kept: str | None, secret: str) -> bool:
         try:
-            return self._hasher.verify(self._some_hash() if kept is None else kept, secret) and kept is not None
+            decoy = self._some_hash()  # made for whoever comes first, known or not
+            return self._hasher.verify(decoy if kept is None else kept, secret) and kept is not None
         except (VerificationError, InvalidHashError):
             return False
 

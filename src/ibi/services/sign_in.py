@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 from ibi.accounts.errors import BadSignIn
-from ibi.accounts.sign_in import RANDOM_BYTES, check_password, new_session, signed_in, taken_link
+from ibi.accounts.sign_in import RANDOM_BYTES, check_password, found_link, new_session, signed_in, taken_link
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.person import Person, Session
@@ -17,7 +19,13 @@ from ibi.ports.people import People
 from ibi.services.attempts import Attempts
 from ibi.services.secret_hashing import SecretHasher
 
-__all__ = ["SignIn", "SignedIn", "TooManyGuesses"]
+__all__ = ["MOST_WAITING", "SignIn", "SignedIn", "TooManyGuesses"]
+
+
+MOST_WAITING: Final = 32
+"""Passwords that are compared or wait for it: some seconds' work."""
+
+_Subjects: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class TooManyGuesses(IbiError):
@@ -47,7 +55,7 @@ class SignIn:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._people, self._clocks, self._hasher = people, clocks, hasher
-        self._attempts, self._monotonic = Attempts(), monotonic
+        self._attempts, self._monotonic, self._waiting = Attempts(), monotonic, 0
 
     def current(self, text: str) -> SignedIn | None:
         """Who is signed in by a cookie."""
@@ -56,15 +64,21 @@ class SignIn:
 
     async def with_password(self, name: str, password: str, network: str) -> SignedIn:
         """`network` is where the request came from, as far as it is written down. `BadSignIn`, `TooManyGuesses`."""
-        subjects = ("name", name.casefold()[:100]), ("network", network)
+        subjects = _subjects(name, network)
         self._begin(subjects)
         person = self._people.find(name)
-        good = await self._hasher.agrees(None if person is None else person.password_hash, password[:1000])
-        if not good or person is None or person.disabled is not None:
+        kept = None if person is None else person.password_hash
+        with self._hashing():
+            good = await self._hasher.agrees(kept, password[:1000])
+        # Looked at again: the password may have been changed while it was compared, and that ends what it began.
+        if not good or person is None or person.disabled is not None or self._people.find(name) != person:
             raise BadSignIn()
-        for subject in subjects:
-            self._attempts.succeeded(subject)
+        self._succeeded(subjects)
         return self._opened(person)
+
+    def of_link(self, secret: str) -> Person:
+        """Whom a link would sign in: it can still be used afterwards. `BadSignIn`."""
+        return found_link(secret, self._people, self._now)
 
     def with_link(self, secret: str) -> SignedIn:
         return self._opened(taken_link(secret, self._people, self._now))
@@ -75,15 +89,41 @@ class SignIn:
     async def change_password(self, signed: SignedIn, current: str, new: str, network: str) -> SignedIn:
         """Everything that was signed in by the old one is signed out; whoever changed it is signed in anew."""
         person = signed.person
+        check_password(new, person.name)
         if person.password_hash is not None:
             await self.with_password(person.name, current, network)
-        check_password(new, person.name)
-        changed = replace(person, password_hash=await self._hasher.hash(new))
-        self._people.replace(changed)
+        # Nothing is guessed at, but hashing is dear.
+        subjects = _subjects(person.name, network)
+        self._begin(subjects)
+        with self._hashing():
+            hashed = await self._hasher.hash(new)
+        self._succeeded(subjects)
+
+        def made(now: Person) -> Person:
+            if now != person:  # disabled, say, while all that was hashed
+                raise BadSignIn()
+            return replace(now, password_hash=hashed)
+
+        changed = self._people.change(person.name, made)
         self._people.end_sessions_of(person.name)
         return self._opened(changed)
 
-    def _begin(self, subjects: tuple[tuple[str, str], ...]) -> None:
+    @contextmanager
+    def _hashing(self) -> Iterator[None]:
+        """Whoever has many networks to guess from still keeps nobody waiting for longer than this."""
+        if self._waiting >= MOST_WAITING:
+            raise TooManyGuesses(retry_after=1)
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+
+    def _succeeded(self, subjects: _Subjects) -> None:
+        for subject in subjects:
+            self._attempts.succeeded(subject)
+
+    def _begin(self, subjects: _Subjects) -> None:
         now = self._monotonic()
         wait = max(self._attempts.wait(subject, now) for subject in subjects)
         if wait > 0:
@@ -102,3 +142,8 @@ class SignIn:
     @property
     def _now(self) -> Instant:
         return self._clocks.read().wall
+
+
+def _subjects(name: str, network: str) -> _Subjects:
+    """By whom attempts are counted."""
+    return ("name", name.casefold()[:100]), ("network", network)

@@ -18,6 +18,8 @@ Format = Literal["console", "json"]
 # A token is `ibi_<id>_<secret>`; the id may be known. Anything that follows `Bearer` is one too.
 _TOKEN = re.compile(r"(ibi_[a-z2-7]{1,16}_)[a-z2-7]+")
 _BEARER = re.compile(r"(?i)(bearer\s+)(?!ibi_)[^\s\"',]+")
+# A link that signs somebody in has its secret in the path.
+_LINK = re.compile(r"(/sign-in/)[^\s\"'/?#]+")
 _SECRET_NAMES = frozenset({"authorization", "cookie", "password", "secret", "token"})
 
 
@@ -69,7 +71,7 @@ def without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 def _covered(value: object) -> object:
     if isinstance(value, str):
-        return _BEARER.sub(r"\1…", _TOKEN.sub(r"\1…", value))
+        return _LINK.sub(r"\1…", _BEARER.sub(r"\1…", _TOKEN.sub(r"\1…", value)))
     if isinstance(value, dict):
         return {name: "…" if str(name).lower() in _SECRET_NAMES else _covered(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ibi.errors import IbiError
 from ibi.web.headers import RawHeaders, values
 
-__all__ = ["CrossSiteRequest", "refuse_other_sites"]
+__all__ = ["CrossSiteRequest", "authority", "refuse_other_sites"]
 
 _OWN = frozenset({"none", "same-origin"})
 
@@ -29,12 +29,12 @@ def refuse_other_sites(headers: RawHeaders) -> None:
         raise CrossSiteRequest()
     hosts = {value.strip().lower() for value in values(headers, b"host")}
     for name in (b"origin", b"referer"):
-        if any(_authority(value) not in hosts for value in values(headers, name)):
+        if any(authority(value) not in hosts for value in values(headers, name)):
             raise CrossSiteRequest()
 
 
-def _authority(url: str) -> str | None:
-    """`host[:port]` as the header Host writes it."""
+def authority(url: str) -> str | None:
+    """`host[:port]` of a URL as the header Host writes it; None if it is none of the Web's."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope
@@ -15,11 +14,13 @@ from ibi.services.sign_in import SignedIn, SignIn
 from ibi.web.body import read_body
 from ibi.web.headers import RawHeaders, values
 from ibi.web.refusals import MalformedBody, UnsupportedMediaType
+from ibi.web.same_site import authority
 
-__all__ = ["COOKIE", "ForeignForm", "Sessions", "read_form"]
+__all__ = ["COOKIE", "SECURE_COOKIE", "ForeignForm", "Sessions", "read_form"]
 
 COOKIE: Final = "ibi-session"
-_LONGEST: Final = 4096
+SECURE_COOKIE: Final = f"__Host-{COOKIE}"
+"""Over TLS. By this name a browser takes it from this very host alone: no neighbour in the domain can plant one."""
 _MOST_FIELDS: Final = 50
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -35,30 +36,41 @@ class Sessions:
 
     def __init__(self, sign_in: SignIn, public_url: str) -> None:
         self._sign_in = sign_in
-        self._secure = public_url.startswith("https://")
+        self._secure = public_url.lower().startswith("https://")
+        self._name = SECURE_COOKIE if self._secure else COOKIE
+        self._authority = authority(public_url)
 
     def current(self, scope: Scope) -> SignedIn | None:
         """Who sent a request; None for nearly everybody, at the cost of a look at the headers."""
-        text = _cookie(scope["headers"])
+        text = _cookie(scope["headers"], self._name)
         return None if text is None else self._sign_in.current(text)
 
     def begin(self, answer: Response, signed: SignedIn) -> Response:
         answer.set_cookie(
-            COOKIE, signed.text, max_age=SESSION_SECONDS, httponly=True, samesite="lax", secure=self._secure
+            self._name, signed.text, max_age=SESSION_SECONDS, httponly=True, samesite="lax", secure=self._secure
         )
         return answer
 
     def end(self, answer: Response) -> Response:
-        answer.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=self._secure)
+        answer.delete_cookie(self._name, httponly=True, samesite="lax", secure=self._secure)
         return answer
 
-    @staticmethod
-    def check_form(scope: Scope, fields: dict[str, str], signed: SignedIn | None) -> None:
+    def check_form(self, scope: Scope, fields: dict[str, str], signed: SignedIn | None) -> None:
         """`ForeignForm` unless one of our own pages sent it: browsers say whence, and a session's forms prove it."""
-        if not _is_from_here(scope):
+        if not self._is_from_here(scope["headers"]):
             raise ForeignForm()
         if signed is not None and not check_csrf(signed.text, fields.get("csrf", "")):
             raise ForeignForm()
+
+    def _is_from_here(self, headers: RawHeaders) -> bool:
+        """Every browser of today says from where a form comes, in one header or the other; a program says neither, and
+        holds no cookie by accident."""
+        sites = values(headers, b"sec-fetch-site")
+        if sites:
+            return all(site in {"same-origin", "none"} for site in sites)
+        # A proxy may call this host by another name than browsers do.
+        here = {self._authority, *(host.strip().lower() for host in values(headers, b"host"))} - {None, ""}
+        return all(authority(url) in here for name in (b"origin", b"referer") for url in values(headers, name))
 
 
 async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
@@ -73,23 +85,12 @@ async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
         raise MalformedBody(reason="it is not a form") from None
 
 
-def _cookie(headers: RawHeaders) -> str | None:
-    text = "; ".join(value.decode("latin-1") for name, value in headers if name == b"cookie")
-    if COOKIE not in text or len(text) > _LONGEST:
-        return None
-    try:
-        morsel = SimpleCookie(text).get(COOKIE)
-    except CookieError:
-        return None
-    return None if morsel is None else morsel.value
-
-
-def _is_from_here(scope: Scope) -> bool:
-    """Every browser of today says from where a form comes, in one header or the other; a program says neither, and
-    holds no cookie by accident."""
-    headers = scope["headers"]
-    sites = values(headers, b"sec-fetch-site")
-    if sites:
-        return all(site in {"same-origin", "none"} for site in sites)
-    hosts = values(headers, b"host")
-    return all(urlsplit(origin).netloc in hosts for origin in values(headers, b"origin"))
+def _cookie(headers: RawHeaders, name: str) -> str | None:
+    """The value of the cookie, whatever others of this host look like; None if two values claim to be it: who planted
+    which nobody can tell."""
+    wanted, found = name.encode("ascii"), set()
+    for key, value in headers:
+        if key == b"cookie" and wanted in value:
+            pairs = (pair.strip(b" \t").partition(b"=") for pair in value.split(b";"))
+            found |= {text for given, _, text in pairs if given == wanted}
+    return found.pop().decode("latin-1") if len(found) == 1 else None

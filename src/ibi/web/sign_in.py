@@ -34,7 +34,7 @@ class SignInPages:
     def routes(self) -> list[Route]:
         return [
             Route("/sign-in", self.sign_in, methods=["GET", "POST"]),
-            Route("/sign-in/{secret}", self.link, methods=["GET"]),
+            Route("/sign-in/{secret}", self.link, methods=["GET", "POST"]),
             Route("/sign-out", self.leave, methods=["POST"]),
             Route("/account", self.account, methods=["GET", "POST"]),
         ]
@@ -58,11 +58,16 @@ class SignInPages:
         return self._entered(request, signed, to)
 
     async def link(self, request: Request) -> Response:
-        if request.method == "HEAD":  # whoever only looks does not use it up
-            return Response(b"", HTTPStatus.NO_CONTENT, _PRIVATE)
+        """A page that asks first. A link alone changes nothing: programs that look at mail follow links, and a page of
+        another site could sign somebody in as another person than they think."""
+        secret = request.path_params["secret"]
         try:
-            signed = self._sign_in.with_link(request.path_params["secret"])
-        except BadSignIn as error:
+            if request.method != "POST":
+                person = self._sign_in.of_link(secret)
+                return render(request.scope, "sign_in_link.html", headers=_PRIVATE, person=person, secret=secret)
+            self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), None)
+            signed = self._sign_in.with_link(secret)
+        except (BadSignIn, ForeignForm) as error:
             return self._form(request, to="/", error=error)
         return self._entered(request, signed, "/")
 

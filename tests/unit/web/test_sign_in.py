@@ -20,7 +20,7 @@ from ibi.services.secret_hashing import SecretHasher
 from ibi.services.sign_in import SignIn
 from ibi.storage.memory.people import MemoryPeople
 from ibi.web.errors import problem
-from ibi.web.sessions import COOKIE, Sessions
+from ibi.web.sessions import COOKIE, SECURE_COOKIE, Sessions
 from ibi.web.sign_in import SignInPages
 from tests.asgi_client import Answer, ask
 from tests.set_clocks import SetClocks
@@ -49,12 +49,12 @@ class Browser:
         return found[1]
 
     def _headers(self, others: dict[str, str]) -> dict[str, str]:
-        return {**HOST, **({} if self.cookie is None else {"cookie": f"{COOKIE}={self.cookie}"}), **others}
+        return {**HOST, **({} if self.cookie is None else {"cookie": f"{SECURE_COOKIE}={self.cookie}"}), **others}
 
     def _kept(self, answer: Answer) -> Answer:
         jar = SimpleCookie(answer.headers.get("set-cookie", ""))
-        if COOKIE in jar:
-            self.cookie = jar[COOKIE].value or None
+        if SECURE_COOKIE in jar:
+            self.cookie = jar[SECURE_COOKIE].value or None
         return answer
 
 
@@ -106,6 +106,23 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site: Site)
 
     cookie = answer.headers["set-cookie"]
     assert all(part in cookie for part in ("HttpOnly", "SameSite=lax", "Secure", "Path=/"))
+    assert cookie.startswith("__Host-")
+    assert "Domain" not in cookie
+
+
+@pytest.mark.parametrize("others", ['a={"b": 1}; ', "a; =; ;;,\x01 =é; ", f"a={'a' * 50_000}; ", f"x{SECURE_COOKIE}=y; "])
+async def test_no_other_cookie_of_the_host_keeps_anybody_out(site: Site, others: str) -> None:
+    browser = await signed_in(site)
+
+    assert (await browser.get("/account", cookie=f"{others}{SECURE_COOKIE}={browser.cookie}")).status == 200
+
+
+async def test_of_two_cookies_of_the_name_neither_counts(site: Site) -> None:
+    mine, planted = await signed_in(site), await signed_in(site)
+
+    both = f"{SECURE_COOKIE}={planted.cookie}; {SECURE_COOKIE}={mine.cookie}"
+    assert (await mine.get("/account", cookie=both)).status == 303
+    assert (await mine.get("/account", cookie=f"{COOKIE}={mine.cookie}")).status == 303  # anybody could plant that one
 
 
 @pytest.mark.parametrize("fields", [{"name": "ada", "password": "wrong"}, {"name": "bob", "password": PASSWORD}, {}])
@@ -121,10 +138,35 @@ async def test_a_link_signs_in_once(site: Site) -> None:
     path = f"/sign-in/{site.desk.link('ada')}"
     browser = site.browser()
 
-    assert (await ask(site.app, "HEAD", path, HOST)).status == 204
-    assert (await browser.get(path)).status == 303
+    assert (await browser.post(path, {})).status == 303
     assert (await browser.get("/account")).status == 200
+    assert (await site.browser().post(path, {})).status == 403
     assert (await site.browser().get(path)).status == 403
+
+
+async def test_a_link_that_is_only_looked_at_signs_in_nobody(site: Site) -> None:
+    path = f"/sign-in/{site.desk.link('ada')}"
+    browser = site.browser()
+
+    assert (await ask(site.app, "HEAD", path, HOST)).status == 200
+    seen = await browser.get(path)
+
+    assert (seen.status, seen.headers["cache-control"]) == (200, "no-store")
+    assert b"<bdi>ada</bdi>" in seen.body
+    assert "set-cookie" not in seen.headers
+    assert (await browser.get("/account")).status == 303
+
+
+async def test_another_site_can_sign_nobody_in_by_a_link_of_its_own(site: Site) -> None:
+    site.desk.create("mallory", "reader")
+    path = f"/sign-in/{site.desk.link('mallory')}"
+    victim = await signed_in(site)
+
+    for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "http://["}):
+        assert (await victim.post(path, {}, **headers)).status == 403
+    await victim.get(path, **{"sec-fetch-site": "cross-site"})
+
+    assert b"<bdi>ada</bdi>" in (await victim.get("/account")).body
 
 
 async def test_nobody_can_plant_a_session(site: Site) -> None:
@@ -142,6 +184,8 @@ async def test_nobody_can_plant_a_session(site: Site) -> None:
     [
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "http://["},
+        {"origin": "", "referer": "https://evil.example/"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site", "origin": "https://ibi.example"},
     ],

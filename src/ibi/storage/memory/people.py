@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 
 from ibi.accounts.errors import PersonExists, UnknownPerson
@@ -26,11 +27,13 @@ class MemoryPeople:
                 raise PersonExists(name=person.name)
             self._people[person.name.lower()] = person
 
-    def replace(self, person: Person) -> None:
+    def change(self, name: str, make: Callable[[Person], Person]) -> Person:
         with self._lock:
-            if person.name.lower() not in self._people:
-                raise UnknownPerson(name=person.name)
-            self._people[person.name.lower()] = person
+            before = self._people.get(name.lower())
+            if before is None:
+                raise UnknownPerson(name=name)
+            after = self._people[name.lower()] = make(before)
+        return after
 
     def find(self, name: str) -> Person | None:
         return self._people.get(name.lower())
@@ -56,6 +59,9 @@ class MemoryPeople:
 
     def add_link(self, link: SignInLink) -> None:
         self._links[link.digest] = link
+
+    def find_link(self, digest: bytes) -> SignInLink | None:
+        return self._links.get(digest)
 
     def take_link(self, digest: bytes) -> SignInLink | None:
         return self._links.pop(digest, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ _MIGRATIONS = (
 )
 _ROLES = {role.value: role for role in Role}
 _PERSON = "SELECT name, role, created, password_hash, disabled FROM people"
+_LINK = "SELECT digest, person, expires FROM links WHERE digest = ?"
 
 
 class SqlitePeople(PrivateStore):
@@ -59,14 +61,17 @@ class SqlitePeople(PrivateStore):
         if not added:
             raise PersonExists(name=person.name)
 
-    def replace(self, person: Person) -> None:
-        with self._open() as connection:
-            found = connection.execute(
+    def change(self, name: str, make: Callable[[Person], Person]) -> Person:
+        with self._open() as connection, transaction(connection):
+            row = connection.execute(f"{_PERSON} WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                raise UnknownPerson(name=name)
+            person = make(_person(row))
+            connection.execute(
                 "UPDATE people SET role = ?, password_hash = ?, disabled = ? WHERE name = ?",
-                (person.role.value, person.password_hash, _seconds(person), person.name),
-            ).rowcount
-        if not found:
-            raise UnknownPerson(name=person.name)
+                (person.role.value, person.password_hash, _seconds(person), name),
+            )
+        return person
 
     def find(self, name: str) -> Person | None:
         with self._open() as connection:
@@ -105,11 +110,16 @@ class SqlitePeople(PrivateStore):
                 (link.digest, link.person, link.expires.seconds),
             )
 
+    def find_link(self, digest: bytes) -> SignInLink | None:
+        with self._open() as connection:
+            row = connection.execute(_LINK, (digest,)).fetchone()
+        return None if row is None else _link(row)
+
     def take_link(self, digest: bytes) -> SignInLink | None:
         with self._open() as connection, transaction(connection):
-            row = connection.execute("SELECT digest, person, expires FROM links WHERE digest = ?", (digest,)).fetchone()
+            row = connection.execute(_LINK, (digest,)).fetchone()
             connection.execute("DELETE FROM links WHERE digest = ?", (digest,))
-        return None if row is None else SignInLink(row[0], row[1], Instant(row[2]))
+        return None if row is None else _link(row)
 
     def sweep(self, now: Instant) -> None:
         with self._open() as connection, transaction(connection):
@@ -119,6 +129,11 @@ class SqlitePeople(PrivateStore):
 
 def _seconds(person: Person) -> int | None:
     return None if person.disabled is None else person.disabled.seconds
+
+
+def _link(row: tuple[Any, ...]) -> SignInLink:
+    digest, person, expires = row
+    return SignInLink(digest, person, Instant(expires))
 
 
 def _person(row: tuple[Any, ...]) -> Person:
