@@ -1,8 +1,8 @@
 """What a link costs: of the processors' time, beside nginx that says `return 302` with the same headers.
 
 With what was found before forgotten, every request is resolved: the Archive is asked, its answer read and judged, the
-reader sent on, the Archive thanked. `python -m bench.resolving` measures this suite alone; with `profile` it shows where
-the time of such a request goes.
+reader sent on, the Archive thanked. `python -m bench.resolving` measures this suite alone; with `profile` it shows
+where the time of such a request goes.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def run_command() -> None:
     from ibi.resolver.caching import Cache
     from ibi.services.resolving import Resolving
 
-    resolver_site.Resolving = partial(Resolving, cache=Cache(0, 0))  # type: ignore[misc,assignment]
+    vars(resolver_site)["Resolving"] = partial(Resolving, cache=Cache(0, 0))
     main()
 
 
@@ -166,7 +166,7 @@ def show_profile() -> None:
         program = (*UNKEPT, "profiled", path)
         with up(data_directory(Path(home) / "one"), program) as server, Client(server, CONNECTIONS, 302) as client:
             client.ask([ITEM] * 5 * REQUESTS)
-        pstats.Stats(path).sort_stats("tottime").print_stats(45)
+        pstats.Stats(path).sort_stats("cumulative").print_stats(r"ibi|uvicorn|asyncio", 75)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar, Final, NamedTuple
 
@@ -149,11 +149,13 @@ class Relation:
     """
 
     steps: tuple[Step, ...] = ()
+    # Most relations are read many times and written never: this is made when it is first wanted.
+    _qualifier: str | None = field(default=None, init=False, repr=False, compare=False)
 
     ITSELF: ClassVar[Relation]
 
     def __post_init__(self) -> None:
-        if _shape(self.steps) not in _SHAPES:
+        if self.steps and _shape(self.steps) not in _SHAPES:
             raise InvalidRelation(self.modifier, 0, _OUTSIDE_GRAMMAR)
 
     @classmethod
@@ -184,7 +186,11 @@ class Relation:
 
     @property
     def qualifier(self) -> str:
-        return "".join(map(_QUALIFIER.write, self.steps))
+        written = self._qualifier
+        if written is None:
+            written = "".join(map(_QUALIFIER.write, self.steps))
+            object.__setattr__(self, "_qualifier", written)
+        return written
 
     def __str__(self) -> str:
         return self.modifier
@@ -204,7 +210,7 @@ class Relation:
 
     @property
     def begins_with_last_edition(self) -> bool:
-        return self.steps[:1] == (LastEdition(),)
+        return bool(self.steps) and isinstance(self.steps[0], LastEdition)
 
     @property
     def asks_last_edition(self) -> bool:
@@ -233,6 +239,8 @@ class Relation:
     @property
     def open_translations(self) -> tuple[int, ...]:
         """Where in `steps` a translation names no language: whoever asks has it chosen by preference."""
+        if not self.steps:  # as in most links
+            return ()
         return tuple(index for index, step in enumerate(self.steps) if step == Translation())
 
     def matches(self, offered: Relation) -> bool:

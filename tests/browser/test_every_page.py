@@ -83,6 +83,7 @@ def test_the_account_is_sound_too(site: Site, opened: Opened) -> None:
     page.goto(site.enter)
     assert _violations(page) == []
     page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign out").wait_for()
     page.goto(f"{site.url}/account")
 
     assert _violations(page) == []

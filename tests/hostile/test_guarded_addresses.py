@@ -150,7 +150,7 @@ def test_a_name_that_is_looked_up_again_and_leads_inside_is_not_dialled_there(
 def test_a_name_of_an_allowed_and_an_inner_address_is_a_trap(sockets: LoopbackArchives) -> None:
     outer = sockets.open(confirming, host="127.0.0.2")
     for answer in (["127.0.0.2", "127.0.0.3"], ["127.0.0.3", "127.0.0.2"], ["127.0.0.2", "::1"]):
-        with whole_resolver(lambda _, answer=answer: answer) as resolver:
+        with whole_resolver({"archive.example.org": answer}) as resolver:
             resolver.register(SERVICE, "127.0.0.2/32")
             said = resolver.include(SERVICE, f"archive.example.org:{outer.port}")
             assert said == b"status.archive included status.confirmation unsuccessful"
@@ -159,7 +159,7 @@ def test_a_name_of_an_allowed_and_an_inner_address_is_a_trap(sockets: LoopbackAr
 
 
 def test_what_was_judged_is_what_is_dialled(sockets: LoopbackArchives) -> None:
-    """Between the look-up and the connection nobody looks up again: who answers otherwise a moment later is too late."""
+    """Between the look-up and the connection nobody looks up again: another answer a moment later comes too late."""
     asked: list[str] = []
     outer = sockets.open(confirming, host="127.0.0.2")
 

@@ -24,7 +24,7 @@ from tests.whole_resolver import WholeResolver, whole_resolver
 SERVICE = "lab.br/arq/2008/03.17.15.17"
 REQUESTS = 25
 """Of one example by the grammar."""
-FORESEEN = {200, 204, 302, 303, 400, 403, 404, 405, 406, 409, 410, 413, 414, 415, 421, 429, 431, 501, 505}
+FORESEEN = {200, 204, 302, 303, 400, 401, 403, 404, 405, 406, 409, 410, 413, 414, 415, 421, 429, 431, 501, 505}
 """No failure of ours, and no silence of an Archive that answers at once."""
 
 LABELS = (
@@ -169,7 +169,7 @@ HEADER_NAMES = frozenset(
 )
 """All that answers of this server have: another one would have been put in by whoever asks."""
 # Where a redirect may lead: what the Archive said, with the reader's own pairs; or a page of this server.
-LOCATION = re.compile(rb"(http://127\.0\.0\.1/it[A-Za-z.()_-]*(\?[!-~]*)?|(http://urlib\.net)?/[!-~]*)")
+LOCATION = re.compile(rb"(http://127\.0\.0\.1/it[A-Za-z0-9.()_-]*(\?[!-~]*)?|(http://urlib\.net)?/(?![/\\])[!-~]*)")
 
 
 def check(resolver: WholeResolver, sent: bytes) -> int | None:

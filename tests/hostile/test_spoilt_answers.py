@@ -1,4 +1,4 @@
-"""Whatever an Archive answers, over a socket and through the whole resolver: a foreseen outcome, in time, and no redirect
+"""Whatever an Archive answers, over a socket and through the whole resolver: a foreseen outcome, in time, no redirect
 that breaks a rule of `ibi.resolver.validity`.
 
 The answers are those that the standard prints, spoilt. Whether a redirect was right is judged here, by other means than
@@ -31,7 +31,8 @@ EXAMPLE_9_2 = (
     Path(__file__).parents[1] / "conformance" / "resolution" / "section_9_2" / "example_9_2.txt"
 ).read_bytes()
 DELETION = (
-    b"archiveaddress mtc-m16c.sid.inpe.br\r\nibi {rep sid.inpe.br/mtc-m18@80/2009/07.21.14.43 ibip 8JMKD3MGP8W/35MMLL8}\r\n"
+    b"archiveaddress mtc-m16c.sid.inpe.br\r\n"
+    b"ibi {rep sid.inpe.br/mtc-m18@80/2009/07.21.14.43 ibip 8JMKD3MGP8W/35MMLL8}\r\n"
     b"ibi.archiveservice {rep sid.inpe.br/mtc-m18@80/2008/03.17.15.17}\r\nibi.platformsoftware {}\r\n"
     b"state Deleted\r\ntimestamp 2014-04-04T17:36:01Z"
 )
@@ -206,6 +207,10 @@ def value(body: bytes, name: bytes) -> bytes | None:
     return None if found is None else found[1]
 
 
+LONE_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+"""E25: it is encoded where a URL has one."""
+
+
 def check_location(location: str, said: list[tuple[str, bytes]]) -> None:
     assert re.fullmatch(r"https?://mtc-m16c\.sid\.inpe\.br(:\d{1,5})?([/?#][!-~]*)?", location, re.IGNORECASE), location
     assert len(location) <= 8192
@@ -213,7 +218,7 @@ def check_location(location: str, said: list[tuple[str, bytes]]) -> None:
         ibi, service = value(raw, b"ibi"), value(raw, b"ibi.archiveservice")
         about = same_items(asked.lower().encode().rpartition(b"/")[2])
         if (
-            re.search(rb"\surl\S* %b(\s|$)" % re.escape(location.encode()), raw)
+            re.search(rb"\surl\S* %b(\s|$)" % re.escape(location.encode()), LONE_PERCENT.sub(b"%25", raw))
             and ibi is not None
             and not about.isdisjoint(suffixes(ibi))
             and service is not None

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from random import Random
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -292,7 +293,7 @@ class Readers:
                 self.wrong.append((link, status, location, body[:300]))
             self.followed += 1
             if self.followed % 50 == 0:
-                self.descriptors.append(len(list(Path(f"/proc/{self.pid}/fd").iterdir())))
+                self.descriptors.append(descriptors(self.pid))
                 self.memory.append(resident(self.pid))
         writer.close()
 
@@ -300,6 +301,11 @@ class Readers:
         """On a machine that is busy elsewhere even a healthy Archive may be late: the reader is then told of it."""
         silent = {archive["address"] for archive in json.loads(body).get("archives_silent", ())}
         return not self.healthy.isdisjoint(silent)
+
+
+def descriptors(pid: int) -> int:
+    """How many files and connections are open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 def resident(pid: int) -> int:
@@ -335,7 +341,7 @@ def test_two_thousand_links_among_forty_archives(tmp_path: Path) -> None:
         assert (readers.followed, readers.excused <= LINKS // 50) == (LINKS, True), readers.excused
         check_flat(readers)
 
-        async def last() -> tuple[str, dict[str, object]]:
+        async def last() -> tuple[str, dict[str, Any]]:
             reader, writer = await asyncio.open_connection(*readers.address)
             metrics = (await get(reader, writer, "metrics"))[2].decode()
             trace = json.loads((await get(reader, writer, f"{NOBODY}?ibiurl.trace=json"))[2])
@@ -368,9 +374,9 @@ def check_rests(network: Network, counted: Mapping[str, Counter[str]]) -> None:
     assert counted[network.addresses["giant"]]["too_large"]
 
 
-def check_told(network: Network, trace: dict[str, object]) -> None:
+def check_told(network: Network, trace: dict[str, Any]) -> None:
     """A trace says of every Archive what became of it."""
-    (hop,) = trace["hops"]  # type: ignore[misc]
+    (hop,) = trace["hops"]
     by_address = {one["address"]: one for one in hop["archives"]}
     assert {by_address[network.addresses[f"h{number}"]]["verdict"] for number in range(HEALTHY)} == {"empty"}
     for name, rule in {"wrong": "is_about_the_item", "foreign": "is_on_a_declared_host"}.items():

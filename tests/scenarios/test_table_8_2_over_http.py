@@ -75,7 +75,7 @@ def title(share: str, name: str) -> str:
 
 
 def deposited(share: str, one: Archive, other: Archive) -> str:
-    """The four texts, each told of by those that are beside it and by those that are elsewhere; the first one's label."""
+    """The four texts, each told of by those beside it and by those elsewhere; the label of the first."""
     places = {name: one if name in SHARES[share] else other for name in TEXTS}
     labels: dict[str, str] = {}
 

@@ -69,7 +69,8 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             _welcome(url, settings, identity, archive, resolver)
             if identity.sandbox:
                 # Whoever sees this output started the server: the link is theirs. A sandbox is nobody else's.
-                click.echo(f"  enter   {sign_in_url(url, PersonDesk(people, clocks, hasher).first_link())}")
+                link = PersonDesk(people, clocks, hasher).first_link()
+                click.echo(f"  enter   {sign_in_url(settings.public_url or url, link)}")
                 click.echo("          signs you in as admin, once, within the hour")
             click.echo("Ctrl-C stops it.")
 

@@ -99,7 +99,8 @@ def read_words(pairs: Mapping[str, Value], name: str, reader: Callable[[tuple[st
 
 def read_word(pairs: Mapping[str, Value], name: str, reader: Callable[[str], T]) -> T:
     """The same of a pair of an answer whose value is one word, in braces or not (E12 lets a single one stand there)."""
-    return read_words(pairs, name, lambda words: reader(_single(words)))
+    value = pairs.get(name)
+    return read(name, read(name, value, _single) if isinstance(value, tuple) else value, reader)
 
 
 def _single(words: tuple[str, ...]) -> str:
@@ -110,7 +111,13 @@ def _single(words: tuple[str, ...]) -> str:
 
 def member(kind: type[E]) -> Callable[[str], E]:
     """A reader of one of a few words, in any case: literals in the standard's notation have none (RFC 5234 §2.3)."""
-    return lambda text: kind(one_of(text, *kind))
+    as_written = {str(each): each for each in kind}
+
+    def read_member(text: str) -> E:
+        found = as_written.get(text)
+        return kind(one_of(text, *kind)) if found is None else found
+
+    return read_member
 
 
 def one_of(text: str, *words: str) -> str:
@@ -201,10 +208,18 @@ def mail_address(text: str) -> str:
 
 _AUTHORITY = re.compile(r"https?://([^/?#]*)", re.ASCII | re.IGNORECASE)
 _NOT_IN_URI = re.compile(r"(?:[^A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]|%(?![0-9A-Fa-f]{2}))+")
+# What nearly every URL is: nothing in it has to be encoded. The quantifiers give nothing back: one look, however long.
+_PLAIN_URL = re.compile(
+    r"[Hh][Tt]{2}[Pp][Ss]?://([^/?#]*+)(?:[A-Za-z0-9\-._~:/?#@!$&'()*+,;=]++|%[0-9A-Fa-f]{2})*+"
+)
 
 
 def url(text: str) -> str:
     """An absolute URL of HTTP or HTTPS; what RFC 3986 keeps out of one is percent-encoded, so it can be followed."""
+    plain = _PLAIN_URL.fullmatch(text)
+    if plain is not None:
+        host_and_port(plain[1])
+        return text
     match = _AUTHORITY.match(text)
     if match is None:
         raise InvalidMessage(text, 0, "a URL begins with http:// or https://")

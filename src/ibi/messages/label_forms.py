@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
 
 from ibi.errors import InvalidLabel, InvalidMessage
 from ibi.label import Ibip, Label, RepositoryName
 
 __all__ = ["LabelForms"]
+
+_FORMS: Final = frozenset({"rep", "ibip"})
+_MOST_REMEMBERED: Final = 2048
+_LONGEST_REMEMBERED: Final = 512
+"""Characters: what is longer is read anew, so that nobody fills the memory with long labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +24,18 @@ class LabelForms:
 
     rep: RepositoryName | None = None
     ibip: Ibip | None = None
+    labels: tuple[Label, ...] = field(init=False, repr=False, compare=False)
+    """The labels that are known, the repository name first."""
 
     def __post_init__(self) -> None:
-        if self.rep is None and self.ibip is None:
-            raise InvalidMessage("", 0, "an item has at least one label")
-        if self.rep is not None and self.ibip is not None and self.rep.instant != self.ibip.instant:
+        rep, ibip = self.rep, self.ibip
+        if rep is None:
+            if ibip is None:
+                raise InvalidMessage("", 0, "an item has at least one label")
+            object.__setattr__(self, "labels", (ibip,))
+            return
+        object.__setattr__(self, "labels", (rep,) if ibip is None else (rep, ibip))
+        if ibip is not None and rep.instant != ibip.instant:
             raise InvalidMessage(str(self), 0, "the two labels were made at different times and cannot name one item")
 
     # R Table 9.4: formas-de-ibi = forma-rep | forma-ibip | forma-rep " " forma-ibip
@@ -31,17 +45,9 @@ class LabelForms:
     def from_words(cls, words: Iterable[str]) -> LabelForms:
         """Read `rep`, a repository name, `ibip`, an IBIp; either half may be missing, and they may change places."""
         words = tuple(words)
-        text = " ".join(words)
-        labels = {form.lower(): label for form, label in zip(words[::2], words[1::2], strict=False)}
-        if not words or len(words) != 2 * len(labels) or not labels.keys() <= {"rep", "ibip"}:
-            raise InvalidMessage(text, 0, "the forms of an IBI are given as rep and a name, ibip and a label, or both")
-        try:
-            rep = RepositoryName.parse(labels["rep"]) if "rep" in labels else None
-            ibip = Ibip.parse(labels["ibip"]) if "ibip" in labels else None
-        except InvalidLabel as error:
-            offset = max(text.find(error.text), 0) + error.offset
-            raise InvalidMessage(text, offset, error.reason, **error.details) from error
-        return cls(rep, ibip)
+        # An Archive names itself and its software in every answer, and many speak of the same item.
+        is_short = len(words) <= 4 and sum(map(len, words)) <= _LONGEST_REMEMBERED
+        return _remembered(words) if is_short else _read(words)
 
     @classmethod
     def parse(cls, text: str) -> LabelForms:
@@ -51,17 +57,17 @@ class LabelForms:
     @classmethod
     def of(cls, *labels: Label) -> LabelForms:
         """The forms that consist of these labels, at most one of each form."""
+        first = labels[0] if len(labels) == 1 else None
+        if isinstance(first, RepositoryName):
+            return cls(rep=first)
+        if isinstance(first, Ibip):
+            return cls(ibip=first)
         return cls.from_words(word for label in labels for word in (label.form, label.spelling))
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words between the braces of a pair's value."""
         return tuple(word for label in self.labels for word in (label.form, label.spelling))
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """The labels that are known, the repository name first."""
-        return tuple(label for label in (self.rep, self.ibip) if label is not None)
 
     def may_name(self, label: Label) -> bool:
         """Whether `label` can be this item's: it is here, or of the form not given and the same instant (E29)."""
@@ -70,3 +76,23 @@ class LabelForms:
 
     def __str__(self) -> str:
         return " ".join(self.words)
+
+
+def _read(words: tuple[str, ...]) -> LabelForms:
+    labels = {form.lower(): label for form, label in zip(words[::2], words[1::2], strict=False)}
+    if not words or len(words) != 2 * len(labels) or not labels.keys() <= _FORMS:
+        raise InvalidMessage(
+            " ".join(words), 0, "the forms of an IBI are given as rep and a name, ibip and a label, or both"
+        )
+    try:
+        rep = RepositoryName.parse(labels["rep"]) if "rep" in labels else None
+        ibip = Ibip.parse(labels["ibip"]) if "ibip" in labels else None
+    except InvalidLabel as error:
+        text = " ".join(words)
+        offset = max(text.find(error.text), 0) + error.offset
+        raise InvalidMessage(text, offset, error.reason, **error.details) from error
+    return LabelForms(rep, ibip)
+
+
+# By the very words: labels that are equal may be spelled differently, and go out as they came in.
+_remembered = lru_cache(maxsize=_MOST_REMEMBERED)(_read)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable
+from functools import lru_cache
 from typing import Final
 
 from ibi.errors import InvalidMessage
@@ -46,6 +47,10 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9\-._~!$'()*,;:@/]+")
 
 # E25: the same, but a percent sign with its two hexadecimal digits stays.
 _UNSAFE_IN_URL = re.compile(r"(?:[^A-Za-z0-9\-._~!$'()*,;:@/%]|%(?![0-9A-Fa-f]{2}))+")
+
+# Nearly all values: nothing in them is to be encoded, but blanks. One look, which gives nothing back.
+_WORDS = re.compile(r"[A-Za-z0-9\-._~!$'()*,;:@/ ]*+")
+_SAFE_URL = re.compile(r"(?:[A-Za-z0-9\-._~!$'()*,;:@/]++|%[0-9A-Fa-f]{2})*+")
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _ESCAPE_IN_BYTES = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -82,7 +87,7 @@ class RepeatedPair(InvalidMessage):
 
 def encode_value(text: str) -> str:
     """`text` as the value of a pair; `decode_value` gives it back."""
-    return _encode(_UNSAFE, text)
+    return text.replace(" ", "%20") if _WORDS.fullmatch(text) else _encode(_UNSAFE, text)
 
 
 def decode_value(value: str) -> str:
@@ -90,6 +95,9 @@ def decode_value(value: str) -> str:
     value = value.replace("+", " ")
     if "%" not in value:
         return value
+    words = value.replace("%20", " ")
+    if "%" not in words:  # blanks are what is encoded most
+        return words
     try:
         return _ESCAPE_IN_BYTES.sub(lambda escape: bytes((int(escape[1], 16),)), value.encode()).decode()
     except UnicodeError:
@@ -98,29 +106,39 @@ def decode_value(value: str) -> str:
 
 def encode_url(url: str) -> str:
     """A URL as the value of a pair: its own `%XX` stay, its delimiters are encoded (E25)."""
-    return _encode(_UNSAFE_IN_URL, url)
+    return url if _SAFE_URL.fullmatch(url) else _encode(_UNSAFE_IN_URL, url)
 
 
 def decode_url(value: str) -> str:
     """The URL of a value: delimiters decoded, every other `%XX` left as it is, since it belongs to the URL (E25)."""
-    url = _DELIMITER.sub(lambda escape: chr(int(escape[1], 16)), value.replace("+", "%20"))
+    url = value.replace("+", "%20")
+    if "%" not in url:
+        return url
+    url = _DELIMITER.sub(lambda escape: chr(int(escape[1], 16)), url)
     host = _BRACKETED_HOST.match(url)
     return url if host is None else f"{host[1]}[{host[2]}]{url[host.end() :]}"
 
 
 def _encode(unsafe: re.Pattern[str], text: str) -> str:
     try:
-        return unsafe.sub(lambda match: percent_encoded(match[0]), text)
+        return unsafe.sub(_escaped, text)
     except UnicodeEncodeError as error:
         raise InvalidMessage(text, 0, "half a surrogate pair is no character") from error
+
+
+def _escaped(unsafe: re.Match[str]) -> str:
+    return percent_encoded(unsafe[0])
 
 
 def encode_query(pairs: Iterable[tuple[str, str]]) -> str:
     """The query string of `pairs`, in their order."""
     return "&".join(
-        f"{encode_value(name)}={encode_url(value) if name in URL_NAMES else encode_value(value)}"
-        for name, value in pairs
+        [f"{_name(name)}={encode_url(value) if name in URL_NAMES else encode_value(value)}" for name, value in pairs]
     )
+
+
+# The standard has few names, and none of them changes on the way.
+_name = lru_cache(maxsize=64)(encode_value)
 
 
 def decode_query(query: str, *, limit: int = QUERY_LIMIT) -> tuple[tuple[str, str], ...]:
@@ -129,13 +147,16 @@ def decode_query(query: str, *, limit: int = QUERY_LIMIT) -> tuple[tuple[str, st
         raise InvalidMessage(
             "…", limit, "it has {length} characters and at most {limit} are read", length=len(query), limit=limit
         )
-    return tuple(_decode_pair(pair) for pair in query.split("&") if pair)
+    return tuple([_decode_pair(pair) for pair in query.split("&") if pair])
 
 
 def _decode_pair(pair: str) -> tuple[str, str]:
-    written, _, value = pair.partition("=")
-    name = decode_value(written)
-    return name, decode_url(value) if name in URL_NAMES else decode_value(value)
+    name, _, value = pair.partition("=")
+    if "%" in name or "+" in name:
+        name = decode_value(name)
+    if name in URL_NAMES:
+        return name, decode_url(value)
+    return name, decode_value(value) if "%" in value or "+" in value else value
 
 
 def select(pairs: Iterable[tuple[str, str]], known: Container[str]) -> dict[str, str]:

@@ -72,9 +72,8 @@ class UrlRequest(ServiceRequest):
         if self.file_path is not None:
             yield "parsedibiurl.filepath", self.file_path
         yield "parsedibiurl.ibi", self.label.spelling
-        verbs = VerbList(self.relation, self.file_list)
-        if verbs.verbs:
-            yield "parsedibiurl.verblist", str(verbs)
+        if self.relation.steps or self.file_list:
+            yield "parsedibiurl.verblist", str(VerbList(self.relation, self.file_list))
 
 
 @dataclass(frozen=True, slots=True)

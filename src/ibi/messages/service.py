@@ -17,6 +17,7 @@ from ibi.messages.query import MissingSubject, UnknownSubject, decode_query, enc
 __all__ = ["ServiceRequest", "ServiceSubject", "resolver_service", "service_url", "subject_among", "subject_of", "take"]
 
 _SUBJECT: Final = "servicesubject"
+_SUBJECT_ALONE: Final = frozenset({_SUBJECT})
 
 T = TypeVar("T")
 Some = TypeVar("Some", bound="ServiceRequest")
@@ -36,6 +37,9 @@ class ServiceSubject(StrEnum):
     INCLUSION_CONFIRMATION_REQUEST = "inclusionConfirmationRequest"
     URL_REQUEST = "urlRequest"
     ACKNOWLEDGMENT = "acknowledgment"
+
+
+_subject = field.member(ServiceSubject)
 
 
 def service_url(address: str, service: Label, protocol: ArchiveProtocol = ArchiveProtocol.HTTP) -> str:
@@ -87,11 +91,11 @@ def subject_of(query: str) -> ServiceSubject | None:
 
 def subject_among(pairs: tuple[tuple[str, str], ...]) -> ServiceSubject:
     """The subject of a request; the errors tell a missing one from an unknown one."""
-    text = select(pairs, (_SUBJECT,)).get(_SUBJECT)
+    text = select(pairs, _SUBJECT_ALONE).get(_SUBJECT)
     if text is None:
         raise MissingSubject(_SUBJECT, 0, "the pair {name} is missing", name=_SUBJECT)
     try:
-        return field.member(ServiceSubject)(text)
+        return _subject(text)
     except InvalidMessage as error:
         raise UnknownSubject(text, 0, error.reason, **error.details) from None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from ibi.errors import InvalidMessage, InvalidRelation
@@ -24,6 +25,9 @@ __all__ = ["Deletion", "UrlEntry", "UrlList", "parse_url_list"]
 # R Table 9.3: the prefixes that a relation qualifies, and the names that look as if one did.
 _QUALIFIED: Final = frozenset({"contenttype", "ibi", "state", "timestamp", "url"})
 _UNQUALIFIED: Final = frozenset({"ibi.archiveservice", "ibi.nextedition", "ibi.platformsoftware"})
+_NO_NAMES: Final[Mapping[str, str]] = {}
+_LONGEST_REMEMBERED: Final = 64
+"""Characters of a name or a value that may come again; what is longer is not worth remembering."""
 
 T = TypeVar("T")
 
@@ -44,17 +48,21 @@ class UrlEntry:
     timestamp: Instant | None = None
 
     def __post_init__(self) -> None:
-        name = f"url{self.relation.qualifier}"
         if self.url is None:
-            self._check_without_url(name)
+            self._check_without_url()
             return
-        object.__setattr__(self, "url", field.read(name, self.url, field.url))
+        object.__setattr__(self, "url", field.read(self._name, self.url, field.url))
         if self.content_type is None or self.state is None:
-            raise MissingPair(name, 0, "a URL is given without its contenttype and its state")
+            raise MissingPair(self._name, 0, "a URL is given without its contenttype and its state")
         if self.state is State.DELETED:
-            raise InvalidMessage(name, 0, "what has been deleted has no URL")
+            raise InvalidMessage(self._name, 0, "what has been deleted has no URL")
 
-    def _check_without_url(self, name: str) -> None:
+    @property
+    def _name(self) -> str:
+        return f"url{self.relation.qualifier}"
+
+    def _check_without_url(self) -> None:
+        name = self._name
         if (self.content_type, self.state, self.timestamp) != (None, None, None):
             raise MissingPair(name, 0, "contenttype, state and timestamp are said of a URL, and there is none")
         if self.ibi is None:
@@ -129,9 +137,8 @@ class UrlList(_ArchiveAnswer):
 
     def __post_init__(self) -> None:
         _ArchiveAnswer.__post_init__(self)
-        entries = tuple(sorted(self.entries, key=lambda entry: entry.relation.qualifier))
-        relations = {entry.relation for entry in entries}
-        if len(relations) != len(entries):
+        entries = tuple(sorted(self.entries, key=_qualifier)) if len(self.entries) != 1 else self.entries
+        if len(entries) != 1 and len({entry.relation for entry in entries}) != len(entries):
             raise RepeatedPair(self.archive_address, 0, "two entries of one list stand in the same relation")
         if not entries or not entries[0].relation.is_itself or entries[0].ibi is None:
             raise MissingPair("ibi", 0, "the pair {name} is missing", name="ibi")
@@ -170,12 +177,12 @@ def parse_url_list(pairs: Pairs) -> UrlList | Deletion | None:
         field.read_words(pairs, "ibi.platformsoftware", _forms_or_none) if "ibi.platformsoftware" in pairs else None,
     )
     names = _names_by_relation(pairs)
-    itself = _Entry(pairs, names.get(Relation.ITSELF, {}))
-    if itself.word("state", field.state) is State.DELETED:
-        if "url" in itself.names:
+    itself = names.get(Relation.ITSELF, _NO_NAMES)
+    if _word(pairs, itself, "state", field.state) is State.DELETED:
+        if "url" in itself:
             raise InvalidMessage("url", 0, "what has been deleted has no URL")
         ibi = field.read_words(pairs, "ibi", LabelForms.from_words)
-        return Deletion(*archive, ibi, itself.word("timestamp", Instant.parse))
+        return Deletion(*archive, ibi, _word(pairs, itself, "timestamp", _timestamp))
     return UrlList(
         *archive,
         entries=tuple(_entries(pairs, names)),
@@ -191,46 +198,60 @@ def _forms_or_none(words: tuple[str, ...]) -> LabelForms | None:
     return LabelForms.from_words(words) if words else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """The pairs of one relation: their full names by prefix."""
+def _timestamp(text: str) -> Instant:
+    return (_remembered_timestamp if len(text) <= _LONGEST_REMEMBERED else Instant.parse)(text)
 
-    pairs: Pairs
-    names: Mapping[str, str]
 
-    def word(self, prefix: str, reader: Callable[[str], T]) -> T | None:
-        return field.read_word(self.pairs, self.names[prefix], reader) if prefix in self.names else None
+# Files that came together were changed together, and everybody who is asked speaks of the same ones.
+_remembered_timestamp = lru_cache(maxsize=1024)(Instant.parse)
 
-    def forms(self) -> LabelForms | None:
-        return field.read_words(self.pairs, self.names["ibi"], LabelForms.from_words) if "ibi" in self.names else None
+
+def _word(pairs: Pairs, names: Mapping[str, str], prefix: str, reader: Callable[[str], T]) -> T | None:
+    """The value of one of the pairs of a relation, whose full names by prefix are `names`."""
+    name = names.get(prefix)
+    return None if name is None else field.read_word(pairs, name, reader)
 
 
 def _names_by_relation(pairs: Pairs) -> dict[Relation, dict[str, str]]:
     known: dict[Relation, dict[str, str]] = {}
     for name in pairs:
-        prefix, dot, qualifier = name.partition(".")
-        if prefix not in _QUALIFIED or name in _UNQUALIFIED:
+        found = (_remembered_parts if len(name) <= _LONGEST_REMEMBERED else _parts)(name)
+        if found is None:
             continue
-        try:
-            relation = Relation.from_qualifier(dot + qualifier, registered=False)
-        except InvalidRelation:
-            continue  # something that this version of the protocol does not know
+        prefix, relation = found
         # Qualifiers are read in any case, so that two names may say the same.
         if known.setdefault(relation, {}).setdefault(prefix, name) != name:
             raise RepeatedPair(name, 0, "the pair {name} is there twice", name=name)
     return known
 
 
+def _parts(name: str) -> tuple[str, Relation] | None:
+    """The prefix of a name and the relation that qualifies it; None if it is no such name."""
+    prefix, dot, qualifier = name.partition(".")
+    if prefix not in _QUALIFIED or name in _UNQUALIFIED:
+        return None
+    try:
+        return prefix, Relation.from_qualifier(dot + qualifier, registered=False)
+    except InvalidRelation:
+        return None  # something that this version of the protocol does not know
+
+
+_remembered_parts = lru_cache(maxsize=4096)(_parts)
+
+
 def _entries(pairs: Pairs, names: Mapping[Relation, Mapping[str, str]]) -> Iterator[UrlEntry]:
     """The entries that have something to say. What is said of a URL that is not there is read and dropped."""
     for relation, own in names.items():
-        entry = _Entry(pairs, own)
-        ibi = entry.forms()
-        url = entry.word("url", str)
-        content_type = entry.word("contenttype", field.content_type)
-        state = entry.word("state", field.state)
-        timestamp = entry.word("timestamp", Instant.parse)
+        ibi = field.read_words(pairs, own["ibi"], LabelForms.from_words) if "ibi" in own else None
+        url = _word(pairs, own, "url", str)
+        content_type = _word(pairs, own, "contenttype", field.content_type)
+        state = _word(pairs, own, "state", field.state)
+        timestamp = _word(pairs, own, "timestamp", _timestamp)
         if url is not None:
             yield UrlEntry(relation, ibi, url, content_type, state, timestamp)
         elif ibi is not None:
             yield UrlEntry(relation, ibi)
+
+
+def _qualifier(entry: UrlEntry) -> str:
+    return entry.relation.qualifier

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ibi.messages.field import ArchiveProtocol, host_and_port
 from ibi.messages.label_forms import LabelForms
@@ -24,10 +24,16 @@ class ArchiveRef:
     protocol: ArchiveProtocol = ArchiveProtocol.HTTP
     hosts: frozenset[str] = frozenset()
     networks: tuple[IpNetwork, ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         host_and_port(self.address)
         object.__setattr__(self, "hosts", frozenset(host_and_port(host).lower() for host in self.hosts))
+        object.__setattr__(self, "_hash", hash((self.service, self.address, self.protocol, self.hosts, self.networks)))
+
+    def __hash__(self) -> int:
+        """Reckoned once: every resolution looks up every Archive several times."""
+        return self._hash
 
     def declares(self, authority: str) -> bool:
         """Whether URLs of this Archive may name `authority`, the `host[:port]` of a URL."""

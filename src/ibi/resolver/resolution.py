@@ -103,7 +103,7 @@ class Resolution:
         if question is None:
             return
         archive = asking.archive
-        question.reports[archive] = replace(question.reports[archive], said=answer, answered_at=now)
+        question.note_said(archive, answer, now)
         if self._outcome is not None:
             question.report(archive, Verdict.LATE)
         elif answer is None:
@@ -157,7 +157,7 @@ class Resolution:
             return
         heard = Heard(archive, answer)
         question.heard.append(heard)
-        leads = replace(self._hearing(question), heard=(heard,)).leads()
+        leads = self._hearing(question, (heard,)).leads()
         question.report(archive, Verdict.OF_NO_USE if next(leads, None) is None else Verdict.OUTRANKED)
         self._note_refused_urls(question, heard)
 
@@ -170,7 +170,12 @@ class Resolution:
                 question.reports[heard.archive] = replace(report, broken_rule=rule.__name__)
 
     def _rule_against(self, question: Question, heard: Heard, entry: UrlEntry) -> Rule | None:
-        return broken_rule(Claim(heard.archive, question.label, heard.answer, entry.url), self._policy.rules)
+        """Looked at more than once, and judged once: answers do not change."""
+        key = heard.archive, entry.relation
+        if key not in question.judged:
+            claim = Claim(heard.archive, question.label, heard.answer, entry.url)
+            question.judged[key] = broken_rule(claim, self._policy.rules)
+        return question.judged[key]
 
     # --- going on ---
 
@@ -230,11 +235,13 @@ class Resolution:
 
     # --- choosing among answers: resolution step 2 ---
 
-    def _hearing(self, question: Question) -> Hearing:
+    def _hearing(self, question: Question, only: tuple[Heard, ...] | None = None) -> Hearing:
+        """All valid answers to a question that count, or some."""
+
         def believes(heard: Heard, entry: UrlEntry) -> bool:
             return self._rule_against(question, heard, entry) is None
 
-        heard = tuple(question.heard)
+        heard = tuple(question.heard) if only is None else only
         if question.reason is Reason.NO_NEXT_EDITION:
             # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from itertools import count
 from typing import Final, Protocol
 
 import structlog
@@ -19,6 +20,8 @@ _AT_ONCE: Final = 16
 """Acknowledgments under way at a time: an Archive that is slow to hear thanks holds up those of few others."""
 _MOST_WAITING: Final = 10_000
 """Beyond it the newest are dropped: an Archive then counts a resolution less, which is all that is lost."""
+_IN_ONE_GO: Final = 64
+"""Acknowledgments that one sender may send without letting others have the processor."""
 _GRACE: Final = 3.0
 """Seconds that a stop may take for those that are waiting."""
 
@@ -44,6 +47,8 @@ class Acknowledgments:
         self._log = log or structlog.get_logger("ibi.resolver")
         self._waiting: deque[tuple[ArchiveRef, Acknowledgment]] = deque()
         self._senders: set[asyncio.Task[None]] = set()
+        self._is_starting = False
+        """Whether there is a sender that has not begun: whatever comes until then is for it too."""
 
     def watch(self, watch: Callable[[str], None]) -> None:
         self._watch = watch
@@ -54,23 +59,37 @@ class Acknowledgments:
             self._watch("dropped")
             return
         self._waiting.append((archive, acknowledgment))
-        if len(self._senders) < _AT_ONCE:
-            self._start()
+        self._start()
 
     def _start(self) -> None:
+        """Have one more sender, unless there are enough or one is about to begin."""
+        if self._is_starting or len(self._senders) >= _AT_ONCE:
+            return
+        self._is_starting = True
         sender = asyncio.get_running_loop().create_task(self._send_all())
         self._senders.add(sender)
         sender.add_done_callback(self._ended)
 
     async def _send_all(self) -> None:
-        while self._waiting:
+        """An Archive in the same process hears all that are waiting from one sender; while another is waited for, the
+        next sender goes on."""
+        self._is_starting = False
+        for sent in count(1):
+            if not self._waiting:
+                return
             archive, acknowledgment = self._waiting.popleft()
+            if self._waiting:
+                self._start()
             received = await self._gateway.acknowledge(archive, acknowledgment)
             self._watch("received" if received else "lost")
+            if sent % _IN_ONE_GO == 0:
+                await asyncio.sleep(0)
 
     def _ended(self, sender: asyncio.Task[None]) -> None:
         """One that failed unforeseen must not keep the others from being sent."""
         self._senders.discard(sender)
+        if sender.cancelled():
+            self._is_starting = False  # it may never have begun
         error = None if sender.cancelled() else sender.exception()
         if error is not None:
             self._log.error("an acknowledgment could not be sent", exc_info=error)

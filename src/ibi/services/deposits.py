@@ -25,7 +25,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Change, Source
 from ibi.model.item import Draft, Item
 from ibi.ports.clocks import Clocks
-from ibi.ports.content import ContentExists
+from ibi.ports.content import ContentChanged, ContentExists
 from ibi.ports.labels import Labels
 from ibi.services import kept_items
 from ibi.services.claims import check_claims, claimed, named_by
@@ -109,12 +109,16 @@ class Deposits:
         who: str,
         message: str = "Updated",
         *,
+        head: int | None = None,
         on_bytes: OnBytes | None = None,
     ) -> Updated:
         """The item with other content; `Keep(path)` among the sources is a file that it has. The warnings name files
-        whose persistent paths die. `ContentChanged` if somebody else has changed it meanwhile."""
+        whose persistent paths die. `ContentChanged` if somebody else has changed it meanwhile: since its object was at
+        `head`, for whoever has looked at it before."""
         name = name_of(self._kept.find(label))
         before = self._kept.read(name)
+        if head is not None and before.head != head:
+            raise ContentChanged(name=name, expected=head, found=before.head)
         kept_files = {file.path: file for file in before.item.files}
         taken = TakenFiles(sources, draft, kept_files, on_bytes)
         life_cycle.update(before.item, taken.expected(draft), self._now())

@@ -20,7 +20,7 @@ from ibi.model.file import File
 from ibi.ports.clocks import Clocks
 from ibi.ports.labels import Labels
 from ibi.services.deposits import Deposits
-from ibi.services.kept_items import KeptItems
+from ibi.services.kept_items import KeptItems, name_of
 from ibi.storage.draft_files import DraftFiles, Uploaded
 from ibi.storage.errors import StorageError
 from ibi.storage.incoming import DiskFull, refused_for_room
@@ -104,12 +104,14 @@ class DraftPublishing:
         who: str,
         message: str,
     ) -> Publication:
-        item = self.kept.find(labels.labels[0])
+        # As its object has it, not the catalogue: what is judged here must not change until it is written.
+        before = self.kept.read(name_of(self.kept.find(labels.labels[0])))
+        item = before.item
         draft = record.description.draft(files, item.labels)
         if is_published_already(item, record, draft):
             return Publication(item.labels, item.version)
         deposits = Deposits(self.kept, _NOBODY, self.clocks, service=self.service)
-        updated = deposits.update(item.rep, draft, sources, who, message)
+        updated = deposits.update(item.rep, draft, sources, who, message, head=before.head)
         return Publication(
             updated.item.labels, updated.item.version, tuple(warning.path for warning in updated.warnings)
         )

@@ -44,6 +44,8 @@ from ibi.storage.incoming import Incoming
 __all__ = ["Check", "Depositor", "DraftView", "Drafts", "FileCheck", "Published", "Upload"]
 
 _BETWEEN_SWEEPS: Final = 3600.0
+_BETWEEN_LOOKS: Final = 32 * 1024 * 1024
+"""Bytes of an upload after which it is looked what else has come into the draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,14 @@ class Upload:
     def __init__(self, drafts: Drafts, who: Depositor, draft: str, path: str, others: int, incoming: Incoming) -> None:
         """`others` are the bytes of the other files."""
         self._drafts, self._who, self._draft, self._path = drafts, who, draft, path
-        self._others, self._incoming = others, incoming
+        self._others, self._incoming, self._unseen = others, incoming, 0
 
     def write(self, piece: bytes) -> None:
         """`DepositTooLarge` as soon as there is too much."""
+        self._unseen += len(piece)
+        if self._unseen > _BETWEEN_LOOKS:
+            self._drafts.check_open(self._who, self._draft)
+            self._others, self._unseen = self._drafts.others(self._draft, self._path) - self._incoming.size, 0
         self._drafts.rules.check_room(self._path, 0, self._others, self._incoming.size + len(piece))
         self._incoming.write(piece)
 
@@ -104,7 +110,11 @@ class Upload:
         """The file that the draft has from now on, durably; and whether it had none of that name before."""
         digest = self._incoming.digests()["sha-512"].hex()
         file = File(self._path, self._incoming.size, digest, media_type or media_type_of(self._path))
-        self._incoming.finish()
+        try:
+            self._incoming.finish()
+        except StorageError:
+            self._drafts.check_open(self._who, self._draft)  # it is no fault of the disk if the draft is gone
+            raise
         return file, self._drafts.keep(self._who, self._draft, self._incoming, file, check)
 
     def abandon(self) -> None:
@@ -197,6 +207,15 @@ class Drafts:
         number, others = self._held(draft, path)
         self.rules.check_room(path, number + len(record.kept), others, announced)
         return Upload(self, who, draft, path, others, self._files.receive(draft))
+
+    def others(self, draft: str, path: str) -> int:
+        """For an `Upload` under way: the bytes of the draft without the file that it takes the place of. Others may
+        come at the same time, and each of them would fit alone."""
+        return self._held(draft, path)[1]
+
+    def check_open(self, who: Depositor, draft: str) -> None:
+        """`UnknownDraft` or `DraftPublished` if it takes no files any more."""
+        self._open(who, draft)
 
     def keep(self, who: Depositor, draft: str, incoming: Incoming, file: File, check: FileCheck) -> bool:
         """For an `Upload` that has all its bytes: whether the file is new."""

@@ -41,7 +41,8 @@ class SecretHasher:
     def _agrees(self, kept: str | None, secret: str) -> bool:
         try:
             decoy = self._some_hash()  # made for whoever comes first, known or not
-            return self._hasher.verify(decoy if kept is None else kept, secret) and kept is not None
+            self._hasher.verify(decoy if kept is None else kept, secret)
+            return kept is not None
         except (VerificationError, InvalidHashError):
             return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -56,15 +57,24 @@ class SignIn:
     ) -> None:
         self._people, self._clocks, self._hasher = people, clocks, hasher
         self._attempts, self._monotonic, self._waiting = Attempts(), monotonic, 0
+        self._secret = secrets.token_bytes(RANDOM_BYTES)
 
     def current(self, text: str) -> SignedIn | None:
         """Who is signed in by a cookie."""
         found = signed_in(text, self._people, self._now)
         return None if found is None else SignedIn(text, *found)
 
-    async def with_password(self, name: str, password: str, network: str) -> SignedIn:
-        """`network` is where the request came from, as far as it is written down. `BadSignIn`, `TooManyGuesses`."""
-        subjects = _subjects(name, network)
+    async def with_password(self, name: str, password: str, network: str, *, mark: str | None = None) -> SignedIn:
+        """`network` is where the request came from, as far as it is written down; `mark` what the browser was given
+        when somebody signed in with it before. `BadSignIn`, `TooManyGuesses`."""
+        return self._opened(await self._proved(name, password, self._subjects(name, network, mark)))
+
+    def mark(self, name: str) -> str:
+        """For the browser of whoever is signed in: with it they are not kept out by what others guess. It tells
+        nobody anything, and ends with this process."""
+        return hmac.digest(self._secret, _folded(name).encode(), "sha256").hex()[:40]
+
+    async def _proved(self, name: str, password: str, subjects: _Subjects) -> Person:
         self._begin(subjects)
         person = self._people.find(name)
         kept = None if person is None else person.password_hash
@@ -74,7 +84,7 @@ class SignIn:
         if not good or person is None or person.disabled is not None or self._people.find(name) != person:
             raise BadSignIn()
         self._succeeded(subjects)
-        return self._opened(person)
+        return person
 
     def of_link(self, secret: str) -> Person:
         """Whom a link would sign in: it can still be used afterwards. `BadSignIn`."""
@@ -86,15 +96,13 @@ class SignIn:
     def sign_out(self, signed: SignedIn) -> None:
         self._people.end_session(signed.session.digest)
 
-    async def change_password(self, signed: SignedIn, current: str, new: str, network: str) -> SignedIn:
+    async def change_password(self, signed: SignedIn, current: str, new: str) -> SignedIn:
         """Everything that was signed in by the old one is signed out; whoever changed it is signed in anew."""
-        person = signed.person
+        person, subjects = signed.person, (("session", signed.session.digest.hex()),)
         check_password(new, person.name)
         if person.password_hash is not None:
-            await self.with_password(person.name, current, network)
-        # Nothing is guessed at, but hashing is dear.
-        subjects = _subjects(person.name, network)
-        self._begin(subjects)
+            await self._proved(person.name, current, subjects)
+        self._begin(subjects)  # nothing is guessed at, but hashing is dear
         with self._hashing():
             hashed = await self._hasher.hash(new)
         self._succeeded(subjects)
@@ -118,6 +126,14 @@ class SignIn:
             yield
         finally:
             self._waiting -= 1
+
+    def _subjects(self, name: str, network: str, mark: str | None) -> _Subjects:
+        """By whom attempts are counted: by the name that is tried, and by the network that tries; those of a browser
+        with which the same person has signed in before apart from all others."""
+        name = _folded(name)
+        if mark is not None and hmac.compare_digest(mark.encode(), self.mark(name).encode()):
+            return (("marked", name),)
+        return ("name", name), ("network", network)
 
     def _succeeded(self, subjects: _Subjects) -> None:
         for subject in subjects:
@@ -144,6 +160,5 @@ class SignIn:
         return self._clocks.read().wall
 
 
-def _subjects(name: str, network: str) -> _Subjects:
-    """By whom attempts are counted."""
-    return ("name", name.casefold()[:100]), ("network", network)
+def _folded(name: str) -> str:
+    return name.casefold()[:100]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Final
 
 from ibi.errors import InvalidInput
 from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, parse_answer
+from ibi.messages.key import UrlKey
 from ibi.messages.service import ServiceSubject
-from ibi.messages.url_list import Deletion, UrlList
+from ibi.messages.url_list import Deletion, UrlList, parse_url_list
 from ibi.pairs import Pairs
+from ibi.resolver.kept import Kept
 from ibi.resolver.reply import Answered, Reply
 from ibi.resolver.trace import Failure
 from ibi.transport.http_response import HttpResponse, freshness
@@ -16,11 +20,17 @@ from ibi.transport.http_response import HttpResponse, freshness
 __all__ = ["is_confirmation", "is_notice", "reply_of"]
 
 _NOTHING: Final = Pairs()
+_NOTICE: Final = Notice().encode()
+_KEY: Final = re.compile(rb"[0-9-]{1,256}")
+_LONGEST_KEPT: Final = 4096
+_READ: Final[Kept[bytes, UrlList]] = Kept(1024)
+"""What was read lately, by all that stands before its key. An Archive's answers about one item differ in that alone,
+and reading one takes longer than anything else that a resolution does in its own process."""
 
 
 def reply_of(response: HttpResponse | Failure) -> Reply:
     """The answer to a `urlRequest`."""
-    answer = _answer(ServiceSubject.URL_REQUEST, response)
+    answer = _read_before(response) or _answer(ServiceSubject.URL_REQUEST, response)
     if isinstance(response, Failure) or isinstance(answer, Failure):
         return answer if isinstance(answer, Failure) else Failure.MALFORMED
     if answer is None or isinstance(answer, UrlList | Deletion):
@@ -28,8 +38,35 @@ def reply_of(response: HttpResponse | Failure) -> Reply:
     return Failure.REFUSED
 
 
+def _read_before(response: HttpResponse | Failure) -> UrlList | None:
+    """The answer if it ends in a key, from what was read before or is from now on; None if it has to be read whole."""
+    if isinstance(response, Failure) or response.status != 200 or not response.is_plain_text:
+        return None
+    before, name, key = response.body.rpartition(b"\r\nurlkey ")
+    if not name or len(before) > _LONGEST_KEPT or not _KEY.fullmatch(key):
+        return None
+    found = _READ.find(before)
+    try:
+        if found is None:
+            found = _keyless(before)
+        return None if found is None else replace(found, url_key=UrlKey(key.decode("ascii")))
+    except InvalidInput:
+        return None
+
+
+def _keyless(before: bytes) -> UrlList | None:
+    pairs = Pairs.decode(before)
+    answer = None if "urlkey" in pairs or "error" in pairs else parse_url_list(pairs)
+    if not isinstance(answer, UrlList):
+        return None
+    _READ.keep(before, answer)
+    return answer
+
+
 def is_notice(response: HttpResponse | Failure) -> bool:
     """Whether an acknowledgment was received (R Algorithm 1, line 20)."""
+    if isinstance(response, HttpResponse) and response.body == _NOTICE:  # as the standard prints it
+        return response.status == 200 and response.is_plain_text
     return isinstance(_answer(ServiceSubject.ACKNOWLEDGMENT, response), Notice)
 
 

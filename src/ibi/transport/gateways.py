@@ -37,5 +37,8 @@ class Gateways:
         await self._http.close()
 
     def _of(self, archive: ArchiveRef) -> LocalArchive | ArchiveHttp:
-        found = (self._local.get(label) for label in archive.service.labels)
-        return next((local for local in found if local is not None), self._http)
+        for label in archive.service.labels:
+            local = self._local.get(label)
+            if local is not None:
+                return local
+        return self._http

@@ -29,6 +29,7 @@ from ibi.web.archive_site import ArchiveSite
 from ibi.web.archives import ArchivePages
 from ibi.web.authentication import Authentication
 from ibi.web.boundary import REQUEST, Boundary
+from ibi.web.content_host import BytesAlone, ContentHost
 from ibi.web.errors import answer_to, problem
 from ibi.web.front import Front, Service, ServiceFirst, first_segments
 from ibi.web.health import HealthPage, healthz
@@ -93,6 +94,8 @@ def create_app(
         routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies).routes()
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
     middleware = [Middleware(Boundary, metrics=metrics, log=log, routes=patterns)]
+    if archive is not None and archive.has_own_content_host:
+        middleware.append(Middleware(BytesAlone, host=ContentHost(archive)))
     persistent = None if resolver is None else ResolverFront(resolver, log)
     front = Front(archive, persistent, None if resolver is None else resolver.public_url)
     services = _services(archive, resolver, log)

@@ -35,6 +35,7 @@ _LONGEST_KEY = 512
 
 _SUBJECT = "servicesubject"
 _PLAIN_SUBJECT = re.compile(rb"(?:\A|&)servicesubject(?:[=&]|\Z)")
+_ACKNOWLEDGMENT = b"servicesubject=acknowledgment"
 _NO_STORE = b"no-store"
 _NOTICE = Notice().encode()
 
@@ -117,7 +118,8 @@ class ArchiveService:
         """Status, body and Cache-Control of the answer to that query of a GET: what is sent over HTTP, and what a
         resolver in the same process asks for without it. A refusal is an answer too (E18)."""
         try:
-            found = self._kept(query)
+            # Thanks have each a key of their own: what was kept need not be looked through, nor its truth asked for.
+            found = None if _ACKNOWLEDGMENT in query else self._kept(query)
             body, caching = self._answer(query) if found is None else self._with_key(found)
         except IbiError as error:
             return self._refusal(error)

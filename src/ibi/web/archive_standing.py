@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ibi.errors import InvalidLabel
 from ibi.label import RepositoryName
 from ibi.model.token import Scope
-from ibi.web.callers import Callers, beside
+from ibi.web.callers import Callers
 from ibi.web.records import JSON, usage_counts
 from ibi.web.refusals import InvalidParameter, NotFound
 
@@ -30,7 +30,7 @@ class StandingPages:
     async def archive(self, request: Request) -> Response:
         self._callers.token(request, Scope.READ)
         site, service = self._site, self._site.profile.service
-        standing = {} if site.desk is None else await beside(site.desk.standing)
+        standing = {} if site.desk is None else await self._callers.beside(site.desk.standing)
         return _json(
             {
                 "begun": True,
@@ -49,7 +49,7 @@ class StandingPages:
         log, after = self._site.usage, _after(request)
         if log is None:
             raise NotFound()
-        found = await beside(
+        found = await self._callers.beside(
             lambda: list(
                 islice(((rep, usage) for rep, usage in log.totals() if after is None or rep > after), MOST_TOTALS + 1)
             )

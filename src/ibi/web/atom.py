@@ -17,6 +17,8 @@ __all__ = ["MEDIA_TYPE", "Feed", "atom"]
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
 _LONGEST_SUMMARY: Final = 2_000
+_MOST: Final = 100
+"""Of authors, of contributors and of subjects: a feed tells what is new, and the item's page the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +76,11 @@ def _entry(item: Item, persistent_url: str, page_url: str) -> Iterator[str]:
     yield _element("published", str(item.created))
     yield _element("updated", str(item.updated))
     # Of an entry without an author, the feed's is the author (RFC 4287 §4.2.1).
-    yield from (_author(creator.name) for creator in metadata.creator)
-    yield from (f"<contributor>{_element('name', one.name)}</contributor>" for one in metadata.contributor)
+    yield from (_author(creator.name) for creator in metadata.creator[:_MOST])
+    yield from (f"<contributor>{_element('name', one.name)}</contributor>" for one in metadata.contributor[:_MOST])
     yield _link("alternate", page_url, "text/html")
     yield _link("related", persistent_url, None)
-    yield from (f'<category term="{escape(_line(subject.value))}"/>' for subject in metadata.subject)
+    yield from (f'<category term="{escape(_line(subject.value))}"/>' for subject in metadata.subject[:_MOST])
     yield from (_summary(text) for text in metadata.description[:1])
     if metadata.licence is not None:
         yield _element("rights", metadata.licence.url)

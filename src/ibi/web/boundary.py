@@ -69,7 +69,8 @@ class Boundary:
         self._metrics.answered(self._routes.get(scope.get("endpoint")), scope["method"], status)
         level = DEBUG if status < 400 else INFO if status < 500 else WARNING
         if self._log.is_enabled_for(level):
-            self._log.log(level, "request", request=name, **_described(scope), status=status, seconds=round(seconds, 6))
+            told = {**_described(scope), "status": int(status), "seconds": round(seconds, 6)}
+            self._log.log(level, "request", request=name, **told)
 
 
 class _Answer:

@@ -17,10 +17,12 @@ from ibi.web.authentication import Authentication, name_of
 from ibi.web.headers import values
 from ibi.web.refusals import ReadOnlyArchive
 
-__all__ = ["Callers", "beside", "depositor"]
+__all__ = ["Callers", "depositor"]
 
 Made = TypeVar("Made")
 
+_SHORT_WORKS: Final = 16
+"""Changes at a time; most of them wait, for the disk or for each other."""
 _LONG_WORKS: Final = 4
 """Publications at a time: they read every byte of what is published, and readers are not to wait for that."""
 
@@ -30,6 +32,7 @@ class Callers:
 
     def __init__(self, site: ArchiveSite, authentication: Authentication) -> None:
         self.site, self._authentication = site, authentication
+        self._short_works = ThreadPoolExecutor(_SHORT_WORKS, thread_name_prefix="ibi-draft")
         self._long_works = ThreadPoolExecutor(_LONG_WORKS, thread_name_prefix="ibi-deposit")
 
     def token(self, request: Request, needed: Scope) -> Token:
@@ -51,6 +54,11 @@ class Callers:
             raise ReadOnlyArchive()
         return self.site.desk
 
+    async def beside(self, work: Callable[[], Made]) -> Made:
+        """Waiting for the disk is done beside the event loop, and for whoever has the same draft beside those who only
+        read: a hundred changes of one draft keep no reader waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._short_works, work)
+
     async def at_length(self, work: Callable[[], Made]) -> Made:
         """Done beside the event loop, and beside the short works that others wait for."""
         return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
@@ -63,8 +71,3 @@ def depositor(token: Token) -> Depositor:
     return Depositor(
         owner=f"name:{token.name}" if token.name else own, name=token.name or own, librarian=token.scope >= Scope.ADMIN
     )
-
-
-async def beside(work: Callable[[], Made]) -> Made:
-    """Waiting for the disk is done beside the event loop."""
-    return await asyncio.to_thread(work)

@@ -25,7 +25,7 @@ from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.content_host import ContentHost
-from ibi.web.deposited import safety_headers
+from ibi.web.deposited import is_to_run, safety_headers
 from ibi.web.file_answer import FileAnswer, open_file
 from ibi.web.headers import values
 from ibi.web.metadata import MetadataPage, gone
@@ -117,8 +117,8 @@ class Collection:
         file = item.file(path)
         if file is None:
             raise NoSuchFile(label=item.rep.spelling, path=ascii(path[:200]))
-        if scope["method"] == "GET" and values(scope["headers"], b"service-worker"):
-            raise NotFound()  # nobody's document may stand between readers and this host
+        if is_to_run(scope["headers"]):
+            raise NotFound()
         address = reader_address(scope, self._site.proxies)
         reader = Reader(() if address is None else (address,), self._site.now)
         if not reader.may_see(item.visibility):

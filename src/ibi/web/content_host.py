@@ -7,15 +7,20 @@ only its Host header tells; it decides what is served, and never what a link say
 from __future__ import annotations
 
 import re
+from typing import Final
 from urllib.parse import quote
 
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.errors import problem
 from ibi.web.headers import only_value
-from ibi.web.raw_target import raw_target
+from ibi.web.raw_target import decoded, raw_path, raw_target
+from ibi.web.refusals import NotFound
 
-__all__ = ["ContentHost"]
+__all__ = ["BytesAlone", "ContentHost"]
+
+_PLACE: Final = "/col/"
 
 
 class ContentHost:
@@ -39,6 +44,24 @@ class ContentHost:
     def for_pages(self, scope: Scope) -> str | None:
         """The URL of a page that is asked of the host of the bytes."""
         return f"{self._site.public_url}{_target(scope)}" if self.is_asked(scope) else None
+
+
+class BytesAlone:
+    """Pure ASGI, around everything that has an address: on the host of the bytes there is nothing but the collection,
+    so that nobody can sign in there, and no document can ask the API as one of its own origin."""
+
+    def __init__(self, app: ASGIApp, host: ContentHost) -> None:
+        self._app, self._host = app, host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._host.is_asked(scope) and not _is_for_bytes(scope):
+            await problem(NotFound())(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _is_for_bytes(scope: Scope) -> bool:
+    return decoded(raw_path(scope)).startswith(_PLACE)
 
 
 def _target(scope: Scope) -> str:

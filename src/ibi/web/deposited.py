@@ -12,8 +12,9 @@ import re
 
 from ibi.archive.urls import encoded_path
 from ibi.model.file import DEFAULT_MEDIA_TYPE
+from ibi.web.headers import RawHeaders, values
 
-__all__ = ["SANDBOX", "safety_headers"]
+__all__ = ["SANDBOX", "is_to_run", "safety_headers"]
 
 SANDBOX = (
     "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; style-src 'self' 'unsafe-inline';"
@@ -31,6 +32,7 @@ _SHOWN = re.compile(
     r"text/(?:html|xml|plain|csv|css|markdown|x-bibtex)|application/(?:json|xml|xhtml\+xml|ld\+json)"
     r"|[a-z]+/[a-z0-9.-]+\+xml|image/(?:avif|bmp|gif|jpeg|png|tiff|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+"
 )
+_RUN = frozenset({"audioworklet", "paintworklet", "script", "serviceworker", "sharedworker", "worker"})
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._ -]+")
 
 
@@ -43,6 +45,13 @@ def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
     if not _SHOWN.fullmatch(essence):
         headers["content-disposition"] = _attachment(path)
     return headers
+
+
+def is_to_run(headers: RawHeaders) -> bool:
+    """Whether a browser wants a file as a program: for a page, which no document here is allowed, or to stand between
+    readers and this host. Our pages take scripts from this host, and must not from depositors, whatever is in them."""
+    wanted = values(headers, b"sec-fetch-dest")
+    return bool(values(headers, b"service-worker")) or any(each.strip().lower() in _RUN for each in wanted)
 
 
 # RFC 6266: filename for programs that know no better, filename* (RFC 8187) for all others

@@ -20,10 +20,16 @@ from ibi.model.metadata import DC_ELEMENTS
 from ibi.web.body import check_json, read_body
 from ibi.web.refusals import InvalidMember, MalformedBody
 
-__all__ = ["MOST_JSON", "described", "json_object", "refusing_members"]
+__all__ = ["MOST_JSON", "MOST_NETWORKS", "MOST_VALUES", "described", "json_object", "refusing_members"]
 
 MOST_JSON: Final = 1024 * 1024
 """Bytes of a description: an abstract has some thousands."""
+
+MOST_VALUES: Final = 20_000
+"""Values of all elements together. The longest list of authors so far had some fifteen thousand."""
+
+MOST_NETWORKS: Final = 1000
+"""From which an item can be seen: every request for it looks at them."""
 
 _AGENTS: Final = frozenset({"contributor", "creator"})
 _RELATIONS: Final = ("edition_of", "translation_of")
@@ -62,7 +68,13 @@ def described(document: dict[str, Any]) -> Description:
 
 def _written_out(name: str, value: Any) -> Any:
     if name == "metadata" and isinstance(value, dict):
+        if sum(len(values) for values in value.values() if isinstance(values, list)) > MOST_VALUES:
+            raise InvalidMember(field=name, reason=f"it has at most {MOST_VALUES} values")
         return {element: _values(element, values) for element, values in value.items() if values is not None}
+    if name == "visibility" and isinstance(value, dict):
+        networks = value.get("networks")
+        if isinstance(networks, list) and len(networks) > MOST_NETWORKS:
+            raise InvalidMember(field="visibility.networks", reason=f"there are at most {MOST_NETWORKS}")
     if name in _RELATIONS and isinstance(value, str):
         with refusing_members(name):
             return forms_document(LabelForms.of(parse(value)))

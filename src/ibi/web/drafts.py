@@ -18,7 +18,7 @@ from ibi.services.drafts import Check, DraftView
 from ibi.services.label_reservation import QueuedLabels
 from ibi.services.mint_queue import MintQueue
 from ibi.web.authentication import name_of
-from ibi.web.callers import Callers, beside, depositor
+from ibi.web.callers import Callers, depositor
 from ibi.web.descriptions import described, json_object
 from ibi.web.draft_documents import draft_document, draft_url, draft_validators, publication_document
 from ibi.web.idempotency import idempotency_key
@@ -48,12 +48,12 @@ class DraftPages:
     async def begin(self, request: Request) -> Response:
         who, desk = self._callers.depositor(request), self._callers.desk
         description = described(await json_object(request) or {})
-        return self._answer(await beside(lambda: desk.drafts.begin(who, description)), HTTPStatus.CREATED)
+        return self._answer(await self._callers.beside(lambda: desk.drafts.begin(who, description)), HTTPStatus.CREATED)
 
     async def list(self, request: Request) -> Response:
         who, desk = self._callers.depositor(request), self._callers.desk
         after, most = _page(request)
-        found = await beside(lambda: desk.drafts.list(who, after, most + 1))
+        found = await self._callers.beside(lambda: desk.drafts.list(who, after, most + 1))
         links = {"self": f"{self._site.public_url}/api/records?state=draft"}
         if len(found) > most:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].record.id}"
@@ -64,11 +64,11 @@ class DraftPages:
 
     async def get(self, request: Request, draft: str) -> Response:
         who, desk = self._callers.depositor(request), self._callers.desk
-        return self._answer(await beside(lambda: desk.drafts.find(who, draft)), HTTPStatus.OK)
+        return self._answer(await self._callers.beside(lambda: desk.drafts.find(who, draft)), HTTPStatus.OK)
 
     async def files(self, request: Request, draft: str) -> Response:
         who, desk = self._callers.depositor(request), self._callers.desk
-        view = await beside(lambda: desk.drafts.find(who, draft))
+        view = await self._callers.beside(lambda: desk.drafts.find(who, draft))
         document = draft_document(self._site, view)
         return _json({"files": document["files"], "target": document.get("target")}, HTTPStatus.OK)
 
@@ -77,11 +77,13 @@ class DraftPages:
         draft = record_target(request.scope, "").required_draft
         description = described(await json_object(request) or {})
         check = _conditions(request)
-        return self._answer(await beside(lambda: desk.drafts.describe(who, draft, description, check)), HTTPStatus.OK)
+        return self._answer(
+            await self._callers.beside(lambda: desk.drafts.describe(who, draft, description, check)), HTTPStatus.OK
+        )
 
     async def discard(self, request: Request, draft: str) -> Response:
         who, desk = self._callers.depositor(request), self._callers.desk
-        await beside(lambda: desk.drafts.discard(who, draft, _conditions(request)))
+        await self._callers.beside(lambda: desk.drafts.discard(who, draft, _conditions(request)))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
     # --- /api/records/<label>/draft ---
@@ -94,7 +96,7 @@ class DraftPages:
         label = record_target(request.scope, "/draft").required_label
         document = await json_object(request)
         description = None if document is None else described(document)
-        begun = await beside(lambda: desk.drafts.begin_update(who, label, description))
+        begun = await self._callers.beside(lambda: desk.drafts.begin_update(who, label, description))
         return self._answer(begun, HTTPStatus.CREATED)
 
     async def describe_update(self, request: Request) -> Response:
@@ -109,7 +111,7 @@ class DraftPages:
                 return desk.drafts.begin_update(who, label, description), HTTPStatus.CREATED
             return desk.drafts.describe(who, found.record.id, description, check), HTTPStatus.OK
 
-        return self._answer(*await beside(changed))
+        return self._answer(*await self._callers.beside(changed))
 
     async def discard_update(self, request: Request) -> Response:
         found = await self._found(request)
@@ -118,7 +120,7 @@ class DraftPages:
     async def _found(self, request: Request) -> DraftView:
         who, desk = self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/draft").required_label
-        found = await beside(lambda: desk.drafts.of_item(who, label))
+        found = await self._callers.beside(lambda: desk.drafts.of_item(who, label))
         if found is None:
             raise UnknownDraft(draft=f"of {label}")
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-__all__ = ["HARDENING", "RawHeaders", "only_value", "values"]
+__all__ = ["HARDENING", "RawHeaders", "only_cookie", "only_value", "values"]
 
 RawHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
 """Names in small letters, as ASGI gives them."""
@@ -32,3 +32,14 @@ def only_value(headers: RawHeaders, name: bytes) -> str | None:
                 raise ValueError(name.decode("latin-1"))
             found = value
     return None if found is None else found.decode("latin-1").strip(" \t")
+
+
+def only_cookie(headers: RawHeaders, name: str) -> str | None:
+    """The value of a cookie, whatever others of this host look like; None if two values claim to be it, for then nobody
+    knows who planted which."""
+    wanted, found = name.encode("ascii"), set()
+    for key, value in headers:
+        if key == b"cookie" and wanted in value:
+            pairs = (pair.strip(b" \t").partition(b"=") for pair in value.split(b";"))
+            found |= {text for given, _, text in pairs if given == wanted}
+    return found.pop().decode("latin-1") if len(found) == 1 else None

@@ -21,6 +21,9 @@ NOBODY: Final = IPv4Address("0.0.0.0")  # noqa: S104 - an address that is nobody
 _MOST_HOPS: Final = 63
 """With the one that is connected, as many as a request to an Archive takes."""
 
+_LONGEST: Final = 64
+"""Characters of an address, with a scope."""
+
 
 def reader_address(scope: Scope, proxies: Sequence[IpNetwork]) -> IpAddress | None:
     """The last address on the way here that is no proxy of ours; None if it is not known.
@@ -48,7 +51,7 @@ def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:
         address = way[-1]
         if address is None or not any(address in network for network in proxies):
             break
-        way.append(_address(hop))
+        way.append(_address(hop) if len(hop) <= _LONGEST else None)  # not remembered, whatever it is
     return way
 
 

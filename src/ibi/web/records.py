@@ -23,7 +23,7 @@ from ibi.model.item_json import item_document, local_document
 from ibi.model.token import Scope
 from ibi.model.usage import Usage
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.callers import Callers, beside, depositor
+from ibi.web.callers import Callers, depositor
 from ibi.web.descriptions import refusing_members
 from ibi.web.drafts import DraftPages
 from ibi.web.record_target import record_target
@@ -84,7 +84,9 @@ class RecordPages:
             # Gone for good, with every version: what only a librarian should do.
             self._callers.token(request, Scope.ADMIN)
         label, desk, who = target.required_label, self._callers.desk, depositor(token)
-        item = await beside(lambda: desk.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge))
+        item = await self._callers.beside(
+            lambda: desk.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge)
+        )
         body = record(self._site, item, in_full=True)
         return Response(msgspec.json.encode(body), HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
 

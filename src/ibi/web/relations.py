@@ -17,7 +17,7 @@ from ibi.model.item import Item
 from ibi.model.item_json import item_document
 from ibi.services.relating import Relating
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.callers import Callers, beside
+from ibi.web.callers import Callers
 from ibi.web.descriptions import json_object, refusing_members
 from ibi.web.record_target import record_target
 from ibi.web.records import record, record_links
@@ -58,7 +58,7 @@ class RelationPages:
     async def _changed(self, request: Request, change: Change) -> Response:
         who, desk = self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/relations").required_label
-        item = await beside(lambda: change(desk.relating, label, who.name))
+        item = await self._callers.beside(lambda: change(desk.relating, label, who.name))
         return _json(record(self._site, item, in_full=True))
 
 

@@ -12,15 +12,17 @@ from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf
 from ibi.errors import IbiError
 from ibi.services.sign_in import SignedIn, SignIn
 from ibi.web.body import read_body
-from ibi.web.headers import RawHeaders, values
+from ibi.web.headers import RawHeaders, only_cookie, values
 from ibi.web.refusals import MalformedBody, UnsupportedMediaType
 from ibi.web.same_site import authority
 
-__all__ = ["COOKIE", "SECURE_COOKIE", "ForeignForm", "Sessions", "read_form"]
+__all__ = ["COOKIE", "MARK_COOKIE", "SECURE_COOKIE", "ForeignForm", "Sessions", "read_form"]
 
 COOKIE: Final = "ibi-session"
 SECURE_COOKIE: Final = f"__Host-{COOKIE}"
 """Over TLS. By this name a browser takes it from this very host alone: no neighbour in the domain can plant one."""
+MARK_COOKIE: Final = "ibi-known"
+_MARK_SECONDS: Final = 90 * 86_400
 _MOST_FIELDS: Final = 50
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -38,14 +40,23 @@ class Sessions:
         self._sign_in = sign_in
         self._secure = public_url.lower().startswith("https://")
         self._name = SECURE_COOKIE if self._secure else COOKIE
+        self._mark_name = f"__Host-{MARK_COOKIE}" if self._secure else MARK_COOKIE
         self._authority = authority(public_url)
 
     def current(self, scope: Scope) -> SignedIn | None:
         """Who sent a request; None for nearly everybody, at the cost of a look at the headers."""
-        text = _cookie(scope["headers"], self._name)
+        text = only_cookie(scope["headers"], self._name)
         return None if text is None else self._sign_in.current(text)
 
+    def mark(self, scope: Scope) -> str | None:
+        """What the browser was given when somebody signed in with it before."""
+        return only_cookie(scope["headers"], self._mark_name)
+
     def begin(self, answer: Response, signed: SignedIn) -> Response:
+        mark = self._sign_in.mark(signed.person.name)
+        answer.set_cookie(
+            self._mark_name, mark, max_age=_MARK_SECONDS, httponly=True, samesite="strict", secure=self._secure
+        )
         answer.set_cookie(
             self._name, signed.text, max_age=SESSION_SECONDS, httponly=True, samesite="lax", secure=self._secure
         )
@@ -83,14 +94,3 @@ async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError:
         raise MalformedBody(reason="it is not a form") from None
-
-
-def _cookie(headers: RawHeaders, name: str) -> str | None:
-    """The value of the cookie, whatever others of this host look like; None if two values claim to be it: who planted
-    which nobody can tell."""
-    wanted, found = name.encode("ascii"), set()
-    for key, value in headers:
-        if key == b"cookie" and wanted in value:
-            pairs = (pair.strip(b" \t").partition(b"=") for pair in value.split(b";"))
-            found |= {text for given, _, text in pairs if given == wanted}
-    return found.pop().decode("latin-1") if len(found) == 1 else None

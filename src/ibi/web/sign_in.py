@@ -52,7 +52,8 @@ class SignInPages:
         try:
             # Not the session's: whoever signs in anew may have been signed in before.
             self._sessions.check_form(request.scope, fields, None)
-            signed = await self._sign_in.with_password(name, fields.get("password", ""), self._network(request))
+            password, mark = fields.get("password", ""), self._sessions.mark(request.scope)
+            signed = await self._sign_in.with_password(name, password, self._network(request), mark=mark)
         except (BadSignIn, TooManyGuesses, ForeignForm) as error:
             return self._form(request, to=to, name=name[:100], error=error)
         return self._entered(request, signed, to)
@@ -89,7 +90,7 @@ class SignInPages:
         current, new = fields.get("current", ""), fields.get("new", "")
         try:
             self._sessions.check_form(request.scope, fields, signed)
-            anew = await self._sign_in.change_password(signed, current, new, self._network(request))
+            anew = await self._sign_in.change_password(signed, current, new)
         except (BadSignIn, TooManyGuesses, WeakPassword, ForeignForm) as error:
             return self._account(request, signed, error=error)
         return self._sessions.begin(_see("/account?changed=1"), anew)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -20,7 +21,7 @@ from ibi.model.errors import InvalidItem
 from ibi.model.file import File
 from ibi.services.drafts import FileCheck, Upload
 from ibi.web.body import PATIENCE
-from ibi.web.callers import Callers, beside
+from ibi.web.callers import Callers
 from ibi.web.digest_fields import check_digests, expected_digests, repr_digest
 from ibi.web.draft_documents import file_validators, sent_file
 from ibi.web.headers import RawHeaders, only_value, values
@@ -57,11 +58,11 @@ class UploadPages:
         _check_whole(headers)
         media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced(headers)
         check = _conditions(headers)
-        upload = await beside(lambda: desk.drafts.upload(who, draft, path, announced, check))
+        upload = await self._callers.beside(lambda: desk.drafts.upload(who, draft, path, announced, check))
         try:
             await self._take(request.receive, upload)
             check_digests(digests, upload.digests(), path)
-            file, is_new = await beside(lambda: upload.finish(media_type, check))
+            file, is_new = await self._callers.beside(lambda: upload.finish(media_type, check))
         except BaseException:
             upload.abandon()
             raise
@@ -71,13 +72,13 @@ class UploadPages:
         who, desk = self._callers.depositor(request), self._callers.desk
         draft, path = _file(record_target(request.scope, "", names_file=True))
         check = _conditions(request.scope["headers"])
-        if not await beside(lambda: desk.drafts.remove_file(who, draft, path, check)):
+        if not await self._callers.beside(lambda: desk.drafts.remove_file(who, draft, path, check)):
             raise NoSuchFile(label=draft, path=ascii(path[:200]))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
     async def _take(self, receive: Receive, upload: Upload) -> None:
         async for piece in _pieces(receive, self._patience):
-            await asyncio.to_thread(upload.write, piece)
+            await self._callers.beside(partial(upload.write, piece))
 
     def _answer(self, draft: str, file: File, status: HTTPStatus) -> Response:
         document = sent_file(self._site, draft, file)
@@ -119,6 +120,10 @@ def _check_whole(headers: RawHeaders) -> None:
         raise InvalidParameter(field="Content-Range", reason="a file is sent whole")
     if any(coding.strip().lower() not in {"", "identity"} for coding in values(headers, b"content-encoding")):
         raise UnsupportedMediaType(field="Content-Encoding", wanted="sent as it is, without a coding")
+    # Chunks are put together again before it comes here; another coding nobody undoes.
+    codings = ",".join(values(headers, b"transfer-encoding")).split(",")
+    if any(coding.strip().lower() not in {"", "chunked", "identity"} for coding in codings):
+        raise UnsupportedMediaType(field="Transfer-Encoding", wanted="sent as it is, or in chunks")
 
 
 def _media_type(headers: RawHeaders) -> str | None:

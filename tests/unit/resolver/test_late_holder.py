@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.outcome import Redirect, RelatedItemMissing
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
@@ -22,7 +23,7 @@ NEW_TEXT = body(
 )
 
 
-def asked_without_last_edition() -> tuple[Resolution, Asking, dict[object, Asking]]:
+def asked_without_last_edition() -> tuple[Resolution, Asking, dict[ArchiveRef, Asking]]:
     """The one that holds the item has been silent for so long that the item itself is asked for."""
     under_way = resolution(f"/{OLD}!", (HOME, OTHER))
     first = {asking.archive: asking for asking in under_way.requests()}
@@ -30,7 +31,7 @@ def asked_without_last_edition() -> tuple[Resolution, Asking, dict[object, Askin
     under_way.elapsed(1.1)
     second = {asking.archive: asking for asking in under_way.requests()}
     assert [str(asking.request.label) for asking in second.values()] == [OLD, OLD]
-    return under_way, first[HOME], dict(second)
+    return under_way, first[HOME], second
 
 
 def test_an_edition_of_which_it_is_not_known_whether_it_is_the_last_is_not_taken_for_it() -> None:

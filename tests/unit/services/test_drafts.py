@@ -7,15 +7,20 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ibi.archive.drafts import DepositTooLarge, DraftBusy, DraftOutdated, DraftPublished, DraftRules, UnknownDraft
 from ibi.archive.errors import SecondSuccessor
+from ibi.archive.life_cycle import Updated
 from ibi.model.draft_record import Description, DraftRecord
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.ports.content import ContentChanged
+from ibi.services import drafts
 from ibi.services.archive_store import ArchiveStore
+from ibi.services.deposits import Deposits
 from ibi.services.drafts import Depositor, Drafts, DraftView
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftDamaged, DraftFiles
@@ -170,6 +175,28 @@ def test_what_somebody_else_has_changed_meanwhile_is_not_overwritten(desk: Desk)
         desk.publish(mine)
 
 
+def test_nor_is_what_changes_after_the_last_look_at_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    item = desk.publish(desk.begin())
+    mine, theirs = (desk.drafts.begin_update(ANA, item.rep).record.id for _ in range(2))
+    desk.send(theirs, "theirs.txt")
+    desk.send(mine, "mine.txt")
+    update = Deposits.update
+
+    def late(deposits: Deposits, *given: Any, **named: Any) -> Updated:
+        monkeypatch.setattr(Deposits, "update", update)
+        desk.publish(theirs)
+        return update(deposits, *given, **named)
+
+    monkeypatch.setattr(Deposits, "update", late)
+    with pytest.raises(ContentChanged):
+        desk.publish(mine)
+
+    assert [file.path for file in desk.store.find(item.rep).files] == ["a.txt", "theirs.txt"]
+    with pytest.raises(DraftOutdated):  # and nothing of it is lost: its bytes are there for another draft
+        desk.publish(mine)
+    assert [file.path for file in desk.drafts.find(ANA, mine).files] == ["a.txt", "mine.txt"]
+
+
 def test_a_refused_draft_spends_no_label_and_stays_as_it_is(desk: Desk) -> None:
     old = desk.publish(desk.begin())
     edition = Description(metadata=DESCRIBED.metadata, edition_of=old.labels)
@@ -315,3 +342,36 @@ def test_of_two_uploads_at_once_together_too_large_one_is_refused(desk: Desk) ->
     uploads[0].abandon()
     assert uploads[1].finish(None)[0].path == "y"
     assert [file.path for file in desk.drafts.find(ANA, draft).files] == ["a.txt", "y"]
+
+
+def test_uploads_at_once_are_refused_before_each_of_them_has_come(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafts, "_BETWEEN_LOOKS", 1000)
+    draft = desk.begin()
+    uploads = [desk.drafts.upload(ANA, draft, name, 0) for name in "uvwxyz"]
+
+    def all_come() -> None:
+        for _ in range(9):
+            for upload in uploads:
+                upload.write(b"x" * 1000)
+
+    with pytest.raises(DepositTooLarge):
+        all_come()
+
+    assert desk.files.held(draft)[1] <= 10_000 + 6 * 1000
+
+
+def test_an_upload_into_what_is_gone_is_told_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, done = desk.begin(), desk.begin()
+    uploads = {draft: desk.drafts.upload(ANA, draft, "b.txt", 5) for draft in (gone, done)}
+    for upload in uploads.values():
+        upload.write(b"bytes")
+    desk.drafts.discard(ANA, gone)
+    desk.publish(done)
+
+    with pytest.raises(UnknownDraft):
+        uploads[gone].finish(None)
+    with pytest.raises(DraftPublished):
+        uploads[done].finish(None)
+    monkeypatch.setattr(drafts, "_BETWEEN_LOOKS", 1)
+    with pytest.raises(UnknownDraft):
+        uploads[gone].write(b"more")

@@ -64,6 +64,13 @@ def test_an_entry_is_an_item() -> None:
     assert links == {"alternate": f"https://a.br/col/{one.rep}", "related": f"http://urlib.net/{one.rep}"}
 
 
+def test_of_very_many_values_an_entry_has_some() -> None:
+    many, agents = tuple(map(Text, map(str, range(500)))), tuple(map(Agent, map(str, range(500))))
+    one = item(1, metadata=DescriptiveMetadata(title=many, creator=agents, contributor=agents, subject=many))
+    (entry,) = written(one).findall("a:entry", NAMESPACE)
+    assert [len(entry.findall(f"a:{name}", NAMESPACE)) for name in ("author", "contributor", "category")] == [100] * 3
+
+
 def test_the_feed_is_as_new_as_its_newest_item() -> None:
     assert texts(written(item(1), item(2, updated=Instant(1_750_000_000))), "a:updated") == [
         str(Instant(1_750_000_000))

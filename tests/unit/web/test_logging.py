@@ -93,3 +93,9 @@ def test_secrets_are_covered_wherever_they_stand(event: dict[str, object]) -> No
 def test_everything_else_stays() -> None:
     event = {"event": "request", "status": 200, "path": "/api/labels", "parts": [1, "two"]}
     assert without_secrets(None, "", event) == event
+
+
+def test_the_secret_of_a_link_that_signs_in_is_covered() -> None:
+    covered = without_secrets(None, "info", {"path": f"/sign-in/{'a7' * 26}", "detail": "GET /sign-in/abc?x HTTP/1.1"})
+
+    assert covered == {"path": "/sign-in/…", "detail": "GET /sign-in/…?x HTTP/1.1"}

@@ -110,7 +110,9 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site: Site)
     assert "Domain" not in cookie
 
 
-@pytest.mark.parametrize("others", ['a={"b": 1}; ', "a; =; ;;,\x01 =é; ", f"a={'a' * 50_000}; ", f"x{SECURE_COOKIE}=y; "])
+@pytest.mark.parametrize(
+    "others", ['a={"b": 1}; ', "a; =; ;;,\x01 =é; ", f"a={'a' * 50_000}; ", f"x{SECURE_COOKIE}=y; "]
+)
 async def test_no_other_cookie_of_the_host_keeps_anybody_out(site: Site, others: str) -> None:
     browser = await signed_in(site)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -24,6 +24,8 @@ from ibi.web.archive_site import ArchiveSite
 __all__ = ["WRITERS", "Citation", "citations", "head_tags", "structured", "written"]
 
 _PDF: Final = "application/pdf"
+_MOST: Final = 300
+"""Of authors and of keywords, those that stand in the head of a page; the forms for programs have all of them."""
 
 WRITERS: Final[Mapping[str, Callable[[Work, Day], bytes]]] = {
     "bibtex": lambda work, _: bibtex(work).encode(),
@@ -58,10 +60,21 @@ def head_tags(site: ArchiveSite, item: Item, url: str) -> tuple[tuple[str, str],
     is_open = item.state is not State.DELETED and item.visibility.is_open_to((), site.now)
     is_pdf = file is not None and file.media_type.partition(";")[0].strip().lower() == _PDF
     pdf_url = site.urls.file(item, file.path) if file is not None and is_pdf and is_open else None
-    return highwire(work_of(item, url), pdf_url=pdf_url)
+    return highwire(_in_part(work_of(item, url)), pdf_url=pdf_url)
 
 
 def structured(item: Item, url: str) -> Markup:
     """The item in the words of schema.org, as it may stand in a `<script>`."""
-    text = script_text(json_ld(work_of(item, url), item.metadata.licence))
+    text = script_text(json_ld(_in_part(work_of(item, url)), item.metadata.licence))
     return Markup(text)  # noqa: S704 - nothing in it can end the element
+
+
+def _in_part(work: Work) -> Work:
+    """Somebody may have named ten thousand authors, and whoever only looks is not to wait for them."""
+    return replace(
+        work,
+        authors=work.authors[:_MOST],
+        orcids=work.orcids[:_MOST],
+        contributors=work.contributors[:_MOST],
+        keywords=work.keywords[:_MOST],
+    )

@@ -116,7 +116,6 @@ class FilePage:
         return render(
             scope,
             "files.html",
-            headers={"cache-control": "no-cache"},
             item=item,
             title=shown_title(item),
             urls=self._site.urls,

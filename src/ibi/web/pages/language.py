@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
 from starlette.types import Scope
 
 from ibi.language_range import chosen_language, preferences
 from ibi.languages import LanguageTag
-from ibi.web.headers import values
+from ibi.web.headers import only_cookie, values
 
 __all__ = ["COOKIE", "PAGE_LANGUAGES", "named_language", "page_language"]
 
@@ -19,14 +18,13 @@ PAGE_LANGUAGES: Final = ("en", "pt-BR", "es")
 COOKIE: Final = "ibi-language"
 
 _TAGS: Final = tuple(LanguageTag.parse(each, registered=True) for each in PAGE_LANGUAGES)
-_LONGEST: Final = 4096
-"""Characters of cookies that are looked at."""
 
 
 def page_language(scope: Scope) -> str:
     """One of `PAGE_LANGUAGES`."""
     headers = scope["headers"]
-    chosen = _chosen("; ".join(values(headers, b"cookie")))
+    cookie = only_cookie(headers, COOKIE)
+    chosen = None if cookie is None else named_language(cookie)
     if chosen is not None:
         return chosen
     wishes = preferences(", ".join(values(headers, b"accept-language")))
@@ -37,13 +35,3 @@ def page_language(scope: Scope) -> str:
 def named_language(text: str) -> str | None:
     """The one of `PAGE_LANGUAGES` that a text names, in any case."""
     return next((each for each in PAGE_LANGUAGES if each.lower() == text.lower()), None)
-
-
-def _chosen(cookies: str) -> str | None:
-    if COOKIE not in cookies or len(cookies) > _LONGEST:
-        return None
-    try:
-        morsel = SimpleCookie(cookies).get(COOKIE)
-    except CookieError:
-        return None
-    return None if morsel is None else named_language(morsel.value)

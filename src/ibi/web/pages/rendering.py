@@ -76,7 +76,8 @@ def render(
     headers: Mapping[str, str] | None = None,
     **context: Any,
 ) -> Response:
-    """The page for whoever sent the request. `headers` of the same name take the place of ours."""
+    """The page for whoever sent the request. `headers` of the same name take the place of ours, but it always
+    varies with the cookie."""
     language = page_language(scope)
     body = render_text(template, language, site=_site(scope), target=raw_target(scope), **context)
     ours = {
@@ -87,7 +88,10 @@ def render(
         "vary": "Accept, Accept-Language, Cookie",
         "cache-control": "no-cache, private",
     }
-    return Response(body.encode(), status, {**ours, **(headers or {})}, "text/html; charset=utf-8")
+    sent = {**ours, **(headers or {})}
+    if "Cookie" not in sent["vary"]:  # who is signed in stands on every page
+        sent["vary"] += ", Cookie"
+    return Response(body.encode(), status, sent, "text/html; charset=utf-8")
 
 
 def _site(scope: Scope) -> SiteFacts:

@@ -1,7 +1,7 @@
 """R §10 through the whole resolver: what it is asked, sends, gets and answers travels over sockets.
 
-Misprints (E30): `CCSDS\\%20650` for `CCSDS%20650` in the answer of 10.1; `150.163.68.11` for `150.163.68.1` in the first
-request of 10.2, and `mtc-m16c ... br` for the whole host in its second answer.
+Misprints (E30): `CCSDS\\%20650` for `CCSDS%20650` in the answer of 10.1; `150.163.68.11` for `150.163.68.1` in the
+first request of 10.2, and `mtc-m16c ... br` for the whole host in its second answer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """R Examples 8.1 to 8.7 through the whole resolver: what Archives are asked for each link, and where it leads.
 
-Of the first item the Archive says all it knows, R Example 9.2; of the last one what R Examples 9.9, 9.11 and 9.12 print.
+Of the first item the Archive says all it knows, R Example 9.2; of the last what R Examples 9.9, 9.11 and 9.12 print.
 Examples 8.4 and 8.5 are resolved as R §10.2 tells.
 """
 

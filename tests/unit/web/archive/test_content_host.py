@@ -32,6 +32,25 @@ async def test_the_host_of_the_bytes_has_nothing_else(path: str) -> None:
     assert (answer.status, answer.headers["location"]) == (302, f"{BASE}{path}")
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/search", "/search.atom", "/explain?q=x", "/static/ibi.css", "/language/es", "/col", "/%61pi/identity"),
+        *("/api/identity", "/api/records", "/api/labels", "/metrics", "/healthz", f"/{REP}", f"/{REP}?servicesubject="),
+    ],
+)
+async def test_nor_is_there_anything_beside_the_collection(path: str, method: str) -> None:
+    answer = await app().get(path, {"host": "content.lab.br", "accept": "text/html"}, method=method)
+    assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert "set-cookie" not in answer.headers
+
+
+async def test_the_other_host_has_all_of_it() -> None:
+    for path in ("/", "/search", "/api/identity", "/healthz"):
+        assert (await app().get(path, {"host": "arq.lab.br"})).status == 200
+
+
 @pytest.mark.parametrize("host", [{}, {"host": "127.0.0.1:8765"}, {"host": "content.lab.br.evil.example"}])
 async def test_behind_a_proxy_that_tells_another_host_nothing_goes_in_circles(host: dict[str, str]) -> None:
     answer = await app().get(FILE, host)

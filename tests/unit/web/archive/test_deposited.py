@@ -60,3 +60,10 @@ def test_no_name_ends_the_header_that_tells_it(name: str) -> None:
 async def test_no_document_becomes_a_service_worker() -> None:
     app = archive_app(kept(REP, files={"sw.js": ("text/javascript", b"x")}))
     assert (await app.get(f"/col/{REP}/doc/sw.js", {"service-worker": "script"})).status == 404
+
+
+@pytest.mark.parametrize("wanted", ["script", "worker", "sharedworker", "serviceworker", "Script"])
+async def test_no_document_is_a_script_of_a_page(wanted: str) -> None:
+    app = archive_app(kept(REP, files={"a.js": ("text/javascript", b"x")}))
+    assert (await app.get(f"/col/{REP}/doc/a.js", {"sec-fetch-dest": wanted})).status == 404
+    assert (await app.get(f"/col/{REP}/doc/a.js", {"sec-fetch-dest": "document"})).status == 200

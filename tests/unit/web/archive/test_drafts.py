@@ -289,6 +289,7 @@ async def test_a_change_may_be_for_one_state_of_the_draft_only(tmp_path: Path) -
         ({"metadata": {"colour": ["red"]}}, "metadata"),
         ({"metadata": {"creator": {"name": "x"}}}, "metadata.creator"),
         ({"metadata": {"licence": "not a licence"}}, "metadata.licence"),
+        ({"metadata": {"creator": ["x"] * 12_000, "subject": ["x"] * 12_000}}, "metadata"),
         ({"language": "zz"}, "language"),
         ({"language": 1}, "language"),
         ({"target": "../x"}, "target"),
@@ -296,6 +297,7 @@ async def test_a_change_may_be_for_one_state_of_the_draft_only(tmp_path: Path) -
         ({"edition_of": "nonsense"}, "edition_of"),
         ({"edition_of": {"rep": "nonsense"}}, "edition_of"),
         ({"visibility": {"networks": ["10.0.0.1/8"]}}, "visibility.networks"),
+        ({"visibility": {"networks": ["10.0.0.0/8"] * 1001}}, "visibility.networks"),
         ({"visibility": {"embargo": "tomorrow"}}, "visibility.embargo"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
+from ibi.storage import draft_files
+from ibi.storage.draft_files import DraftFiles
 from ibi.web.uploads import PIECE
-from tests.records_app import RecordsApp, records_app
+from tests.asgi_client import ask
+from tests.records_app import SAID, RecordsApp, records_app
 
 HOSTILE = [
     "../x",
@@ -162,6 +166,7 @@ async def test_a_file_may_be_sent_for_one_state_only(tmp_path: Path) -> None:
     [
         ({"content_range": "bytes 0-1/2"}, 400, "Content-Range"),
         ({"content_encoding": "gzip"}, 415, "Content-Encoding"),
+        ({"transfer_encoding": "gzip, chunked"}, 415, "Transfer-Encoding"),
         ({"content_type": "nonsense"}, 400, "Content-Type"),
     ],
 )
@@ -248,3 +253,20 @@ async def test_a_draft_is_there_after_a_restart(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         assert await paths(app, draft) == ["a.txt"]
         assert (await app.publish(draft))["version"] == 1
+
+
+async def test_whoever_waits_for_a_draft_keeps_no_reader_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draft_files, "_PATIENCE", 600)
+    async with records_app(tmp_path) as app:
+        rep = (await app.deposit())["rep"]
+        draft = await app.begin()
+        with DraftFiles(tmp_path, app.clocks).alone_on(draft.rpartition("/")[2]):
+            waiting = [asyncio.ensure_future(app.ask("PUT", draft, SAID)) for _ in range(40)]
+            await asyncio.sleep(0)  # each of them has begun
+            async with asyncio.timeout(60):
+                read = await ask(app.app, "GET", f"/col/{rep}/doc/a.txt")
+            assert (read.status, read.body) == (200, b"content")
+            assert not any(each.done() for each in waiting)
+        assert {answer.status for answer in await asyncio.gather(*waiting)} == {200}

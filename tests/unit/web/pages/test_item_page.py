@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,6 +49,20 @@ async def test_title_creators_and_description() -> None:
     assert "Banon, Gerald" in page.text
     assert "morphology" in page.text
     assert "https://spdx.org/licenses/CC-BY-4.0" in page.links
+
+
+async def test_of_very_many_values_some_are_shown() -> None:
+    """Whoever describes an item must not decide how long others wait for its page."""
+    many = tuple(Text(f"word {number}") for number in range(2000))
+    agents = tuple(Agent(f"Agent {number}") for number in range(2000))
+    described = replace(THESIS, title=many, creator=agents, contributor=agents, subject=many, description=many)
+    answer = await archive_app(kept(REP, metadata=described)).get(PAGE)
+
+    page = read_page(answer.body)
+    assert "word 99" in page.text
+    assert "(2,000)" in page.text
+    assert len(answer.body) < 150_000
+    assert len((await archive_app(kept(REP, metadata=described)).get(f"{PAGE}?format=oai_dc")).body) > 300_000
 
 
 async def test_only_links_of_the_web_are_links() -> None:
@@ -125,6 +140,14 @@ async def test_a_long_list_of_files_is_told_in_part() -> None:
     assert f"{BASE}/col/{REP}/doc/?list" in page.links
     assert f"All {MOST_FILES + 3} files" in page.text
     assert f"{MOST_FILES + 1:03}.txt" not in page.text
+
+
+@pytest.mark.parametrize("path", [f"/col/{REP}/metadata", f"/col/{REP}/doc/?list", "/search", "/nothing"])
+async def test_nobody_keeps_a_page_for_others(path: str) -> None:
+    """Who is signed in, and what proves it, stands on every page."""
+    answer = await archive_app(kept(REP)).get(path, {"accept": "text/html"})
+    assert {"private", "no-store"} & set(answer.headers["cache-control"].split(", "))
+    assert "Cookie" in answer.headers["vary"]
 
 
 async def test_the_list_of_files_is_paged() -> None:

@@ -33,7 +33,10 @@ def test_a_page_speaks_the_best_of_its_languages(accepted: str, spoken: str) -> 
 
 @pytest.mark.parametrize(
     ("cookie", "spoken"),
-    [(b"ibi-language=es", "es"), (b"a=b; ibi-language=xx", "pt-BR"), (b"\x00ibi-language", "pt-BR")],
+    [
+        *((b"ibi-language=es", "es"), (b"a=b; ibi-language=xx", "pt-BR"), (b"\x00ibi-language", "pt-BR")),
+        *((b'a={"b": 1}; ibi-language=es', "es"), (b"a=%s; ibi-language=es" % (b"a" * 50_000), "es")),
+    ],
 )
 def test_what_was_chosen_on_a_page_comes_first(cookie: bytes, spoken: str) -> None:
     assert page_language({"headers": [(b"cookie", cookie), (b"accept-language", b"pt")]}) == spoken

@@ -65,6 +65,12 @@ class TestRedirect:
             assert answer.headers["vary"] == "Accept, Accept-Language"
         assert (await resolver_app({A: item(A)}).get(f"/{REP}")).headers["vary"] == "Accept"
 
+    async def test_a_page_varies_with_who_is_signed_in(self) -> None:
+        for target in ("/lab.br/none/2009/07.21.14.43", f"/{REP}?ibiurl.trace=html", "/favicon.ico", "/a/b"):
+            answer = await resolver_app({A: item(A)}).get(target, {"accept": "text/html"})
+            assert answer.headers["content-type"].startswith("text/html")
+            assert "Cookie" in answer.headers["vary"]
+
     async def test_scripts_of_other_sites_may_read_it(self) -> None:
         app = resolver_app({A: item(A)})
         for target in (f"/{REP}", f"/{REP}?ibiurl.info=json", "/lab.br/none", "/favicon.ico"):

@@ -1,0 +1,69 @@
+"""An answer that differs from one read before in its key alone is not read again, and means the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.errors import InvalidInput
+from ibi.messages import ErrorAnswer, ServiceSubject, UrlKey, UrlList, parse_answer
+from ibi.pairs import Pairs
+from ibi.resolver.reply import Answered
+from ibi.resolver.trace import Failure
+from ibi.transport.archive_replies import reply_of
+from ibi.transport.http_response import HttpResponse
+from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
+
+KEYLESS = ANSWER.rpartition(b"\r\nurlkey ")[0]
+
+
+def reply(body: bytes) -> object:
+    return reply_of(HttpResponse(200, body, b"text/plain", b""))
+
+
+def read(body: bytes) -> object:
+    """Read as a whole."""
+    try:
+        answer = parse_answer(ServiceSubject.URL_REQUEST, Pairs.decode(body))
+        return Failure.REFUSED if isinstance(answer, ErrorAnswer) else Answered(answer, 0)  # type: ignore[arg-type]
+    except InvalidInput:
+        return Failure.MALFORMED
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_each_has_the_key_that_came_with_it(times: int) -> None:
+    for number in range(times):
+        found = reply(KEYLESS + b"\r\nurlkey 142724488%d-5349022633744855" % number)
+        assert isinstance(found, Answered)
+        assert isinstance(found.answer, UrlList)
+        assert found.answer.url_key == UrlKey(f"142724488{number}-5349022633744855")
+    assert reply(ANSWER) == read(ANSWER)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        KEYLESS,
+        KEYLESS + b"\r\nurlkey 12",
+        KEYLESS + b"\r\nurlkey " + b"1" * 256,
+        KEYLESS + b"\r\nurlkey " + b"1" * 257,
+        KEYLESS + b"\r\nerror {not today}\r\nurlkey 1427244889-5349022633744855",
+        KEYLESS + b"\r\nurlkey {1427244889-5349022633744855}",
+        KEYLESS + b"\r\nurlkey 1427244889-5349022633744855\r\n",
+        KEYLESS + b"\r\nurlkey 1427244889-5349022633744855 x y",
+        KEYLESS + b"\r\nurlkey 1427244889-5349022633744855\r\nurlkey 1427244889-5349022633744855",
+        KEYLESS + b"\nurlkey 1427244889-5349022633744855",
+        b"urlkey 1427244889-5349022633744855\r\n" + KEYLESS,
+        b"urlkey 1427244889-5349022633744855\r\n" + KEYLESS + b"\r\nurlkey 1427244889-5349022633744855",
+        KEYLESS + b"\r\nx {a b\r\nurlkey 1427244889-5349022633744855",
+        KEYLESS + b"\r\nx {a b\r\nurlkey 1427244889-5349022633744855}",
+        KEYLESS + b"\r\nx\r\nurlkey 1427244889-5349022633744855",
+        KEYLESS.replace(b"Original", b"Deleted") + b"\r\nurlkey 1427244889-5349022633744855",
+        KEYLESS.replace(b"url ", b"urx ") + b"\r\nurlkey 1427244889-5349022633744855",
+        b"\r\nurlkey 1427244889-5349022633744855",
+        b"urlkey 1427244889-5349022633744855",
+        KEYLESS + b"\r\nurlkey \xd9\xa1427244889-5349022633744855",
+        KEYLESS + b"\r\nURLKEY 1427244889-5349022633744855",
+    ],
+)
+def test_whatever_else_is_spelled_otherwise_is_read_as_a_whole(body: bytes) -> None:
+    assert [reply(body), reply(ANSWER), reply(body)] == [read(body), read(ANSWER), read(body)]
