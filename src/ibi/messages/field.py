@@ -209,9 +209,7 @@ def mail_address(text: str) -> str:
 _AUTHORITY = re.compile(r"https?://([^/?#]*)", re.ASCII | re.IGNORECASE)
 _NOT_IN_URI = re.compile(r"(?:[^A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]|%(?![0-9A-Fa-f]{2}))+")
 # What nearly every URL is: nothing in it has to be encoded. The quantifiers give nothing back: one look, however long.
-_PLAIN_URL = re.compile(
-    r"[Hh][Tt]{2}[Pp][Ss]?://([^/?#]*+)(?:[A-Za-z0-9\-._~:/?#@!$&'()*+,;=]++|%[0-9A-Fa-f]{2})*+"
-)
+_PLAIN_URL = re.compile(r"[Hh][Tt]{2}[Pp][Ss]?://([^/?#]*+)(?:[A-Za-z0-9\-._~:/?#@!$&'()*+,;=]++|%[0-9A-Fa-f]{2})*+")
 
 
 def url(text: str) -> str:

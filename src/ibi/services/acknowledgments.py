@@ -20,7 +20,7 @@ _AT_ONCE: Final = 16
 """Acknowledgments under way at a time: an Archive that is slow to hear thanks holds up those of few others."""
 _MOST_WAITING: Final = 10_000
 """Beyond it the newest are dropped: an Archive then counts a resolution less, which is all that is lost."""
-_IN_ONE_GO: Final = 64
+_IN_ONE_GO: Final = 8
 """Acknowledgments that one sender may send without letting others have the processor."""
 _GRACE: Final = 3.0
 """Seconds that a stop may take for those that are waiting."""

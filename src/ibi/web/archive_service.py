@@ -134,15 +134,15 @@ class ArchiveService:
 
     def _answer(self, query: bytes) -> tuple[bytes, bytes]:
         """The body, and what the header Cache-Control says, of what is not kept."""
-        now = self._site.now
+        site = self._site
         request = parse_request(as_text(query))
-        if isinstance(request, UrlRequest):
-            return self._with_key(self._made(query, request, now))
         if isinstance(request, Acknowledgment):
-            site = self._site
+            now = Instant(self._seconds())  # of a day and of half a minute
             site.count(counted_acknowledgment(request, site.catalog, site.keys, site.recent, now))
             return _NOTICE, _NO_STORE
-        body, _ = answer(self._site.profile, self._site.catalog, as_text(query), now, 0, self._site.keys)
+        if isinstance(request, UrlRequest):
+            return self._with_key(self._made(query, request, site.now))
+        body, _ = answer(site.profile, site.catalog, as_text(query), site.now, 0, site.keys)
         return body, _NO_STORE
 
     def _kept(self, query: bytes) -> StaticAnswer | None:

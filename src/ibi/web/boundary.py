@@ -26,6 +26,7 @@ REQUEST = "ibi.request"
 """Where in a scope the name of the request stands: the log and the caller know it by that."""
 
 _LONGEST_PATH = 200
+_HARDENED = frozenset(name for name, _ in HARDENING)
 
 
 class Boundary:
@@ -85,9 +86,10 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = message.setdefault("headers", [])
+            headers = list(message.get("headers", ()))
             present = {key for key, _ in headers}
-            headers = [*headers, *(each for each in HARDENING if each[0] not in present), (b"x-request-id", self._name)]
+            headers += HARDENING if present.isdisjoint(_HARDENED) else [x for x in HARDENING if x[0] not in present]
+            headers.append((b"x-request-id", self._name))
             message = {**message, "headers": headers}
         await self._send(message)
 

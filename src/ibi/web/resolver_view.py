@@ -63,8 +63,7 @@ def _named(query: str) -> View | None:
 
 
 def _wants_json(scope: Scope) -> bool:
-    accept = [value for name, value in scope["headers"] if name == b"accept"]
-    if not any(b"json" in value.lower() for value in accept):
+    if not [name for name, value in scope["headers"] if name == b"accept" and b"json" in value.lower()]:
         return False
     try:
         return choose(values(scope["headers"], b"accept"), ("text/html", JSON)) == JSON

@@ -14,7 +14,11 @@ from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
 from ibi.web.archive_site import ArchiveSite
 
-__all__ = ["FORMATS", "MOST_ITEMS", "alternates", "signposting"]
+__all__ = ["FORMATS", "LONGEST", "MOST_ITEMS", "alternates", "signposting"]
+
+LONGEST: Final = 2500
+"""Characters of the header. Proxies take 4 KiB of all headers together, and answer 502 to more: long names of files
+must not hide the page."""
 
 MOST_ITEMS: Final = 20
 """Files that are named in a header; whoever wants all of more asks for the record."""
@@ -51,8 +55,14 @@ def alternates(site: ArchiveSite, item: Item) -> Iterator[tuple[str, str]]:
 
 
 def signposting(site: ArchiveSite, item: Item) -> str:
-    """The value of the header `Link`."""
-    return ", ".join(_links(site, item))
+    """The value of the header `Link`, as far as there is room for it."""
+    shown, length = [], 0
+    for link in _links(site, item):
+        length += len(link) + 2
+        if length > LONGEST:
+            break
+        shown.append(link)
+    return ", ".join(shown)
 
 
 def _links(site: ArchiveSite, item: Item) -> Iterator[str]:

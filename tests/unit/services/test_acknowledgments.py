@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from structlog.testing import capture_logs
@@ -101,3 +102,61 @@ def test_one_that_fails_unforeseen_keeps_no_other_back() -> None:
         in_virtual_time(run())
     assert sorted(told) == ["lost", "received"]
     assert [each["log_level"] for each in logs] == ["error"]
+
+
+class Ready:
+    """Hears at once, as an Archive in the same process does; knows which task told it."""
+
+    def __init__(self) -> None:
+        self.senders = list[object]()
+
+    async def acknowledge(self, _: ArchiveRef, __: Acknowledgment) -> bool:
+        self.senders.append(asyncio.current_task())
+        return True
+
+
+def test_those_that_come_together_are_sent_by_one() -> None:
+    ready = Ready()
+
+    async def run() -> None:
+        sending = Acknowledgments(ready)
+        before = len(asyncio.all_tasks())
+        for _ in range(8):
+            sending.send(A, THANKS)
+        assert len(asyncio.all_tasks()) == before + 1
+        await sending.drain()
+
+    in_virtual_time(run())
+    assert len(ready.senders) == 8
+    assert len(set(ready.senders)) == 1
+
+
+def test_a_long_row_lets_others_have_their_turn() -> None:
+    ready, seen = Ready(), [0]
+
+    async def run() -> None:
+        sending = Acknowledgments(ready)
+        for _ in range(5000):
+            sending.send(A, THANKS)
+        while len(ready.senders) < 5000:
+            await asyncio.sleep(0)
+            seen.append(len(ready.senders))
+        await sending.drain()
+
+    in_virtual_time(run())
+    assert max(after - before for before, after in pairwise(seen)) <= 16 * 8
+
+
+def test_one_that_comes_after_a_row_is_sent_too() -> None:
+    ready = Ready()
+
+    async def run() -> None:
+        sending = Acknowledgments(ready)
+        for _ in range(3):
+            sending.send(A, THANKS)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        assert len(ready.senders) == 3
+        await sending.drain()
+
+    in_virtual_time(run())

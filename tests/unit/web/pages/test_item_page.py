@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -63,6 +64,17 @@ async def test_of_very_many_values_some_are_shown() -> None:
     assert "(2,000)" in page.text
     assert len(answer.body) < 150_000
     assert len((await archive_app(kept(REP, metadata=described)).get(f"{PAGE}?format=oai_dc")).body) > 300_000
+
+
+async def test_names_of_files_do_not_make_the_header_too_long_for_a_proxy() -> None:
+    files = {f"{'é' * 100}{number}.txt": ("text/plain", b"x") for number in range(30)}
+    answer = await archive_app(kept(REP, metadata=THESIS, files=files)).get(PAGE, {"accept": "text/html"})
+
+    link = answer.headers["link"]
+    assert all(re.fullmatch(r'<[!-~]+>; rel="[a-z-]+"(?:; type="[!-~]+")?', each) for each in link.split(", "))
+    assert 'rel="license"' in link
+    assert 'rel="item"' in link
+    assert sum(len(name) + len(value) + 4 for name, value in answer.headers.items()) < 4000
 
 
 async def test_only_links_of_the_web_are_links() -> None:
