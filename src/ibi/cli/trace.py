@@ -43,7 +43,7 @@ def _lines(record: Mapping[str, Any]) -> list[str]:
         after = "" if hop["parent"] is None else f", after {hop['parent'] + 1}"
         lines.append(f"  {hop['number'] + 1}  {hop['label']}{hop['relation']}  ({hop['reason']}{after})")
         lines += [f"     {one['address']:<{width}}  {_took(one):>10}  {_said(one)}" for one in hop["archives"]]
-    found = record["url"] or record["outcome"]
+    found = record["said"] or record["url"]
     return [*lines, f"  → {found}  in {_milliseconds(record['seconds'])}"]
 
 
@@ -52,7 +52,7 @@ def _took(one: Mapping[str, Any]) -> str:
 
 
 def _said(one: Mapping[str, Any]) -> str:
-    reasons = [str(one[name]) for name in ("failure", "broken_rule") if one[name]]
+    reasons = [str(one[name]).replace("_", " ") for name in ("failure", "broken_rule") if one[name]]
     return ": ".join([str(one["why"]), *reasons])
 
 

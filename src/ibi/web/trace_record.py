@@ -9,7 +9,9 @@ from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Hop, Report, Verdict
 from ibi.services.resolving import Resolved
+from ibi.web.alerts import alert_about
 from ibi.web.archive_record import archive_record
+from ibi.web.pages.translation import translations
 
 __all__ = ["NOT_WAITED_FOR", "outcome_name", "trace_record", "why"]
 
@@ -24,6 +26,7 @@ def trace_record(url: PersistentUrl, resolved: Resolved, base: str) -> dict[str,
     return {
         "persistent_url": url.text(base, keep_spelling=True),
         "outcome": outcome_name(resolved),
+        "said": None if outcome_name(resolved) == "Redirect" else alert_about(outcome, url, translations("en")).said,
         "url": outcome.url if isinstance(outcome, Redirect) else None,
         "archive": archive_record(outcome.archive) if isinstance(outcome, Redirect) else None,
         "seconds": round(resolved.seconds, 6),
