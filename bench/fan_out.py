@@ -1,8 +1,9 @@
 """What asking many Archives at once costs, beside a bare asyncio client that sends the same and reads what comes.
 
-All Archives are warm: connections are open. One asks for an item that all have, and reads R Example 6.2 from each; the
-other for one that nobody has, which is what nearly all Archives say of nearly every item. The bare client reads neither
-headers nor pairs. `python -m bench.fan_out` measures this suite alone.
+All Archives are warm: connections are open. One asks for an item that all have, and reads from each R Example 6.2 in
+words of its own, other ones each time, so that nobody can remember having read them; the other asks for an item that
+nobody has, which is what nearly all Archives say of nearly every item. The bare client reads neither headers nor pairs.
+`python -m bench.fan_out` measures this suite alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from ipaddress import ip_network
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,17 +39,18 @@ CLIENT = ip_addresses("172.16.44.200 150.163.68.1")
 HELD = UrlRequest(CLIENT, parse("sid.inpe.br/mtc-m19/2013/09.04.12.27.57"))
 UNKNOWN = UrlRequest(CLIENT, parse("sid.inpe.br/mtc-m19/2013/09.04.12.27.58"))
 LOOPBACK = (ip_network("127.0.0.0/8"),)
+# With the Archive's address, the time, the address again, and two numbers of the answer.
 EXAMPLE_6_2 = b"\r\n".join(
     [
-        b"archiveaddress mtc-m16d.sid.inpe.br",
+        b"archiveaddress %b",
         b"contenttype Data",
         b"ibi {rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57 ibip 8JMKD3MGP7W/3EPGUE5}",
         b"ibi.archiveservice {rep sid.inpe.br/mtc-m19@80/2009/08.21.17.02}",
         b"ibi.platformsoftware {rep dpi.inpe.br/banon/1998/08.02.08.56}",
         b"state Original",
-        b"timestamp 2013-10-04T14:32:14Z",
-        b"url http://mtc-m16d.sid.inpe.br/col/sid.inpe.br/mtc-m19/2013/09.04.12.27.57/doc/Relat%f3rio%20Final.pdf",
-        b"urlkey 1426203276-5985125171467764",
+        b"timestamp 2013-10-%02dT%02d:%02d:%02dZ",
+        b"url http://%b/col/sid.inpe.br/mtc-m19/2013/09.04.12.27.57/doc/%d/Relat%%f3rio%%20Final.pdf",
+        b"urlkey 1426203276-%016d",
     ]
 )
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: %d\r\ncache-control: max-age=300\r\n\r\n"
@@ -128,13 +131,23 @@ class Archive(asyncio.Protocol):
     """All of them: one listener has every loopback address."""
 
     held = HELD.label.spelling.encode()
-    answers = (HEAD % 0, HEAD % len(EXAMPLE_6_2) + EXAMPLE_6_2)
+    numbers = count(1)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: Any = transport
+        host, port = transport.get_extra_info("sockname")[:2]
+        self._address = f"{host}:{port}".encode()
 
     def data_received(self, data: bytes) -> None:
-        self._transport.write(self.answers[self.held in data])
+        body = said_by(self._address, next(self.numbers)) if self.held in data else b""
+        self._transport.write(HEAD % len(body) + body)
+
+
+def said_by(address: bytes, number: int) -> bytes:
+    """The answer of one Archive, with that number among all answers."""
+    days, seconds = divmod(number, 86_400)
+    hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
+    return EXAMPLE_6_2 % (address, 1 + days % 31, hour, minute, second, address, number, number)
 
 
 async def serve() -> None:

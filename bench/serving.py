@@ -22,6 +22,8 @@ __all__ = ["Client", "Running", "Spent", "ibi_up", "nginx", "running"]
 IBI = (sys.executable, "-c", "from ibi.cli import main; main()")
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
 _BUFFER = 1 << 20
+_PATIENCE = 60.0
+"""Seconds for an answer to come in, however busy the machine is; after that something is wrong."""
 
 
 @dataclass(frozen=True)
@@ -178,22 +180,24 @@ class Client:
 
     def _read(self, connection: socket.socket) -> int:
         """One answer to its end: the length of its body."""
-        head = connection.recv(_BUFFER)
+        head = received = connection.recv(_BUFFER)
         while (end := head.find(b"\r\n\r\n")) < 0:
-            head += connection.recv(_BUFFER)
+            assert received, "the server has closed the connection"
+            received = connection.recv(_BUFFER)
+            head += received
         found = _LENGTH.search(head, 0, end + 2)
         assert head.startswith(self._status_line), head[:200]
         assert found is not None, head[:200]
         length = int(found[1])
         left = length - (len(head) - end - 4)
         while left:
-            received = connection.recv_into(self._buffer, min(left, _BUFFER))
-            assert received, "the server has closed the connection"
-            left -= received
+            number = connection.recv_into(self._buffer, min(left, _BUFFER))
+            assert number, "the server has closed the connection"
+            left -= number
         return length
 
 
 def _connected(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port))
+    connection = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection

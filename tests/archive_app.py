@@ -48,6 +48,10 @@ class CountedCatalog(PlainCatalog):
         self.changes += 1
         super().put(item)
 
+    def remove(self, label: Any) -> bool:
+        self.changes += 1
+        return super().remove(label)
+
     def find(self, label: Any) -> Item | None:
         self.finds += 1
         return super().find(label)

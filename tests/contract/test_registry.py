@@ -319,11 +319,37 @@ def test_a_place_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None
         SqliteRegistry(tmp_path / "file")
 
 
+def test_a_recent_version_knows_of_own_changes_at_once(registry: Registry) -> None:
+    versions = [registry.recent_version()]
+    assert registry.recent_version() == versions[0]
+    registry.add(registration(1))
+    versions.append(registry.recent_version())
+    assert registry.recent_version() == versions[1]
+    registry.forget(registration(1).labels[0])
+    versions.append(registry.recent_version())
+    assert len(set(versions)) == 3
+
+
+def test_a_recent_version_knows_of_other_changes_soon(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("ibi.storage.sqlite.registry.monotonic", lambda: now[0])
+    registry, other = SqliteRegistry(data), SqliteRegistry(data)
+    before = registry.recent_version()
+    other.add(registration(1))
+    assert registry.recent_version() == before
+    now[0] += 0.01
+    assert registry.recent_version() != before
+    registry.close()
+    with pytest.raises(StoreClosed):
+        registry.recent_version()
+    other.close()
+
+
 def test_a_closed_register_says_so_and_may_be_closed_again(data: Path) -> None:
     registry = SqliteRegistry(data)
     registry.close()
     registry.close()
-    for use in (registry.version, registry.all, lambda: registry.add(registration())):
+    for use in (registry.version, registry.recent_version, registry.all, lambda: registry.add(registration())):
         with pytest.raises(StoreClosed):
             use()
 

@@ -14,9 +14,11 @@ from ibi.archive.url_list import Assembler, has_url
 from ibi.archive.visibility import Reader
 from ibi.instant import Instant
 from ibi.messages.answers import Confirmation, Notice
+from ibi.messages.key import UrlKey
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.query import UnknownSubject
 from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
+from ibi.messages.url_list import Deletion, UrlList
 from ibi.ports.catalog import Catalog
 
 __all__ = ["EMPTY", "StaticAnswer", "answer", "static_answer"]
@@ -40,6 +42,8 @@ class StaticAnswer:
     """Whether a client elsewhere gets another answer: then it is nobody else's, nor any cache's (E32)."""
     good_until: Instant | None = None
     """When it stops being true by itself, because an embargo ends."""
+    message: UrlList | Deletion | None = field(default=None, repr=False, compare=False)
+    """What `body` says, for whoever has no need to read it."""
     is_lasting: bool = field(init=False, repr=False, compare=False)
     """Whether everybody may keep it for as long as anybody keeps anything. What is not here today may be deposited in a
     minute."""
@@ -63,6 +67,12 @@ class StaticAnswer:
             return self.body
         return self.body + _URLKEY + keys.make(self.subject, seconds, random)
 
+    def message_with_key(self, keys: UrlKeys, seconds: int, random: int) -> UrlList | Deletion | None:
+        """What would be read from `with_key`; None from nothing."""
+        if self.subject is None or not isinstance(self.message, UrlList):
+            return self.message
+        return self.message.with_key(UrlKey(keys.make(self.subject, seconds, random).decode("ascii")))
+
 
 EMPTY = StaticAnswer(b"")
 """There is no such item here (R Algorithm 2, line 4)."""
@@ -78,7 +88,7 @@ def static_answer(
     if told is None:
         return EMPTY
     subject = keys.subject(told.ibi, request.relation) if has_url(told) else None
-    return StaticAnswer(told.encode(), subject, reader.depends_on_client, reader.good_until)
+    return StaticAnswer(told.encode(), subject, reader.depends_on_client, reader.good_until, told)
 
 
 def answer(

@@ -5,15 +5,15 @@ Nothing is remembered of a client longer than the half minute within which a sec
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
+from ibi.label import Label, RepositoryName
 from ibi.messages.requests import Acknowledgment
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind, day_of
-from ibi.ports.catalog import Catalog
 
 __all__ = ["MOST_REMEMBERED", "WINDOW", "Recent", "counted_acknowledgment", "counted_download", "counts_as_download"]
 
@@ -39,10 +39,9 @@ class Recent:
         A wish that is repeated is measured from when it counted: whoever clicks for an hour counts every half minute.
         """
         self._forget(seconds)
-        if wish in self._seen:
-            return False
-        self._seen[wish] = seconds
-        return True
+        before = len(self._seen)
+        self._seen.setdefault(wish, seconds)
+        return len(self._seen) > before
 
     def _forget(self, seconds: int) -> None:
         """In the order of their times, which are those in which they came; a clock set back keeps no wish for ever."""
@@ -57,19 +56,23 @@ class Recent:
 
 
 def counted_acknowledgment(
-    acknowledgment: Acknowledgment, catalog: Catalog, keys: UrlKeys, recent: Recent, now: Instant
+    acknowledgment: Acknowledgment,
+    rep_of: Callable[[Label], RepositoryName | None],
+    keys: UrlKeys,
+    recent: Recent,
+    now: Instant,
 ) -> tuple[UsageDay, UsageKind] | None:
     """The resolution that an acknowledgment stands for; None if its key is not ours, not good any more, or has counted.
 
-    It counts for the item that was asked for here, as the key says. An acknowledgment does not tell people from robots:
-    resolvers speak for both, and the download tells.
+    `rep_of` tells which of the items here has a label. It counts for the item that was asked for here, as the key says.
+    An acknowledgment does not tell people from robots: resolvers speak for both, and the download tells.
     """
     known = keys.check(acknowledgment.url_key, now.seconds)
-    item = None if known is None else catalog.find(known.label)
-    if item is None:
+    rep = None if known is None else rep_of(known.label)
+    if rep is None:
         return None
     wish = acknowledgment.url_key.reveal(), acknowledgment.client_addresses
-    return (UsageDay(item.rep, day_of(now)), UsageKind.RESOLUTION) if recent.is_first(wish, now.seconds) else None
+    return (UsageDay(rep, day_of(now)), UsageKind.RESOLUTION) if recent.is_first(wish, now.seconds) else None
 
 
 def counted_resolution(

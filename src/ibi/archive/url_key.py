@@ -9,6 +9,7 @@ translation and is missing where metadata has no IBI.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Final
@@ -107,7 +108,8 @@ class UrlKeys:
         if subject is None or not compare_digest(b"%024d" % self._mac(head + subject), mac):
             return None
         made = int(head[:_TIME_DIGITS])
-        return _known(made, subject) if made - _SLACK <= seconds <= made + self.lifetime else None
+        named = _named(subject) if made - _SLACK <= seconds <= made + self.lifetime else None
+        return None if named is None else KnownKey(made, *named)
 
     def _mac(self, signed: bytes) -> int:
         inner = self._inner.copy()
@@ -124,10 +126,11 @@ def _carried(digits: bytes) -> bytes | None:
     return text[1:] if text[:1] == b"\x01" and digits[:1] != b"0" else None
 
 
-def _known(seconds: int, subject: bytes) -> KnownKey | None:
+@lru_cache(maxsize=1024)
+def _named(subject: bytes) -> tuple[Label, Relation] | None:
     """Only what we have signed comes here; but an older version of ours may have signed it."""
     try:
         label, _, modifier = subject.decode("ascii").partition(" ")
-        return KnownKey(seconds, parse(label), Relation.from_modifier(modifier, registered=False))
+        return parse(label), Relation.from_modifier(modifier, registered=False)
     except (InvalidInput, UnicodeDecodeError):
         return None

@@ -62,7 +62,7 @@ def opened_resolver_site(
     gateway = _gateway(archive, frozenset({listening, _host_and_port(public_url)}))
     return ResolverSite(
         resolving=_resolving(settings, registry, gateway, archive),
-        acknowledgments=Acknowledgments(gateway),
+        acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         desk=RegistrationDesk(
             registry, gateway.confirm, clocks, resolver_url=public_url, mailer=configured_mailer(settings)
@@ -101,7 +101,7 @@ def _gateway(archive: ArchiveSite | None, own: frozenset[tuple[str, int]]) -> Ga
     local = []
     if archive is not None:
         service = ArchiveService(archive, structlog.get_logger("ibi.archive"))
-        local.append(LocalArchive(archive.profile.service, service.answered))
+        local.append(LocalArchive(archive.profile.service, service))
     return Gateways(local, ArchiveHttp(AddressGuard(own)))
 
 

@@ -6,7 +6,7 @@ An Archive that has no such item answers with no pairs at all; one that has dele
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -151,6 +151,14 @@ class UrlList(_ArchiveAnswer):
         assert ibi is not None  # no list is built without it
         return ibi
 
+    def with_key(self, url_key: UrlKey) -> UrlList:
+        """The same list with another key. What was checked when this one was built is not checked again."""
+        made = object.__new__(UrlList)
+        for name in _FIELDS:
+            object.__setattr__(made, name, getattr(self, name))
+        object.__setattr__(made, "url_key", url_key)
+        return made
+
     def entry(self, relation: Relation = Relation.ITSELF) -> UrlEntry | None:
         """What is known of exactly that relation."""
         return next((entry for entry in self.entries if entry.relation == relation), None)
@@ -162,6 +170,9 @@ class UrlList(_ArchiveAnswer):
             yield "urlkey", self.url_key.reveal()
         for entry in self.entries:
             yield from entry._pairs()
+
+
+_FIELDS: Final = tuple(each.name for each in fields(UrlList) if each.name != "url_key")
 
 
 def parse_url_list(pairs: Pairs) -> UrlList | Deletion | None:

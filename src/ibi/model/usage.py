@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from ibi.instant import Instant, civil
 from ibi.label import RepositoryName
@@ -50,9 +51,12 @@ class Usage:
             self.robot_downloads + other.robot_downloads,
         )
 
-    @classmethod
-    def one(cls, kind: UsageKind) -> Usage:
-        return cls(**{kind.value: 1})
+    @staticmethod
+    def one(kind: UsageKind) -> Usage:
+        return _ONE[kind]
+
+
+_ONE: Final = {kind: Usage(**{kind.value: 1}) for kind in UsageKind}
 
 
 def day_of(instant: Instant) -> int:

@@ -39,7 +39,10 @@ class Registry(Protocol):
         """Remove the registration that has this label: what it was, None if there was none."""
 
     def version(self) -> Hashable:
-        """Another value after any process's change, and the same while nothing changes. Quick: asked at every
-        resolution."""
+        """Another value after any process's change, and the same while nothing changes."""
+
+    def recent_version(self) -> Hashable:
+        """`version`, but a change by another process may be seen some milliseconds late. Quicker than anything else
+        here: asked at every resolution."""
 
     def close(self) -> None: ...

@@ -24,12 +24,22 @@ class ArchiveRef:
     protocol: ArchiveProtocol = ArchiveProtocol.HTTP
     hosts: frozenset[str] = frozenset()
     networks: tuple[IpNetwork, ...] = ()
+    _host: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         host_and_port(self.address)
+        object.__setattr__(self, "_host", host_of(self.address.lower()))
         object.__setattr__(self, "hosts", frozenset(host_and_port(host).lower() for host in self.hosts))
-        object.__setattr__(self, "_hash", hash((self.service, self.address, self.protocol, self.hosts, self.networks)))
+        object.__setattr__(self, "_hash", hash(self._values))
+
+    def __eq__(self, other: object) -> bool:
+        """Of two that are compared, nearly all are the very same, or differ in their hash."""
+        if self is other:
+            return True
+        if not isinstance(other, ArchiveRef):
+            return NotImplemented
+        return self._hash == other._hash and self._values == other._values
 
     def __hash__(self) -> int:
         """Reckoned once: every resolution looks up every Archive several times."""
@@ -39,7 +49,11 @@ class ArchiveRef:
         """Whether URLs of this Archive may name `authority`, the `host[:port]` of a URL."""
         authority = authority.lower()
         host = host_of(authority)
-        return host == host_of(self.address.lower()) or not self.hosts.isdisjoint({authority, host})
+        return host == self._host or not self.hosts.isdisjoint({authority, host})
+
+    @property
+    def _values(self) -> tuple[object, ...]:
+        return self.service, self.address, self.protocol, self.hosts, self.networks
 
     def __str__(self) -> str:
         return self.address

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ibi.language_range import Preference
 from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
+from ibi.relation import Step
 from ibi.resolver.kept import Kept
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing
 from ibi.resolver.selection import Heard, Located
@@ -28,7 +27,8 @@ class Wish(NamedTuple):
 
     spelling: str
     """Of the label: another's store may be case sensitive."""
-    relation: Relation
+    steps: tuple[Step, ...]
+    """Of the relation: mostly none, and a tuple is hashed sooner than a value around it."""
     file_path: str | None
     file_list: bool
     required_original: bool
@@ -38,11 +38,12 @@ class Wish(NamedTuple):
     def of(cls, url: PersistentUrl, preferences: Sequence[Preference] = ()) -> Wish:
         """`preferences` count only where a translation is asked for that names no language."""
         languages = (url.language or tuple(preferences)) if url.relation.open_translations else None
-        return cls(url.label.spelling, url.relation, url.file_path, url.file_list, url.required_original, languages)
+        return cls(
+            url.label.spelling, url.relation.steps, url.file_path, url.file_list, url.required_original, languages
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """What was found, to be made a redirect for another reader; or the outcome if it was nothing."""
 
     found: Located | Outcome

@@ -21,24 +21,20 @@ __all__ = ["deleted", "ending", "silence_of"]
 
 
 def silence_of(question: Question) -> Silence:
-    return Silence(len(question.reports), question.silent)
+    return Silence(len(question.notes), question.silent)
 
 
 def ending(question: Question, hearing: Hearing, label: Label) -> Outcome:
     """The outcome if this question is where the search for `label` ends."""
-    gone = deleted(question, hearing)
+    gone = deleted(question)
     if gone is not None:
         return gone
     return _not_there(question, label) if not question.heard else _lacking(question, hearing, label)
 
 
-def deleted(question: Question, hearing: Hearing) -> Deleted | None:
+def deleted(question: Question) -> Deleted | None:
     """E20: the known holder is believed; anyone else only if nobody has a URL that is, and no holder is known."""
-    copies = tuple(
-        heard.archive
-        for heard in question.heard
-        if any(entry.url is not None and hearing.believes(heard, entry) for entry in heard.answer.entries)
-    )
+    copies = tuple(heard.archive for heard in question.heard if any(map(heard.is_believed, heard.answer.entries)))
     believed = [
         (archive, deletion)
         for archive, deletion in question.deletions

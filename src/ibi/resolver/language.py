@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.language_range import Preference, chosen_language
@@ -28,7 +29,7 @@ class Wanted:
 
     @classmethod
     def of(cls, relation: Relation) -> Wanted:
-        return cls(relation, (None,) * len(relation.steps))
+        return cls(relation, (None,) * len(relation.steps)) if relation.steps else _ITSELF
 
     def after(self, steps: int) -> Wanted:
         """What remains once so many steps are done."""
@@ -54,8 +55,10 @@ class Wanted:
         return tuple(index for index, step in steps if isinstance(step, Translation) and step.language is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+_ITSELF: Final = Wanted()
+
+
+class Choice(NamedTuple):
     """What was wanted with its languages filled in. At `undecided` there was nothing that would do."""
 
     wanted: Wanted

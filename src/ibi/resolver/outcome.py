@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
@@ -42,8 +43,7 @@ class Silence:
         return not self.silent
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(NamedTuple):
     """Where to send the reader, and whom to thank: the `archive` at its registered address, and nobody else.
 
     `url` has the reader's own pairs, which the acknowledgment has not. There is none for an answer without a key.

@@ -10,23 +10,23 @@ comes late, while there is still time, reopens its question: one slow Archive ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ibi.language_range import Preference
 from ibi.messages.field import IpAddress, State
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
-from ibi.messages.url_list import Deletion, UrlEntry, UrlList
+from ibi.messages.url_list import Deletion, UrlList
 from ibi.persistent_url import PersistentUrl
+from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.ending import deleted, ending, silence_of
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import LoopDetected, OriginalDisputed, OriginalNotFound, Outcome
 from ibi.resolver.patience import Patience
 from ibi.resolver.policy import Policy
-from ibi.resolver.question import Asking, Question
+from ibi.resolver.question import Asking, Note, Question
 from ibi.resolver.redirection import redirect
 from ibi.resolver.routing import NOWHERE, Routing
 from ibi.resolver.selection import Following, Heard, Hearing, Located, Reason
@@ -56,7 +56,8 @@ class Resolution:
         routing: Routing = NOWHERE,
         policy: Policy = _POLICY,
     ) -> None:
-        self._url, self._archives, self._clients = url, tuple(dict.fromkeys(archives)), clients
+        self._url, self._clients = url, clients
+        self._archives = tuple(dict.fromkeys(archives)) if len(archives) > 1 else tuple(archives)
         # E21: `ibiurl.language` overrides what the browser says.
         self._preferences = preferences if url.language is None else (Preference(url.language.lower(), 1.0),)
         self._base, self._routing, self._policy = base, routing, policy
@@ -99,26 +100,28 @@ class Resolution:
 
     def answer(self, asking: Asking, answer: UrlList | Deletion | None, now: float) -> None:
         """An Archive has answered; None if it has no such item."""
-        question = self._settle(asking)
-        if question is None:
+        archive, question = asking.archive, self._questions[asking.question]
+        note = question.settle(archive, now)
+        if note is None:
             return
-        archive = asking.archive
-        question.note_said(archive, answer, now)
+        note.said = answer
         if self._outcome is not None:
-            question.report(archive, Verdict.LATE)
+            note.verdict = Verdict.LATE
         elif answer is None:
-            self._note_empty(question, archive)
-        elif (broken := self._broken_rule(question, archive, answer)) is not None:
-            self._disbelieve(question, archive, broken)
+            note.verdict = Verdict.EMPTY
+            if archive == question.holder:
+                question.holder = None  # R §5.2: it has transferred the item away
+        elif (rule := broken_rule(Claim(archive, question.label, answer), self._policy.rules)) is not None:
+            note.verdict, note.broken_rule = Verdict.DISBELIEVED, rule.__name__
         else:
-            self._believe(question, archive, answer)
+            self._believe(question, archive, answer, note)
         self._advance(now)
 
     def failure(self, asking: Asking, reason: Failure, now: float) -> None:
         """An Archive could not be asked, or gave nothing that can be read."""
-        question = self._settle(asking)
-        if question is not None:
-            question.report(asking.archive, Verdict.FAILED, now, failure=reason)
+        note = self._questions[asking.question].settle(asking.archive, now)
+        if note is not None:
+            note.verdict, note.failure = Verdict.FAILED, reason
             self._advance(now)
 
     def elapsed(self, now: float) -> None:
@@ -127,55 +130,32 @@ class Resolution:
 
     # --- what Archives say ---
 
-    def _settle(self, asking: Asking) -> Question | None:
-        """The question that is answered; None if it was before: the network may repeat itself."""
-        question = self._questions[asking.question]
-        if asking.archive not in question.pending:
-            return None
-        question.pending.discard(asking.archive)
-        return question
-
-    def _note_empty(self, question: Question, archive: ArchiveRef) -> None:
-        question.report(archive, Verdict.EMPTY)
-        if archive == question.holder:
-            question.holder = None  # R §5.2: it has transferred the item away
-
-    def _broken_rule(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion) -> Rule | None:
-        return broken_rule(Claim(archive, question.label, answer), self._policy.rules)
-
-    def _disbelieve(self, question: Question, archive: ArchiveRef, rule: Rule) -> None:
-        question.report(archive, Verdict.DISBELIEVED)
-        question.reports[archive] = replace(question.reports[archive], broken_rule=rule.__name__)
-
-    def _believe(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion) -> None:
+    def _believe(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion, note: Note) -> None:
         self._visited.link(answer.ibi)
-        if question not in self._path():
+        if question is not self._current and question not in self._path():
             self._reopened.append(question)
         if isinstance(answer, Deletion):
             question.deletions.append((archive, answer))
-            question.report(archive, Verdict.DELETED)
+            note.verdict = Verdict.DELETED
             return
-        heard = Heard(archive, answer)
+        refused = self._refused_urls(question, archive, answer)
+        heard = Heard(archive, answer, frozenset(refused))
         question.heard.append(heard)
-        leads = self._hearing(question, (heard,)).leads()
-        question.report(archive, Verdict.OF_NO_USE if next(leads, None) is None else Verdict.OUTRANKED)
-        self._note_refused_urls(question, heard)
-
-    def _note_refused_urls(self, question: Question, heard: Heard) -> None:
-        for entry in heard.answer.entries:
-            rule = self._rule_against(question, heard, entry)
-            if rule is not None and question.wanted.relation.matches(entry.relation):
+        note.verdict, note.hearing = Verdict.OUTRANKED, self._hearing(question, (heard,))
+        for relation, rule in refused.items():
+            if question.wanted.relation.matches(relation):
                 question.refused_url = True
-                report = question.reports[heard.archive]
-                question.reports[heard.archive] = replace(report, broken_rule=rule.__name__)
+                note.broken_rule = rule.__name__
 
-    def _rule_against(self, question: Question, heard: Heard, entry: UrlEntry) -> Rule | None:
-        """Looked at more than once, and judged once: answers do not change."""
-        key = heard.archive, entry.relation
-        if key not in question.judged:
-            claim = Claim(heard.archive, question.label, heard.answer, entry.url)
-            question.judged[key] = broken_rule(claim, self._policy.rules)
-        return question.judged[key]
+    def _refused_urls(self, question: Question, archive: ArchiveRef, answer: UrlList) -> Mapping[Relation, Rule]:
+        """The rules that URLs of a valid answer break; where there is none, nothing is claimed beyond the answer."""
+        refused: dict[Relation, Rule] = {}
+        for entry in answer.entries:
+            if entry.url is not None:
+                rule = broken_rule(Claim(archive, question.label, answer, entry.url), self._policy.rules)
+                if rule is not None:
+                    refused[entry.relation] = rule
+        return refused
 
     # --- going on ---
 
@@ -230,26 +210,26 @@ class Resolution:
         if question.path:
             self._give_up(question)
         else:
-            self._outcome = deleted(question, self._hearing(question))
+            self._outcome = deleted(question)
         return True
 
     # --- choosing among answers: resolution step 2 ---
 
     def _hearing(self, question: Question, only: tuple[Heard, ...] | None = None) -> Hearing:
         """All valid answers to a question that count, or some."""
-
-        def believes(heard: Heard, entry: UrlEntry) -> bool:
-            return self._rule_against(question, heard, entry) is None
-
         heard = tuple(question.heard) if only is None else only
         if question.reason is Reason.NO_NEXT_EDITION:
             # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
-        return Hearing(question.wanted, heard, self._preferences, question.holder_heard, believes)
+        return Hearing(question.wanted, heard, self._preferences, question.holder_heard)
 
     def _first_lead(self, question: Question) -> Located | Following | None:
-        leads = self._hearing(question).leads()
-        return next((lead for lead in leads if isinstance(lead, Located) or self._may_follow(lead, question)), None)
+        if not question.heard:
+            return None
+        for lead in self._hearing(question).leads():
+            if isinstance(lead, Located) or self._may_follow(lead, question):
+                return lead
+        return None
 
     def _first_pointer(self, question: Question) -> Following | None:
         pointers = self._hearing(question).pointers()
@@ -330,9 +310,10 @@ class Resolution:
         if parent is not None and step.forms == parent.forms:
             label = parent.label  # as it was spelled
         if step.heard is not None and parent is not None:
-            parent.report(step.heard.archive, Verdict.FOLLOWED)
+            parent.notes[step.heard.archive].verdict = Verdict.FOLLOWED
         holder = self._routing.holder(label)
-        holder = holder if holder in self._archives else None
+        if holder is not None and holder not in self._archives:
+            holder = None
         first, waiting = self._order(step, holder)
         request = UrlRequest(
             self._clients, label, step.wanted.relation, self._url.file_path, self._url.file_list
@@ -350,18 +331,19 @@ class Resolution:
 
         Whether there is a later edition nobody but the holder can tell alone, so without one all are asked for it.
         """
-        likely = [] if holder is None else [holder]
-        likely += [archive for archive in self._routing.likely(step.forms.labels[0]) if archive in self._archives]
-        first = tuple(dict.fromkeys(likely))
+        likely = [archive for archive in self._routing.likely(step.forms.labels[0]) if archive in self._archives]
+        if holder is not None:
+            likely.insert(0, holder)
         needs_all = step.wanted.relation.begins_with_last_edition and holder is None
-        if self._url.required_original or needs_all or not first:
+        if not likely or needs_all or self._url.required_original:
             return self._archives, ()
+        first = tuple(dict.fromkeys(likely))
         return first, tuple(archive for archive in self._archives if archive not in first)
 
     # --- ends ---
 
     def _choose(self, question: Question, located: Located) -> None:
-        question.report(located.heard.archive, Verdict.CHOSEN)
+        question.notes[located.heard.archive].verdict = Verdict.CHOSEN
         self._outcome = redirect(self._url, self._base, self._clients, located)
 
     def _give_up(self, question: Question) -> None:

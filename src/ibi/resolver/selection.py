@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from ibi.language_range import Preference
 from ibi.messages.field import State
@@ -29,24 +29,26 @@ class Reason(StrEnum):
     NO_TRANSLATION = "there is no translation that suits"
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """A valid answer, and who gave it."""
+class Heard(NamedTuple):
+    """A valid answer, and who gave it. `refused` are the relations for which it has a URL that is not believed."""
 
     archive: ArchiveRef
     answer: UrlList
+    refused: frozenset[Relation] = frozenset()
+
+    def is_believed(self, entry: UrlEntry) -> bool:
+        """Whether an entry of the answer has a URL that somebody may be sent to."""
+        return entry.url is not None and not (self.refused and entry.relation in self.refused)
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """An answer with the URL that is wanted."""
 
     heard: Heard
     entry: UrlEntry
 
 
-@dataclass(frozen=True, slots=True)
-class Following:
+class Following(NamedTuple):
     """Another question: an item under `forms`, and what is wanted of it. `heard` is whoever pointed there."""
 
     forms: LabelForms
@@ -55,24 +57,26 @@ class Following:
     heard: Heard | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hearing:
+class Hearing(NamedTuple):
     """All valid answers to one question, in order of arrival.
 
-    `holder` is the one known to hold the Original, if it has answered. `believes` judges the URL of an entry.
+    `holder` is the one known to hold the Original, if it has answered.
     """
 
     wanted: Wanted
     heard: tuple[Heard, ...]
     preferences: Sequence[Preference]
     holder: Heard | None
-    believes: Callable[[Heard, UrlEntry], bool]
 
     def leads(self) -> Iterator[Located | Following]:
         """resolution step 3 (a) to (d), best first."""
         for group in self._groups():
             yield from self._located(group)
             yield from self._pointers(group)
+
+    @property
+    def leads_anywhere(self) -> bool:
+        return next(self.leads(), None) is not None
 
     def originals(self) -> tuple[Located, ...]:
         """resolution step 4: the URLs to choose among if the Original is required."""
@@ -101,6 +105,8 @@ class Hearing:
                 yield Following(forms, self.wanted.without_step(index), Reason.NO_TRANSLATION)
 
     def choice(self, group: Sequence[Heard]) -> Choice:
+        if not self.wanted.relation.open_translations:
+            return Choice(self.wanted)
         return choose_languages(self.wanted, [heard.answer for heard in group], self.preferences)
 
     @property
@@ -125,22 +131,25 @@ class Hearing:
         return [self._ranked(group) for group in (knowing, others) if group]
 
     def _ranked(self, group: tuple[Heard, ...]) -> tuple[Heard, ...]:
+        if self.holder is None or len(group) == 1:
+            return group
         return tuple(sorted(group, key=lambda heard: heard != self.holder))
 
     # (a) url<R>
-    def _located(self, group: tuple[Heard, ...]) -> Iterator[Located]:
+    def _located(self, group: tuple[Heard, ...]) -> list[Located]:
         choice = self.choice(group)
+        if choice.undecided:
+            return []
         relation = choice.wanted.relation
-        found = [
-            Located(heard, entry)
-            for heard in group
-            if not choice.undecided
-            and (entry := heard.answer.entry(relation))
-            and entry.url
-            and self.believes(heard, entry)
-        ]
-        # An Original outranks a Copy; sorting keeps the holder, then the order of arrival.
-        yield from sorted(found, key=lambda located: located.entry.state is not State.ORIGINAL)
+        found = []
+        for heard in group:
+            entry = heard.answer.entry(relation)
+            if entry is not None and heard.is_believed(entry):
+                found.append(Located(heard, entry))
+        if len(found) > 1:
+            # An Original outranks a Copy; sorting keeps the holder, then the order of arrival.
+            found.sort(key=lambda located: located.entry.state is not State.ORIGINAL)
+        return found
 
     def _pointers(self, group: tuple[Heard, ...]) -> Iterator[Following]:
         choice = self.choice(group)

@@ -8,8 +8,7 @@ here need to know who was asked for what.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
@@ -29,8 +28,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What one Archive says when asked for `label`: an answer as a whole, or the URL of one of its entries."""
 
     archive: ArchiveRef
@@ -67,13 +65,16 @@ RULES: Final[tuple[Rule, ...]] = (is_about_the_item, speaks_for_itself, is_on_a_
 
 def broken_rule(claim: Claim, rules: Iterable[Rule] = RULES) -> Rule | None:
     """The first rule that the claim breaks; None if it may be believed."""
-    return next((rule for rule in rules if not rule(claim)), None)
+    for rule in rules:
+        if not rule(claim):
+            return rule
+    return None
 
 
 def _name_alike(one: LabelForms, other: LabelForms) -> bool:
-    return any(one.may_name(label) for label in other.labels)
+    return one is other or any(map(one.may_name, other.labels))
 
 
 def _authority(url: str) -> str:
     after = url.partition("://")[2]
-    return after[: min((after.find(end) for end in "/?#" if end in after), default=len(after))]
+    return after.partition("/")[0].partition("?")[0].partition("#")[0]

@@ -12,12 +12,16 @@ __all__ = ["Visited"]
 class Visited:
     """Items and what was wanted of them. Both forms of a label are one item once an answer links them."""
 
+    __slots__ = ("_asked", "_same")
+
     def __init__(self) -> None:
         self._same: dict[Label, Label] = {}
         self._asked: list[tuple[Label, Wanted]] = []
 
     def link(self, forms: LabelForms) -> None:
         """Learn that these labels name one item."""
+        if len(forms.labels) == 1:  # as in most answers
+            return
         first, *others = map(self._root, forms.labels)
         self._same.update((other, first) for other in others if other != first)
 

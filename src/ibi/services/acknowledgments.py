@@ -1,4 +1,7 @@
-"""Thanks to Archives whose URL was chosen, in the background: no reader waits for them (resolution step 5)."""
+"""Thanks to Archives whose URL was chosen, in the background: no reader waits for them (resolution step 5).
+
+One in the same process is thanked at once: that takes less than to have it done later.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,10 @@ class Gateway(Protocol):
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool: ...
 
 
+def _nobody_is_here(_: ArchiveRef, __: Acknowledgment) -> None:
+    """For a resolver without an Archive in its process."""
+
+
 class Acknowledgments:
     """Sends each once, and does not insist: what is not received is not counted."""
 
@@ -37,12 +44,17 @@ class Acknowledgments:
         self,
         gateway: Gateway,
         *,
+        at_once: Callable[[ArchiveRef, Acknowledgment], bool | None] = _nobody_is_here,
         watch: Callable[[str], None] | None = None,
         log: FilteringBoundLogger | None = None,
         grace: float = _GRACE,
     ) -> None:
-        """`watch` is told `received`, `lost` or `dropped`, once for each."""
-        self._gateway, self._grace = gateway, grace
+        """`watch` is told `received`, `lost` or `dropped`, once for each.
+
+        `at_once` tells an Archive for which nobody has to wait, and gives whether it was received; if it is not one, it
+        tells nobody and gives None.
+        """
+        self._gateway, self._at_once, self._grace = gateway, at_once, grace
         self._watch = watch or (lambda _: None)
         self._log = log or structlog.get_logger("ibi.resolver")
         self._waiting: deque[tuple[ArchiveRef, Acknowledgment]] = deque()
@@ -54,7 +66,11 @@ class Acknowledgments:
         self._watch = watch
 
     def send(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> None:
-        """Returns at once. Called from the event loop."""
+        """Returns at once. Called from the event loop, when the reader has his answer."""
+        received = self._at_once(archive, acknowledgment)
+        if received is not None:
+            self._watch("received" if received else "lost")
+            return
         if len(self._waiting) >= _MOST_WAITING:
             self._watch("dropped")
             return

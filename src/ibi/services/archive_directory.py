@@ -23,7 +23,7 @@ class ArchiveDirectory:
         self._archives: tuple[ArchiveRef, ...] = ()
 
     def archives(self) -> tuple[ArchiveRef, ...]:
-        version = None if self._registry is None else self._registry.version()
+        version = None if self._registry is None else self._registry.recent_version()
         if version != self._version:
             # The version is older than what is read, never newer: a change in between is read again next time.
             self._archives, self._version = tuple(self._found()), version

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
@@ -45,8 +45,7 @@ class ForeignUrls(StrEnum):
     CONFIRM = "confirm"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     """How it ended, how long it took, and for how many seconds anybody may keep it.
 
     With `to_confirm` the URL is on a host that the Archive did not declare: nobody is sent there unasked (E31).
@@ -59,7 +58,7 @@ class Resolved:
     to_confirm: bool = False
     began: float = 0.0
     """The time from which those of the trace count."""
-    resolution: Resolution | None = field(default=None, repr=False, compare=False)
+    resolution: Resolution | None = None
 
     @property
     def trace(self) -> Trace:

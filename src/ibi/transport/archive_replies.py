@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Final
 
 from ibi.errors import InvalidInput
@@ -49,7 +48,7 @@ def _read_before(response: HttpResponse | Failure) -> UrlList | None:
     try:
         if found is None:
             found = _keyless(before)
-        return None if found is None else replace(found, url_key=UrlKey(key.decode("ascii")))
+        return None if found is None else found.with_key(UrlKey(key.decode("ascii")))
     except InvalidInput:
         return None
 

@@ -24,6 +24,11 @@ class Gateways:
         local = self._of(archive)
         return local.at_once(request) if isinstance(local, LocalArchive) else None
 
+    def acknowledge_at_once(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool | None:
+        """Whether an Archive in this process has received it; None for any other, which was not told."""
+        local = self._of(archive)
+        return local.acknowledge_at_once(acknowledgment) if isinstance(local, LocalArchive) else None
+
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
         return await self._of(archive).ask(archive, request, within=within)
 

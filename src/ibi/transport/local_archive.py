@@ -1,48 +1,69 @@
-"""The Archive in the same process: asked with the same bytes as any other, without a socket."""
+"""The Archive in the same process: asked with the same messages as any other, which nobody has to write and read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from ibi.errors import IbiError
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.messages.service import ServiceRequest
+from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.reply import Reply
+from ibi.resolver.reply import Answered, Reply
 from ibi.resolver.trace import Failure
-from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
+from ibi.transport.archive_replies import is_confirmation
 from ibi.transport.http_response import HttpResponse
 
-__all__ = ["LocalArchive"]
+__all__ = ["LocalArchive", "Own"]
+
+
+class Own(Protocol):
+    """What answers for that Archive. A message read from what another had written would be no other."""
+
+    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int]:
+        """The answer, and for how many seconds it may be kept. `IbiError` if it is refused."""
+
+    def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
+        """Whether it was received."""
+
+    def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
+        """Status, body and `Cache-Control` of the answer to any request."""
 
 
 class LocalArchive:
-    """`answer` takes the query of a request and gives the status, the body and the `Cache-Control` of the answer."""
+    """Of the `service` that `own` is. Whatever it does, nothing is raised: others may have the item all the same."""
 
-    def __init__(self, service: LabelForms, answer: Callable[[bytes], tuple[int, bytes, bytes]]) -> None:
-        self.service, self._answer = service, answer
+    def __init__(self, service: LabelForms, own: Own) -> None:
+        self.service, self._own = service, own
 
     def at_once(self, request: UrlRequest) -> Reply:
-        return reply_of(self._answered(request))
+        try:
+            return Answered(*self._own.told(request))
+        except IbiError:
+            return Failure.REFUSED
+        except OSError:  # its disk, say
+            return Failure.UNREACHABLE
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
         """There is nothing to wait for."""
         return self.at_once(request)
 
+    def acknowledge_at_once(self, acknowledgment: Acknowledgment) -> bool:
+        try:
+            return self._own.acknowledged(acknowledgment)
+        except (IbiError, OSError):
+            return False
+
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
-        return is_notice(self._answered(acknowledgment))
+        return self.acknowledge_at_once(acknowledgment)
 
     async def confirm(self, archive: ArchiveRef) -> bool:
-        return is_confirmation(self._answered(InclusionConfirmationRequest()))
+        try:
+            status, body, caching = self._own.answered(InclusionConfirmationRequest().to_query().encode("ascii"))
+        except (IbiError, OSError):
+            return False
+        return is_confirmation(HttpResponse(status, body, b"text/plain", caching))
 
     async def close(self) -> None:
         """It belongs to somebody else."""
-
-    def _answered(self, request: ServiceRequest) -> HttpResponse | Failure:
-        try:
-            status, body, caching = self._answer(request.to_query().encode("ascii"))
-        except (IbiError, OSError):  # its disk, say: others may have the item all the same
-            return Failure.UNREACHABLE
-        return HttpResponse(status, body, b"text/plain", caching)

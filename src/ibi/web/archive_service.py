@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable
 from itertools import count
 from secrets import randbelow
@@ -13,17 +12,18 @@ from structlog.typing import FilteringBoundLogger
 from ibi.archive.answer import EMPTY, StaticAnswer, answer, static_answer
 from ibi.archive.counting import counted_acknowledgment
 from ibi.archive.url_key import RANDOM_LIMIT
-from ibi.errors import IbiError, InvalidMessage
+from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.label import match_label
+from ibi.label import Label, RepositoryName, match_label
 from ibi.messages.answers import ErrorAnswer, Notice
-from ibi.messages.query import decode_query
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
+from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.item import name_one_item
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.errors import UNTOLD, answer_to
 from ibi.web.raw_target import as_text, decoded
 from ibi.web.refusals import MethodNotAllowed
+from ibi.web.service_query import has_subject
 
 __all__ = ["MOST_KEPT", "ArchiveService", "KeptAnswers"]
 
@@ -33,8 +33,6 @@ MOST_KEPT = 4096
 _LONGEST_KEY = 512
 """Characters of a request that is worth remembering."""
 
-_SUBJECT = "servicesubject"
-_PLAIN_SUBJECT = re.compile(rb"(?:\A|&)servicesubject(?:[=&]|\Z)")
 _ACKNOWLEDGMENT = b"servicesubject=acknowledgment"
 _NO_STORE = b"no-store"
 _NOTICE = Notice().encode()
@@ -77,6 +75,8 @@ class ArchiveService:
         labels = site.profile.service.labels
         self._paths = {f"/{text}".encode() for label in labels for text in (label.spelling, str(label))}
         self._by_words, self._by_meaning = KeptAnswers(), KeptAnswers()
+        self._reps: dict[Label, RepositoryName] = {}
+        """Of items that were acknowledged lately, by the labels that their keys carry."""
         self._state: Hashable = None
         self._max_age = b"max-age=%d" % site.max_age if site.max_age else _NO_STORE
         # Chance once, then a number: it keeps keys apart, and what keeps them from being forged is their signature.
@@ -84,9 +84,7 @@ class ArchiveService:
 
     def is_asked(self, path: bytes, query: bytes) -> bool:
         """Whether it is this service's label, in either form and any case, and a request (R §6.1)."""
-        # As every resolver writes it: found many times as fast as by the expression.
-        has_subject = b"&servicesubject=" in query or _has_subject(query)
-        return has_subject and (path in self._paths or self._is_ours(path))
+        return has_subject(query) and (path in self._paths or self._is_ours(path))
 
     def _is_ours(self, path: bytes) -> bool:
         text = decoded(path)
@@ -115,8 +113,8 @@ class ArchiveService:
         await send({"type": "http.response.body", "body": body})
 
     def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
-        """Status, body and Cache-Control of the answer to that query of a GET: what is sent over HTTP, and what a
-        resolver in the same process asks for without it. A refusal is an answer too (E18)."""
+        """Status, body and Cache-Control of the answer to that query of a GET, as they are sent over HTTP. A refusal is
+        an answer too (E18)."""
         try:
             # Thanks have each a key of their own: what was kept need not be looked through, nor its truth asked for.
             found = None if _ACKNOWLEDGMENT in query else self._kept(query)
@@ -124,6 +122,49 @@ class ArchiveService:
         except IbiError as error:
             return self._refusal(error)
         return 200, body, caching
+
+    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int]:
+        """What is answered to a resolver in the same process, and for how many seconds it may be kept: the message that
+        it would read from `answered`. Refusals are raised."""
+        try:
+            self._forget_what_has_changed()
+            found = self._by_meaning.find(_meaning(request), self._now)
+            if found is None:
+                found = self._by_words.find(request, self._now)
+            if found is None:
+                is_short = len(request.file_path or "") <= _LONGEST_KEY
+                found = self._made(request if is_short else None, request, self._site.now)
+            return found.message_with_key(self._keys, self._seconds(), next(self._chance)), self._age(found)
+        except IbiError as error:
+            self._refusal(error)
+            raise
+
+    def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
+        """Whether an acknowledgment was received, without HTTP: for a resolver in the same process."""
+        try:
+            self._count(acknowledgment)
+        except IbiError as error:
+            self._refusal(error)
+            return False
+        return True
+
+    def _count(self, acknowledgment: Acknowledgment) -> None:
+        now = Instant(self._seconds())  # of a day and of half a minute
+        self._site.count(counted_acknowledgment(acknowledgment, self._rep_of, self._keys, self._site.recent, now))
+
+    def _rep_of(self, label: Label) -> RepositoryName | None:
+        self._forget_what_has_changed()
+        found = self._reps.get(label)
+        if found is not None:
+            return found
+        item = self._site.catalog.find(label)
+        if item is None:
+            return None
+        if self._changes is not None:
+            if len(self._reps) >= MOST_KEPT:
+                self._reps.clear()
+            self._reps[label] = item.rep
+        return item.rep
 
     def _refusal(self, error: IbiError) -> tuple[int, bytes, bytes]:
         """E18."""
@@ -137,35 +178,39 @@ class ArchiveService:
         site = self._site
         request = parse_request(as_text(query))
         if isinstance(request, Acknowledgment):
-            now = Instant(self._seconds())  # of a day and of half a minute
-            site.count(counted_acknowledgment(request, site.catalog, site.keys, site.recent, now))
+            self._count(request)
             return _NOTICE, _NO_STORE
         if isinstance(request, UrlRequest):
-            return self._with_key(self._made(query, request, site.now))
+            return self._with_key(self._made(query if len(query) <= _LONGEST_KEY else None, request, site.now))
         body, _ = answer(site.profile, site.catalog, as_text(query), site.now, 0, site.keys)
         return body, _NO_STORE
 
     def _kept(self, query: bytes) -> StaticAnswer | None:
+        self._forget_what_has_changed()
+        return self._by_words.find(query, self._now)
+
+    def _forget_what_has_changed(self) -> None:
+        """Where nobody tells of changes, nothing was kept."""
         if self._changes is None:
-            return None
+            return
         state = self._changes()
         if state != self._state:
             self._by_words.clear()
             self._by_meaning.clear()
+            self._reps.clear()
             self._state = state
-        return self._by_words.find(query, self._now)
 
     def _now(self) -> Instant:
         return self._site.now
 
-    def _made(self, query: bytes, request: UrlRequest, now: Instant) -> StaticAnswer:
-        """An answer that does not hang on the client is everybody's: it is found again by what is asked."""
-        site = self._site
-        meaning = request.label, request.relation, request.file_path, request.file_list
+    def _made(self, words: Hashable, request: UrlRequest, now: Instant) -> StaticAnswer:
+        """Kept by those words, unless they are None. An answer that does not hang on the client is everybody's: it is
+        found again by what is asked."""
+        site, meaning = self._site, _meaning(request)
         found = None if site.changes is None else self._by_meaning.find(meaning, self._now)
         made = static_answer(site.profile, site.catalog, request, now, site.keys) if found is None else found
-        if site.changes is not None and len(query) <= _LONGEST_KEY:
-            self._by_words.keep(query, made)
+        if site.changes is not None and words is not None:
+            self._by_words.keep(words, made)
             if found is None and not made.depends_on_client:
                 self._by_meaning.keep(meaning, made)
         return made
@@ -174,17 +219,15 @@ class ArchiveService:
         body = found.with_key(self._keys, self._seconds(), next(self._chance))
         if found.is_lasting:
             return body, self._max_age
-        # What is not here today may be deposited in a minute.
-        age = 0 if found is EMPTY else found.max_age(self._site.now, self._site.max_age)
+        age = self._age(found)
         return body, b"max-age=%d" % age if age else _NO_STORE
 
+    def _age(self, found: StaticAnswer) -> int:
+        """Seconds for which it may be kept. What is not here today may be deposited in a minute."""
+        if found.is_lasting:
+            return self._site.max_age
+        return 0 if found is EMPTY else found.max_age(self._site.now, self._site.max_age)
 
-def _has_subject(query: bytes) -> bool:
-    if _PLAIN_SUBJECT.search(query):
-        return True
-    if b"%" not in query:
-        return False
-    try:
-        return any(name == _SUBJECT for name, _ in decode_query(as_text(query)))
-    except InvalidMessage:
-        return True  # too long to be read: the service says so
+
+def _meaning(request: UrlRequest) -> Hashable:
+    return request.label, request.relation, request.file_path, request.file_list

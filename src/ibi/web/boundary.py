@@ -86,11 +86,10 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = list(message.get("headers", ()))
-            present = {key for key, _ in headers}
-            headers += HARDENING if present.isdisjoint(_HARDENED) else [x for x in HARDENING if x[0] not in present]
-            headers.append((b"x-request-id", self._name))
-            message = {**message, "headers": headers}
+            given = message.get("headers", ())
+            present = _HARDENED.intersection([key for key, _ in given])
+            added = [each for each in HARDENING if each[0] not in present] if present else HARDENING
+            message = {**message, "headers": [*given, *added, (b"x-request-id", self._name)]}
         await self._send(message)
 
 

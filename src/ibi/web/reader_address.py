@@ -36,7 +36,10 @@ def reader_address(scope: Scope, proxies: Sequence[IpNetwork]) -> IpAddress | No
 
 def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddress, ...]:
     """The reader's address, then those of our proxies in the order in which the request passed them (R Table 8.10)."""
-    reader, *passed = reversed(_way(scope, proxies))
+    way = _way(scope, proxies)
+    if len(way) == 1:
+        return (way[0] or NOBODY,)
+    reader, *passed = reversed(way)
     return (reader or NOBODY, *(address for address in passed if address is not None))
 
 

@@ -61,7 +61,7 @@ class ResolverFront:
         try:
             method = scope["method"]
             if method == "OPTIONS":
-                await _respond(send, 204, _PREFLIGHT)
+                await _respond(send, 204, list(_PREFLIGHT))
                 return
             if method not in {"GET", "HEAD"}:
                 raise MethodNotAllowed(method=method[:20], allowed=_ALLOWED)
@@ -85,13 +85,14 @@ class ResolverFront:
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """None if the answer is a redirect, which is sent already."""
         url, view, site = _read(scope), view_of(scope), self._site
-        wishes = _wishes(url, scope)
+        by_language = _hangs_on_language(url)
+        wishes = _wishes(scope) if by_language else ()
         resolved = await site.resolving.resolve(
             url, client_addresses(scope, site.proxies), wishes, base=site.base, fresh=view.is_trace
         )
         outcome = resolved.outcome
         if view is View.REDIRECT and isinstance(outcome, Redirect) and not resolved.to_confirm:
-            await _redirect(outcome.url, resolved.max_age, send, by_language=_hangs_on_language(url))
+            await _redirect(outcome.url, resolved.max_age, send, by_language=by_language)
             if scope["method"] == "GET" and outcome.acknowledgment is not None:
                 site.acknowledgments.send(outcome.archive, outcome.acknowledgment)
             return None
@@ -123,9 +124,7 @@ def _read(scope: Scope) -> PersistentUrl:
         raise
 
 
-def _wishes(url: PersistentUrl, scope: Scope) -> tuple[Preference, ...]:
-    if not _hangs_on_language(url):
-        return ()
+def _wishes(scope: Scope) -> tuple[Preference, ...]:
     return preferences(", ".join(values(scope["headers"], b"accept-language")))
 
 
@@ -149,7 +148,7 @@ async def _redirect(url: str, max_age: int, send: Send, *, by_language: bool) ->
 
 
 async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
 

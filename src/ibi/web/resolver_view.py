@@ -29,7 +29,7 @@ class View(Enum):
 
     @property
     def is_trace(self) -> bool:
-        return self in {View.TRACE_PAGE, View.TRACE_JSON}
+        return self is View.TRACE_PAGE or self is View.TRACE_JSON
 
 
 _BY_PAIR: Final = {
@@ -63,7 +63,10 @@ def _named(query: str) -> View | None:
 
 
 def _wants_json(scope: Scope) -> bool:
-    if not [name for name, value in scope["headers"] if name == b"accept" and b"json" in value.lower()]:
+    for name, value in scope["headers"]:
+        if name == b"accept" and b"json" in value.lower():
+            break
+    else:
         return False
     try:
         return choose(values(scope["headers"], b"accept"), ("text/html", JSON)) == JSON

@@ -15,7 +15,8 @@ _PLAIN = re.compile(rb"(?:\A|&)servicesubject(?:[=&]|\Z)")
 
 
 def has_subject(query: bytes) -> bool:
-    if _PLAIN.search(query):
+    # As every resolver writes it: found many times as fast as by the expression.
+    if b"&servicesubject=" in query or _PLAIN.search(query):
         return True
     if b"%" not in query:
         return False

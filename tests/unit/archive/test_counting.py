@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -16,9 +17,10 @@ from ibi.archive.counting import (
 )
 from ibi.archive.url_key import LIFETIME, UrlKeys
 from ibi.instant import Instant
-from ibi.label import parse
+from ibi.label import Label, RepositoryName, parse
 from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresses
 from ibi.model.usage import Usage, UsageDay, UsageKind, day_of
+from ibi.ports.catalog import Catalog
 from ibi.relation import Relation
 from tests.standards_archives import MTC_M16D, NOW, REPORT
 
@@ -40,8 +42,16 @@ def acknowledgment(client: str = "150.163.2.175", random: int = 1) -> Acknowledg
     )
 
 
+def rep_in(catalog: Catalog) -> Callable[[Label], RepositoryName | None]:
+    def rep_of(label: Label) -> RepositoryName | None:
+        item = catalog.find(label)
+        return None if item is None else item.rep
+
+    return rep_of
+
+
 def count(given: Acknowledgment, recent: Recent, after: int = 0) -> object:
-    return counted_acknowledgment(given, MTC_M16D.catalog, KEYS, recent, Instant(NOW.seconds + after))
+    return counted_acknowledgment(given, rep_in(MTC_M16D.catalog), KEYS, recent, Instant(NOW.seconds + after))
 
 
 def test_an_acknowledgment_counts_for_the_item_and_the_day() -> None:
@@ -72,7 +82,7 @@ def test_a_key_that_is_not_ours_or_not_good_any_more_counts_nothing() -> None:
 def test_an_item_that_is_gone_counts_nothing() -> None:
     from tests.archive_catalog import PlainCatalog
 
-    assert counted_acknowledgment(acknowledgment(), PlainCatalog(), KEYS, Recent(), NOW) is None
+    assert counted_acknowledgment(acknowledgment(), rep_in(PlainCatalog()), KEYS, Recent(), NOW) is None
 
 
 def test_memory_is_bounded_and_forgets() -> None:

@@ -160,3 +160,25 @@ def test_one_that_comes_after_a_row_is_sent_too() -> None:
         await sending.drain()
 
     in_virtual_time(run())
+
+
+@pytest.mark.parametrize(("received", "told"), [(True, "received"), (False, "lost")])
+def test_an_archive_that_hears_at_once_is_told_at_once(received: bool, told: str) -> None:
+    slow, heard, seen = Slow(0.5), list[tuple[ArchiveRef, Acknowledgment]](), list[str]()
+
+    def at_once(archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool | None:
+        if archive != A:
+            return None
+        heard.append((archive, acknowledgment))
+        return received
+
+    async def run() -> None:
+        sending = Acknowledgments(slow, at_once=at_once, watch=seen.append)
+        sending.send(A, THANKS)
+        assert (heard, seen) == ([(A, THANKS)], [told])
+        sending.send(archive("b"), THANKS)
+        assert seen == [told]  # that one is told in the background
+        await sending.drain()
+
+    in_virtual_time(run())
+    assert (len(heard), slow.done, seen) == (1, 1, [told, "received"])

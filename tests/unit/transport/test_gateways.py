@@ -1,4 +1,4 @@
-"""Each Archive is asked where it is: in this process with the bytes of the protocol, or over HTTP."""
+"""Each Archive is asked where it is: in this process with the messages themselves, or over HTTP."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from ibi.messages import LabelForms
+from ibi.errors import InvalidMessage
+from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest
 from ibi.messages.membership import InclusionConfirmationRequest
+from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.reply import Answered
 from ibi.resolver.trace import Failure
@@ -27,14 +29,40 @@ PAIRS = answer_of(OWN)
 class Own:
     """The Archive of this process, by hand."""
 
-    def __init__(self, status: int = 200, body: bytes = PAIRS, caching: bytes = b"max-age=300") -> None:
+    def __init__(self, says: bytes = PAIRS, max_age: int = 300, *, hears: bool = True, confirms: bytes = b"") -> None:
+        self.requests: list[UrlRequest] = []
+        self.thanks: list[Acknowledgment] = []
         self.queries: list[bytes] = []
-        self._says = status, body, caching
-        self.archive = LocalArchive(BOTH, self.answer)
+        self._says, self._max_age, self._hears, self._confirms = says, max_age, hears, confirms
+        self.archive = LocalArchive(BOTH, self)
 
-    def answer(self, query: bytes) -> tuple[int, bytes, bytes]:
+    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int]:
+        self.requests.append(request)
+        return read(self._says), self._max_age
+
+    def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
+        self.thanks.append(acknowledgment)
+        return self._hears
+
+    def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
         self.queries.append(query)
-        return self._says
+        return 200, self._confirms, b"no-store"
+
+
+class Failing:
+    """One that cannot do anything."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int]:
+        raise self._error
+
+    def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
+        raise self._error
+
+    def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
+        raise self._error
 
 
 @pytest.fixture
@@ -44,41 +72,48 @@ async def over_http() -> AsyncIterator[ArchiveHttp]:
     await archives.close()
 
 
+@pytest.mark.parametrize(("own", "reply"), [(Own(), Answered(read(PAIRS), 300)), (Own(b"", 0), Answered(None))])
+async def test_the_own_archive_is_asked_with_the_message_itself(own: Own, reply: object) -> None:
+    assert await own.archive.ask(OWN, REQUEST, within=LONG) == reply
+    assert own.requests == [REQUEST]
+    assert own.queries == []
+
+
 @pytest.mark.parametrize(
-    ("own", "reply"),
+    ("error", "failure"),
     [
-        (Own(), Answered(read(PAIRS), 300)),
-        (Own(body=b"", caching=b"no-store"), Answered(None)),
-        (Own(status=400, body=b"error {no}"), Failure.REFUSED),
-        (Own(status=500, body=b""), Failure.REFUSED),
-        (Own(body=b"{{{"), Failure.MALFORMED),
+        (OSError(28, "No space left on device"), Failure.UNREACHABLE),
+        (InvalidMessage("x", 0, "it is refused"), Failure.REFUSED),
     ],
 )
-async def test_the_own_archive_is_asked_and_read_like_any_other(own: Own, reply: object) -> None:
-    assert await own.archive.ask(OWN, REQUEST, within=LONG) == reply
-    assert own.queries == [REQUEST.to_query().encode()]
-
-
-async def test_one_that_fails_is_an_archive_that_fails() -> None:
-    def full(query: bytes) -> tuple[int, bytes, bytes]:
-        raise OSError(28, "No space left on device")
-
-    own = LocalArchive(BOTH, full)
-    assert await own.ask(OWN, REQUEST, within=LONG) is Failure.UNREACHABLE
+async def test_one_that_fails_is_an_archive_that_fails(error: Exception, failure: Failure) -> None:
+    own = LocalArchive(BOTH, Failing(error))
+    assert await own.ask(OWN, REQUEST, within=LONG) is failure
     assert not await own.acknowledge(OWN, ACKNOWLEDGMENT)
+    assert not own.acknowledge_at_once(ACKNOWLEDGMENT)
     assert not await own.confirm(OWN)
 
 
-@pytest.mark.parametrize(("body", "heard"), [(b"notice {acknowledgment received}", True), (b"", False)])
-async def test_it_is_thanked(body: bytes, heard: bool) -> None:
-    own = Own(body=body)
-    assert await own.archive.acknowledge(OWN, ACKNOWLEDGMENT) is heard
-    assert own.queries == [ACKNOWLEDGMENT.to_query().encode()]
+@pytest.mark.parametrize("hears", [True, False])
+async def test_it_is_thanked_with_the_message_itself(over_http: ArchiveHttp, hears: bool) -> None:
+    own = Own(hears=hears)
+    gateways = Gateways([own.archive], over_http)
+    assert await own.archive.acknowledge(OWN, ACKNOWLEDGMENT) is hears
+    assert gateways.acknowledge_at_once(OWN, ACKNOWLEDGMENT) is hears
+    assert own.thanks == [ACKNOWLEDGMENT, ACKNOWLEDGMENT]
+    assert own.queries == []
+
+
+async def test_nobody_else_is_thanked_at_once(over_http: ArchiveHttp) -> None:
+    own = Own()
+    elsewhere = ArchiveRef(LabelForms.of(SERVICE), "elsewhere.example.org")
+    assert Gateways([own.archive], over_http).acknowledge_at_once(elsewhere, ACKNOWLEDGMENT) is None
+    assert own.thanks == []
 
 
 @pytest.mark.parametrize(("body", "confirmed"), [(b"confirmation yes", True), (b"", False)])
 async def test_it_is_called_back(body: bytes, confirmed: bool) -> None:
-    own = Own(body=body)
+    own = Own(confirms=body)
     assert await own.archive.confirm(OWN) is confirmed
     assert own.queries == [InclusionConfirmationRequest().to_query().encode()]
 
@@ -89,7 +124,7 @@ async def test_an_archive_is_local_if_its_service_is_by_either_label(over_http: 
     gateways = Gateways([own.archive], over_http)
     reply = await gateways.ask(ArchiveRef(forms, "elsewhere.example.org"), REQUEST, within=LONG)
     assert reply == Answered(read(PAIRS), 300)
-    assert len(own.queries) == 1
+    assert len(own.requests) == 1
 
 
 async def test_all_others_are_asked_over_http(over_http: ArchiveHttp) -> None:
@@ -104,11 +139,11 @@ async def test_all_others_are_asked_over_http(over_http: ArchiveHttp) -> None:
         assert await gateways.confirm(archive.ref())
         assert len(archive.requests) == 3
         await gateways.close()
-    assert own.queries == []
+    assert (own.requests, own.thanks, own.queries) == ([], [], [])
 
 
 async def test_thanks_and_calls_to_the_own_archive_stay_in_the_process(over_http: ArchiveHttp) -> None:
-    thanked, called = Own(body=b"notice {acknowledgment received}"), Own(body=b"confirmation yes")
+    thanked, called = Own(), Own(confirms=b"confirmation yes")
     assert await Gateways([thanked.archive], over_http).acknowledge(OWN, ACKNOWLEDGMENT)
     assert await Gateways([called.archive], over_http).confirm(OWN)
     await thanked.archive.close()

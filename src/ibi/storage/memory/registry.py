@@ -60,6 +60,9 @@ class MemoryRegistry:
     def version(self) -> Hashable:
         return self._version
 
+    def recent_version(self) -> Hashable:
+        return self._version
+
     def close(self) -> None:
         """Nothing to let go of."""
 

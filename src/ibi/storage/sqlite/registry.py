@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Final
 
 from ibi.label import Label
@@ -22,6 +24,9 @@ from ibi.storage.sqlite.registry_rows import ALL, FIND, INSERT, INSERT_LABEL, MI
 __all__ = ["FILE_NAME", "SqliteRegistry"]
 
 FILE_NAME: Final = "registry.sqlite"
+
+_RECENT: Final = 0.01
+"""Seconds for which the version, once read, is the recent one."""
 
 _opening = Lock()
 """One at a time: a process that closes a file gives up every lock that SQLite holds on it in the same process."""
@@ -41,6 +46,11 @@ class SqliteRegistry:
         self._process = os.getpid()
         self._reader: Connection | None = None
         self._writer: Connection | None = None
+        self._count = count(1)
+        self._changes = 0
+        """Another number after every change by this object."""
+        self._seen: tuple[int, float, int] | None = None
+        """The version that was read last: after which changes, until when it is recent, and which it was."""
         with _opening:
             keep_private(self._path)
             self._writer = connect(self._path, MIGRATIONS)
@@ -90,10 +100,17 @@ class SqliteRegistry:
                 _delete(connection, label)
             return found
 
-    def version(self) -> Hashable:
+    def version(self) -> int:
         with self._read() as connection:
             (version,) = connection.execute("PRAGMA data_version").fetchone()
         return int(version)
+
+    def recent_version(self) -> int:
+        """`version`, at most 10 ms old; but never older than a change that this object has made."""
+        changes, now, seen = self._changes, monotonic(), self._seen
+        if seen is None or seen[0] != changes or now >= seen[1]:
+            self._seen = seen = changes, now + _RECENT, self.version()
+        return seen[2]
 
     def close(self) -> None:
         with self._reading, self._writing:
@@ -101,6 +118,7 @@ class SqliteRegistry:
                 if connection is not None and self._process == os.getpid():
                     connection.close()
             self._reader = self._writer = None
+            self._changes = next(self._count)
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:
@@ -113,8 +131,11 @@ class SqliteRegistry:
         self._check_process()
         with self._writing, storage_errors(self._path):
             connection = self._opened(self._writer)
-            with transaction(connection):
-                yield connection
+            try:
+                with transaction(connection):
+                    yield connection
+            finally:
+                self._changes = next(self._count)
 
     def _check_process(self) -> None:
         if self._process != os.getpid():

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from ibi.instant import Instant
-from ibi.messages import ErrorAnswer, ServiceSubject, parse_answer
+from ibi.label import Label, parse
+from ibi.messages import (
+    Acknowledgment,
+    ContentType,
+    ErrorAnswer,
+    ServiceSubject,
+    State,
+    UrlList,
+    UrlRequest,
+    ip_addresses,
+    parse_answer,
+    parse_url_list,
+)
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
 from ibi.pairs import Pairs
+from ibi.storage.errors import StoreDamaged
+from ibi.transport.http_response import freshness
 from ibi.web.archive_service import ArchiveService
-from tests.archive_app import IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
+from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 
 PLACE = "/lab.br/arq/2020/01.01.00.00"
+CLOSED = Visibility((network("150.163.0.0/16"),))
 
 
 def url_request(ibi: str = IBIP, client: str = "150.163.2.175", more: str = "", place: str = PLACE) -> str:
@@ -184,6 +201,60 @@ async def test_who_asks_in_the_same_process_is_told_what_is_sent_over_http(ibi: 
         assert len(told) == len(sent.body)
 
 
+@pytest.mark.parametrize("visibility", [Visibility(), CLOSED, Visibility(embargo=Instant(NOW.seconds + 100))])
+@pytest.mark.parametrize("made", [kept, deleted])
+@pytest.mark.parametrize("client", ["150.163.2.175", "8.8.8.8"])
+@pytest.mark.parametrize("ibi", [IBIP, REP, OTHER])
+def test_the_message_is_the_one_that_would_be_read(
+    ibi: str, client: str, made: Callable[..., tuple[Item, dict[str, bytes]]], visibility: Visibility
+) -> None:
+    app = archive_app(made(REP, IBIP, visibility=visibility))
+    service = ArchiveService(app.site, structlog.get_logger())
+    query = url_request(ibi=ibi, client=client).partition("?")[2]
+    request = UrlRequest.from_query(query)
+    for _ in range(2):
+        message, max_age = service.told(request)
+        _, sent, caching = service.answered(query.encode())
+        read = parse_url_list(Pairs.decode(sent))
+        assert freshness(caching) == max_age
+        if isinstance(message, UrlList) and isinstance(read, UrlList) and read.url_key is not None:
+            assert message.url_key is not None
+            assert message == replace(read, url_key=message.url_key)
+        else:
+            assert message == read
+
+
+def test_what_one_client_may_see_is_not_told_another_in_the_same_process_either() -> None:
+    app = archive_app(kept(REP, IBIP, visibility=CLOSED))
+    service = ArchiveService(app.site, structlog.get_logger())
+    for _ in range(2):
+        for client, content_type in (("150.163.2.175", ContentType.DATA), ("8.8.8.8", ContentType.METADATA)):
+            message, max_age = service.told(UrlRequest(ip_addresses(client), parse(IBIP)))
+            assert isinstance(message, UrlList)
+            assert (message.entries[0].content_type, max_age) == (content_type, 0)
+
+
+def test_a_refusal_in_the_same_process_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = archive_app(kept(REP, IBIP))
+    service = ArchiveService(app.site, structlog.get_logger())
+    message, _ = service.told(UrlRequest(ip_addresses("8.8.8.8"), parse(IBIP)))
+    assert isinstance(message, UrlList)
+    assert message.url_key is not None
+    thanks = Acknowledgment(
+        ip_addresses("8.8.8.8"), ContentType.DATA, "http://arq.lab.br/x", BASE, message.url_key, State.ORIGINAL
+    )
+
+    def damaged(_: Label) -> Item | None:
+        raise StoreDamaged(path="catalogue.sqlite", reason="it is")
+
+    monkeypatch.setattr(app.catalog, "find", damaged)
+    with capture_logs() as logs:
+        with pytest.raises(StoreDamaged):
+            service.told(UrlRequest(ip_addresses("8.8.8.8"), parse(OTHER)))
+        assert not service.acknowledged(thanks)
+    assert [each["code"] for each in logs] == ["store-damaged", "store-damaged"]
+
+
 # --- what is counted -------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +282,19 @@ async def test_an_acknowledged_resolution_counts_once_for_each_client_and_half_m
     app.clocks.advance(30)
     await app.get(acknowledgment(key))
     assert used(app, item) == Usage(resolutions=3)
+
+
+def test_one_in_the_same_process_is_counted_as_well_while_the_item_is_there() -> None:
+    item, content = kept(REP, IBIP)
+    app = archive_app((item, content))
+    service = ArchiveService(app.site, structlog.get_logger())
+    key = service.answered(url_request().partition("?")[2].encode())[1].rpartition(b"urlkey ")[2].decode()
+    for client in ("8.8.8.8", "8.8.8.8", "8.8.4.4"):
+        assert service.acknowledged(Acknowledgment.from_query(acknowledgment(key, client).partition("?")[2]))
+    assert used(app, item) == Usage(resolutions=2)
+    app.catalog.remove(item.rep)
+    assert service.acknowledged(Acknowledgment.from_query(acknowledgment(key, "8.8.1.1").partition("?")[2]))
+    assert used(app, item) == Usage(resolutions=2)
 
 
 async def test_a_key_that_is_not_ours_counts_nothing() -> None:

@@ -38,6 +38,9 @@ class LocalOnly:
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Any:
         return Failure.UNREACHABLE
 
+    def acknowledge_at_once(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
+        return self._local.acknowledge_at_once(acknowledgment)
+
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
         return await self._local.acknowledge(archive, acknowledgment)
 
@@ -46,12 +49,12 @@ class OnePort:
     def __init__(self) -> None:
         self.archive: ArchiveApp = archive_app(kept(REP, IBIP))
         site, log = self.archive.site, structlog.get_logger("test")
-        gateway = LocalOnly(LocalArchive(SERVICE, ArchiveService(site, log).answered))
+        gateway = LocalOnly(LocalArchive(SERVICE, ArchiveService(site, log)))
         own = ArchiveRef(SERVICE, "arq.lab.br")
         self.desk = MembershipApp().desk
         self.resolver = ResolverSite(
             resolving=Resolving(ArchiveDirectory(None, own), gateway, own=own, changes=site.changes),
-            acknowledgments=Acknowledgments(gateway),
+            acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
             desk=self.desk,
         )
