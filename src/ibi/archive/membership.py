@@ -1,7 +1,8 @@
 """Membership of an Archive in a resolver (R §7.2, Figure 7.1): what to send next, and when.
 
-An Archive that is switched on asks to be included until it is, and on until the resolver has got through to it; one that
-is switched off asks to be excluded, if the resolver may count on it. A request that fails is repeated, less and less often.
+An Archive that is switched on asks to be included until it is, and on until the resolver has got through to it; one
+that is switched off asks to be excluded, if the resolver may count on it. A request that fails is repeated, less and
+less often.
 """
 
 from __future__ import annotations
