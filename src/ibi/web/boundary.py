@@ -27,6 +27,9 @@ REQUEST = "ibi.request"
 
 _LONGEST_PATH = 200
 _HARDENED = frozenset(name for name, _ in HARDENING)
+_EMPTY = (b"content-length", b"0")
+_OF_NOTHING = tuple(each for each in HARDENING if each[0] == b"referrer-policy")
+"""An answer without a body, as redirects are, has nothing that a browser could load, run or mistake."""
 
 
 class Boundary:
@@ -87,8 +90,9 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             given = message.get("headers", ())
+            needed = _OF_NOTHING if _EMPTY in given else HARDENING
             present = _HARDENED.intersection([key for key, _ in given])
-            added = [each for each in HARDENING if each[0] not in present] if present else HARDENING
+            added = [each for each in needed if each[0] not in present] if present else needed
             message = {**message, "headers": [*given, *added, (b"x-request-id", self._name)]}
         await self._send(message)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import socket
@@ -21,6 +22,9 @@ from ibi.web.protocol import GuardedProtocol
 __all__ = ["AddressInUse", "AddressUnusable", "Server", "listen", "serve", "url_of"]
 
 _BACKLOG = 2048
+_COLLECTION = (20_000, 20, 20)
+"""How many values are made before the collector looks for circles among them: a request makes hundreds, all of which
+are gone by themselves when it is answered."""
 _KEEP_ALIVE = 75
 """Seconds for which an idle connection is kept: longer than proxies keep theirs, so that they close first."""
 
@@ -109,6 +113,10 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # What is there now stays as long as the server: the collector need not look through it again and again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_COLLECTION)
         if self.started and self._ready is not None:
             self._ready(url_of((sockets or [])[0]))
 
