@@ -34,6 +34,14 @@ SENTENCES: Final = (
     message("There is no item {label} here."),
     message("{quoted} is not an IBI: {reason}."),
     message("{quoted} is not a persistent URL: {reason}."),
+    message("This form is not from a page of this site as it is now: go back, load the page again and repeat it."),
+    message("A page of another site sent this request. It was not done."),
+    message("Something went wrong here, and not with your request. The log tells it under {request}."),
+    message("This server is stopping."),
+    message("body: it did not arrive within {seconds} s."),
+    message("body: it is larger than {most} bytes."),
+    message("{field}: the body has to be {wanted}."),
+    message("Accept: the answer can be had as {offered} only."),
 )
 """Templates of errors: a test compares them with the errors themselves."""
 
