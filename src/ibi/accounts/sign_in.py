@@ -16,7 +16,6 @@ from typing import Final
 from ibi.accounts.errors import BadSignIn, InvalidPersonName, InvalidRole, WeakPassword
 from ibi.instant import Instant
 from ibi.model.person import Person, Role, Session, SignInLink
-from ibi.model.token import Scope
 from ibi.ports.people import People
 
 __all__ = [
@@ -32,7 +31,6 @@ __all__ = [
     "new_link",
     "new_session",
     "role_named",
-    "scope_of",
     "signed_in",
     "taken_link",
 ]
@@ -47,12 +45,6 @@ _MOST_NAME: Final = 64
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _SECRET = re.compile(r"[a-z2-7]{52}")
-_SCOPES: Final = {
-    Role.READER: Scope.READ,
-    Role.DEPOSITOR: Scope.DEPOSIT,
-    Role.LIBRARIAN: Scope.DEPOSIT,
-    Role.ADMIN: Scope.ADMIN,
-}
 
 
 def check_name(name: str) -> str:
@@ -78,11 +70,6 @@ def role_named(text: str) -> Role:
         if role.value == text:
             return role
     raise InvalidRole(role=ascii(text[:40]), roles=", ".join(map(str, Role)))
-
-
-def scope_of(role: Role) -> Scope:
-    """How much a session of this role allows where a token would need a scope."""
-    return _SCOPES[role]
 
 
 def new_session(random: bytes, person: Person, now: Instant) -> tuple[str, Session]:

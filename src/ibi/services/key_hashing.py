@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -37,11 +36,7 @@ class KeyHasher:
 
     def __init__(self, argon: PasswordHasher | None = None, *, most_waiting: int = _MOST_WAITING) -> None:
         """`argon` sets the costs; without it, those that the library recommends."""
-        if argon is None:
-            from argon2 import PasswordHasher
-
-            argon = PasswordHasher()
-        self._hasher, self._decoy = SecretHasher(argon), _decoy(argon)
+        self._hasher = SecretHasher(argon)
         self._secret = secrets.token_bytes(32)
         self._right: dict[bytes, None] = {}
         self._waiting, self._most_waiting = 0, most_waiting
@@ -56,7 +51,7 @@ class KeyHasher:
     async def verify(self, key_hash: str | None, key: RegistrationKey) -> bool:
         """Whether it is the key of this hash. Without one it takes as long, from the first time on, and the answer is
         no. `HashingBusy` if too many wait already."""
-        right = await self._in_turn(lambda: self._hasher.agrees(key_hash or self._decoy, key.reveal()))
+        right = await self._in_turn(lambda: self._hasher.agrees(key_hash, key.reveal()))
         if not right or key_hash is None:
             return False
         if len(self._right) >= _MOST_REMEMBERED:
@@ -78,12 +73,3 @@ class KeyHasher:
             return await begin()
         finally:
             self._waiting -= 1
-
-
-def _decoy(argon: PasswordHasher) -> str:
-    """A hash of nothing, with the costs of the others: checking a key against it takes as long."""
-    salt, digest = (
-        b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (argon.salt_len, argon.hash_len)
-    )
-    costs = f"m={argon.memory_cost},t={argon.time_cost},p={argon.parallelism}"
-    return f"$argon2id$v=19${costs}${salt}${digest}"

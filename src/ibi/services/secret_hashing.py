@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -21,7 +23,7 @@ class SecretHasher:
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="hashing")
-        self._decoy: str | None = None
+        self._decoy = _decoy(self._hasher)
 
     def hash_now(self, secret: str) -> str:
         """For commands: whoever calls waits."""
@@ -40,12 +42,16 @@ class SecretHasher:
 
     def _agrees(self, kept: str | None, secret: str) -> bool:
         try:
-            decoy = self._some_hash()  # made for whoever comes first, known or not
-            self._hasher.verify(decoy if kept is None else kept, secret)
+            self._hasher.verify(self._decoy if kept is None else kept, secret)
             return kept is not None
         except (VerificationError, InvalidHashError):
             return False
 
-    def _some_hash(self) -> str:
-        self._decoy = self._decoy or self._hasher.hash("nobody's")
-        return self._decoy
+
+def _decoy(argon: PasswordHasher) -> str:
+    """A hash of nothing, with the costs of the others: comparing with it takes as long, from the first time on."""
+    salt, digest = (
+        b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (argon.salt_len, argon.hash_len)
+    )
+    costs = f"m={argon.memory_cost},t={argon.time_cost},p={argon.parallelism}"
+    return f"$argon2id$v=19${costs}${salt}${digest}"

@@ -17,13 +17,11 @@ from ibi.accounts.sign_in import (
     new_link,
     new_session,
     role_named,
-    scope_of,
     signed_in,
     taken_link,
 )
 from ibi.instant import Instant
 from ibi.model.person import Person, Role
-from ibi.model.token import Scope
 from ibi.storage.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -128,8 +126,7 @@ def test_forms_of_one_session_are_not_those_of_another() -> None:
     assert not check_csrf(one, "é\ud800")
 
 
-def test_roles_allow_what_scopes_do() -> None:
-    assert [scope_of(role) for role in Role] == [Scope.READ, Scope.DEPOSIT, Scope.DEPOSIT, Scope.ADMIN]
+def test_a_role_is_known_by_its_name_and_includes_those_before_it() -> None:
     assert role_named("admin") is Role.ADMIN
     assert sorted(Role) == [*Role]
     with pytest.raises(InvalidRole):
