@@ -51,7 +51,7 @@ from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app
 from ibi.web.archive_service import MOST_KEPT, ArchiveService
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.front import ServiceFirst
+from ibi.web.front import ServiceFirst, Shortcut
 from ibi.web.server import serve
 
 __all__ = ["figures"]
@@ -88,7 +88,7 @@ def in_process(home: Path) -> Iterator[Figure]:
     scope = asked(service, label_at(1, RepositoryName))
     with closing(SqliteCatalog(place.path)) as catalog:
         site = site_of(catalog, service)
-        alone = ServiceFirst(nothing, (ArchiveService(site, LOG),))
+        alone = ServiceFirst(nothing, Shortcut((ArchiveService(site, LOG),)))
         body = asyncio.run(answered(alone, scope))
         apps = (constant(body), alone, whole_app(site))
         rounds = [[asyncio.run(cpu_each(app, scope)) for app in apps] for _ in range(ROUNDS)]

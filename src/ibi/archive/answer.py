@@ -14,7 +14,6 @@ from ibi.archive.url_list import Assembler, has_url
 from ibi.archive.visibility import Reader
 from ibi.instant import Instant
 from ibi.messages.answers import Confirmation, Notice
-from ibi.messages.key import UrlKey
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.query import UnknownSubject
 from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
@@ -71,7 +70,7 @@ class StaticAnswer:
         """What would be read from `with_key`; None from nothing."""
         if self.subject is None or not isinstance(self.message, UrlList):
             return self.message
-        return self.message.with_key(UrlKey(keys.make(self.subject, seconds, random).decode("ascii")))
+        return self.message.with_key(keys.issue(self.subject, seconds, random))
 
 
 EMPTY = StaticAnswer(b"")

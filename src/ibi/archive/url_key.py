@@ -40,6 +40,7 @@ _HEAD: Final = _TIME_DIGITS + 1 + _RANDOM_DIGITS + _MAC_DIGITS
 _BLOCK: Final = 64
 _INNER_PAD: Final = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER_PAD: Final = bytes(byte ^ 0x5C for byte in range(256))
+_MOST_ISSUED: Final = 4096
 _SLACK: Final = 60
 """Seconds by which a key may be ahead: several machines answer for one Archive, and their clocks differ."""
 
@@ -72,6 +73,9 @@ class UrlKeys:
     """The two hashes of an HMAC (RFC 2104), which have taken in the secret already: copies of them sign in a third of
     the time that it takes from the secret on. Never changed themselves."""
 
+    _issued: dict[str, tuple[int, bytes]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """When the keys that were given within this process lately were made, and what for."""
+
     def __post_init__(self) -> None:
         if len(self.secret) < MIN_SECRET:
             raise ValueError(f"the secret of the url keys has at least {MIN_SECRET} bytes")
@@ -98,8 +102,23 @@ class UrlKeys:
         head = b"%010d-%08d" % (seconds, random % RANDOM_LIMIT)
         return b"%b%024d%b" % (head, self._mac(head + subject.text), subject.digits)
 
+    def issue(self, subject: KeySubject, seconds: int, random: int) -> UrlKey:
+        """The same, for whoever is in the same process and gives it back in a moment: it is known again by itself."""
+        key = UrlKey(self.make(subject, seconds, random).decode("ascii"))
+        if subject.digits:  # what the key does not carry, it does not speak for
+            if len(self._issued) >= _MOST_ISSUED:
+                self._issued.clear()
+            self._issued[key.reveal()] = seconds, subject.text
+        return key
+
     def check(self, key: UrlKey, seconds: int) -> KnownKey | None:
         """What the key says, if it is one of ours and still good at that second; None for everything else."""
+        made, subject = self._issued.get(key.reveal()) or self._read(key) or (0, b"")
+        named = _named(subject) if subject and made - _SLACK <= seconds <= made + self.lifetime else None
+        return None if named is None else KnownKey(made, *named)
+
+    def _read(self, key: UrlKey) -> tuple[int, bytes] | None:
+        """When it was made and for what, if it was signed by us."""
         text = key.reveal().encode()
         head, mac, carried = text[: _HEAD - _MAC_DIGITS], text[_HEAD - _MAC_DIGITS : _HEAD], text[_HEAD:]
         if len(mac) != _MAC_DIGITS or not carried or head[_TIME_DIGITS : _TIME_DIGITS + 1] != b"-":
@@ -107,9 +126,7 @@ class UrlKeys:
         subject = _carried(carried)
         if subject is None or not compare_digest(b"%024d" % self._mac(head + subject), mac):
             return None
-        made = int(head[:_TIME_DIGITS])
-        named = _named(subject) if made - _SLACK <= seconds <= made + self.lifetime else None
-        return None if named is None else KnownKey(made, *named)
+        return int(head[:_TIME_DIGITS]), subject
 
     def _mac(self, signed: bytes) -> int:
         inner = self._inner.copy()

@@ -53,16 +53,28 @@ class Drive:
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
         self._flights: Flights | None = None
 
+    def begin(self) -> None:
+        """Ask whoever is to be asked first. Where nobody has to be waited for, that is all: there is an outcome."""
+        try:
+            self._send()
+        except BaseException:
+            self._hang_up()
+            raise
+        if self.run.outcome is not None:
+            self._hang_up()
+
     async def to_the_end(self) -> None:
         """Until there is an outcome; whoever is still being asked then is not listened to any more."""
         try:
-            self._send()
             while self.run.outcome is None:
                 await self._wait()
                 self._send()
         finally:
-            if self._flights is not None:
-                self._flights.cancel()
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._flights is not None:
+            self._flights.cancel()
 
     def _send(self) -> None:
         """Whatever is to be asked now. What is answered at once may be the end, or lead to further questions."""

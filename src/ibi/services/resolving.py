@@ -7,10 +7,11 @@ long as its Archive allows (E32). Thanks go out in the background (`ibi.services
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Final, NamedTuple, Protocol
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from ibi.language_range import Preference
 from ibi.messages.field import IpAddress
@@ -29,7 +30,7 @@ from ibi.resolver.trace import Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
 
-__all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Watcher"]
+__all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]
 
 
 class Directory(Protocol):
@@ -64,6 +65,10 @@ class Resolved(NamedTuple):
     def trace(self) -> Trace:
         """How it came about, put together when somebody wants to see it; nobody was asked for what was kept."""
         return Trace(()) if self.resolution is None else self.resolution.trace
+
+
+Unfinished: TypeAlias = Callable[[], Awaitable[Resolved]]
+"""The rest of a resolution that somebody has to wait for; to be called once."""
 
 
 class Watcher(ReplyWatcher, Protocol):
@@ -127,9 +132,23 @@ class Resolving:
         base: str,
         fresh: bool = False,
     ) -> Resolved:
-        """`clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
+        """What `begin` gives, once whoever is asked has answered."""
+        begun = self.begin(url, clients, preferences, base=base, fresh=fresh)
+        return begun if isinstance(begun, Resolved) else await begun()
 
-        With `fresh` nothing that was kept is looked at, so that there is a trace to show.
+    def begin(
+        self,
+        url: PersistentUrl,
+        clients: tuple[IpAddress, ...],
+        preferences: Sequence[Preference] = (),
+        *,
+        base: str,
+        fresh: bool = False,
+    ) -> Resolved | Unfinished:
+        """How it ends, if nobody has to be waited for; if not, it has to be finished.
+
+        `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26). With
+        `fresh` nothing that was kept is looked at, so that there is a trace to show.
         """
         began = self._clock()
         archives = self._directory.archives()
@@ -140,8 +159,10 @@ class Resolving:
         if remembered is not None:
             resolved = self._again(remembered, url, clients, base, began)
         else:
-            reader = _Reader(url, clients, preferences, base)
-            resolved = await self._ask(reader, archives, wish, began, state)
+            asked = self._asked(_Reader(url, clients, preferences, base), archives, wish, began, state)
+            if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
+                return partial(self._finish, asked)
+            resolved = self._ended(asked, self._learned(asked))
         self._watcher.resolved(resolved)
         return resolved
 
@@ -157,21 +178,38 @@ class Resolving:
 
     # --- asking ---
 
-    async def _ask(
+    def _asked(
         self, reader: _Reader, archives: tuple[ArchiveRef, ...], wish: Wish, began: float, state: Hashable
-    ) -> Resolved:
+    ) -> _Asked:
         drive = self._drive(reader, archives, self._policy)
-        await drive.to_the_end()
-        outcome = self._judged(drive.run)
-        if len(archives) > 1:  # whoever is alone needs no way to be found
-            self._memory.learn(drive.run.trace, outcome)
-        if self._confirms and _lacks_a_declared_url(outcome):
-            found = await self._with_foreign_urls(reader, archives, began)
-            if found is not None:
-                return found
-        now = self._clock()
-        kept_for = self._cache.keep(wish, outcome, drive.max_age, now) if self._cache.is_in(state) else 0
-        return Resolved(outcome, now - began, kept_for, began=began, resolution=drive.run)
+        drive.begin()
+        return _Asked(reader, archives, wish, began, state, drive)
+
+    async def _finish(self, asked: _Asked) -> Resolved:
+        await asked.drive.to_the_end()
+        outcome, resolved = self._learned(asked), None
+        if self._is_to_be_confirmed(asked.drive):
+            resolved = await self._with_foreign_urls(asked.reader, asked.archives, asked.began)
+        if resolved is None:
+            resolved = self._ended(asked, outcome)
+        self._watcher.resolved(resolved)
+        return resolved
+
+    def _is_to_be_confirmed(self, drive: Drive) -> bool:
+        return self._confirms and _lacks_a_declared_url(drive.run.outcome)
+
+    def _learned(self, asked: _Asked) -> Outcome:
+        run = asked.drive.run
+        outcome = self._judged(run)
+        if len(asked.archives) > 1:  # whoever is alone needs no way to be found
+            self._memory.learn(run.trace, outcome)
+        return outcome
+
+    def _ended(self, asked: _Asked, outcome: Outcome) -> Resolved:
+        now, drive, kept_for = self._clock(), asked.drive, 0
+        if self._cache.is_in(asked.state):
+            kept_for = self._cache.keep(asked.wish, outcome, drive.max_age, now)
+        return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=drive.run)
 
     async def _with_foreign_urls(
         self, reader: _Reader, archives: tuple[ArchiveRef, ...], began: float
@@ -179,6 +217,7 @@ class Resolving:
         """Only once nobody had a URL where it belongs: a stranger's never outranks one that an Archive answers for."""
         left = began + self._policy.budget - self._clock()
         drive = self._drive(reader, archives, replace(self._lenient, budget=max(_LEAST_BUDGET, left)))
+        drive.begin()
         await drive.to_the_end()
         outcome = drive.run.outcome
         if not isinstance(outcome, Redirect):
@@ -223,6 +262,17 @@ class _Reader(NamedTuple):
     base: str
 
 
+class _Asked(NamedTuple):
+    """What a resolution is about that has been begun."""
+
+    reader: _Reader
+    archives: tuple[ArchiveRef, ...]
+    wish: Wish
+    began: float
+    state: Hashable
+    drive: Drive
+
+
 def _declared_unless_of(own: ArchiveRef) -> Rule:
     def is_on_a_declared_host_or_our_own(claim: Claim) -> bool:
         return claim.archive == own or is_on_a_declared_host(claim)
@@ -232,5 +282,5 @@ def _declared_unless_of(own: ArchiveRef) -> Rule:
     return is_on_a_declared_host_or_our_own
 
 
-def _lacks_a_declared_url(outcome: Outcome) -> bool:
+def _lacks_a_declared_url(outcome: Outcome | None) -> bool:
     return isinstance(outcome, RelatedItemMissing) and outcome.missing is Missing.BELIEVABLE_URL

@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Scope
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
@@ -27,11 +28,12 @@ from ibi.services.token_desk import LocalTokenDesk
 from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.archives import ArchivePages
+from ibi.web.at_once import AtOnce, Prompt
 from ibi.web.authentication import Authentication
-from ibi.web.boundary import REQUEST, Boundary
+from ibi.web.boundary import REQUEST, Boundary, request_names
 from ibi.web.content_host import BytesAlone, ContentHost
 from ibi.web.errors import answer_to, problem
-from ibi.web.front import Front, Service, ServiceFirst, first_segments
+from ibi.web.front import Front, Service, ServiceFirst, Shortcut, first_segments
 from ibi.web.health import HealthPage, healthz
 from ibi.web.identity import IdentityPage
 from ibi.web.labels import Labels
@@ -93,9 +95,11 @@ def create_app(
     if sign_in is not None and sessions is not None:
         routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies).routes()
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
-    middleware = [Middleware(Boundary, metrics=metrics, log=log, routes=patterns)]
-    if archive is not None and archive.has_own_content_host:
-        middleware.append(Middleware(BytesAlone, host=ContentHost(archive)))
+    names = request_names()
+    middleware = [Middleware(Boundary, metrics=metrics, log=log, routes=patterns, names=names)]
+    content_host = ContentHost(archive) if archive is not None and archive.has_own_content_host else None
+    if content_host is not None:
+        middleware.append(Middleware(BytesAlone, host=content_host))
     persistent = None if resolver is None else ResolverFront(resolver, log)
     front = Front(archive, persistent, None if resolver is None else resolver.public_url)
     services = _services(archive, resolver, log)
@@ -104,8 +108,9 @@ def create_app(
     middleware.append(
         Middleware(KnownSite, facts=facts or SiteFacts(sandbox=queue.identity.sandbox), sessions=sessions)
     )
+    shortcut = Shortcut(services, persistent, taken)
     if services or persistent is not None:
-        middleware.append(Middleware(ServiceFirst, services=services, persistent=persistent, taken=taken))
+        middleware.append(Middleware(ServiceFirst, shortcut=shortcut))
     if resolver is not None:
         _count(resolver, metrics)
     app = Starlette(
@@ -118,7 +123,13 @@ def create_app(
     if archive is not None or resolver is not None:
         # Not a route: routes know a path decoded only, and one that takes every path would hide wrong methods.
         app.router.default = front
+    choose = shortcut if content_host is None else _elsewhere_than(content_host, shortcut)
+    app.state.at_once = AtOnce(choose, metrics=metrics, log=log, routes=patterns, names=names)
     return app
+
+
+def _elsewhere_than(host: ContentHost, choose: Callable[[Scope], Prompt | None]) -> Callable[[Scope], Prompt | None]:
+    return lambda scope: None if host.is_asked(scope) else choose(scope)
 
 
 def _services(

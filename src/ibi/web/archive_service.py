@@ -20,6 +20,7 @@ from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.item import name_one_item
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.at_once import Answer
 from ibi.web.errors import UNTOLD, answer_to
 from ibi.web.raw_target import as_text, decoded
 from ibi.web.refusals import MethodNotAllowed
@@ -98,6 +99,11 @@ class ArchiveService:
         return item is not None and name_one_item(item.labels, service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self.at_once(scope)
+        await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+    def at_once(self, scope: Scope) -> Answer:
         if scope["method"] == "GET":
             status, body, caching = self.answered(scope["query_string"])
         else:  # R §6.1: every message is a GET
@@ -109,8 +115,7 @@ class ArchiveService:
         ]
         if status == 405:
             headers.append((b"allow", b"GET"))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        return Answer(status, headers, body)
 
     def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
         """Status, body and Cache-Control of the answer to that query of a GET, as they are sent over HTTP. A refusal is

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from logging import DEBUG, INFO, WARNING
 from typing import Any
@@ -20,7 +20,7 @@ from ibi.web.headers import HARDENING
 from ibi.web.metrics import Metrics
 from ibi.web.refusals import InternalError, ServerStopping
 
-__all__ = ["REQUEST", "Boundary"]
+__all__ = ["REQUEST", "Boundary", "request_names", "surrounded"]
 
 REQUEST = "ibi.request"
 """Where in a scope the name of the request stands: the log and the caller know it by that."""
@@ -32,15 +32,34 @@ _OF_NOTHING = tuple(each for each in HARDENING if each[0] == b"referrer-policy")
 """An answer without a body, as redirects are, has nothing that a browser could load, run or mistake."""
 
 
+def request_names() -> Iterator[str]:
+    """Chance once, then a number: asking the system for chance at each request would cost more than routing it."""
+    chance = secrets.token_hex(4)
+    return (f"{chance}{number:08x}" for number in count(1))
+
+
+def surrounded(given: Iterable[tuple[bytes, bytes]], name: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer, with what every answer carries; `name` is that of the request."""
+    given = list(given)
+    needed = _OF_NOTHING if _EMPTY in given else HARDENING
+    present = _HARDENED.intersection([key for key, _ in given])
+    added = [each for each in needed if each[0] not in present] if present else needed
+    return [*given, *added, (b"x-request-id", name)]
+
+
 class Boundary:
     """Pure ASGI, around everything that has routes. Nothing that a caller must not see leaves it."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, log: FilteringBoundLogger, routes: Mapping[Any, str]) -> None:
-        """`routes` tells the pattern of each endpoint, for counting."""
-        self._app, self._metrics, self._log, self._routes = app, metrics, log, routes
-        # Chance once, then a number: asking the system for chance at each request would cost more than routing it.
-        chance = secrets.token_hex(4)
-        self._names = (f"{chance}{number:08x}" for number in count(1))
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+        routes: Mapping[Any, str],
+        names: Iterator[str],
+    ) -> None:
+        """`routes` tells the pattern of each endpoint, for counting; `names` are those of requests."""
+        self._app, self._metrics, self._log, self._routes, self._names = app, metrics, log, routes, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -89,11 +108,7 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            given = message.get("headers", ())
-            needed = _OF_NOTHING if _EMPTY in given else HARDENING
-            present = _HARDENED.intersection([key for key, _ in given])
-            added = [each for each in needed if each[0] not in present] if present else needed
-            message = {**message, "headers": [*given, *added, (b"x-request-id", self._name)]}
+            message = {**message, "headers": surrounded(message.get("headers", ()), self._name)}
         await self._send(message)
 
 

@@ -8,13 +8,14 @@ from typing import Any, Final, Protocol
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.at_once import Answer
 from ibi.web.collection import Collection
 from ibi.web.persistent_urls import PersistentUrls
 from ibi.web.raw_target import decoded, raw_path
 from ibi.web.refusals import NotFound
 from ibi.web.resolver_front import ResolverFront
 
-__all__ = ["RESERVED", "Front", "Service", "ServiceFirst", "first_segments"]
+__all__ = ["RESERVED", "Front", "Service", "ServiceFirst", "Shortcut", "first_segments"]
 
 RESERVED: Final = frozenset(
     "about account api col explain healthz language metrics readyz search search.atom sign-in sign-out static".split()
@@ -27,35 +28,24 @@ class Service(Protocol):
 
     def is_asked(self, path: bytes, query: bytes) -> bool: ...
 
+    def at_once(self, scope: Scope) -> Answer | None: ...
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
-class ServiceFirst:
-    """Resolvers and readers ask more than all others together, and for a few microseconds' work: they are not led
-    through the framework.
+class Shortcut:
+    """Who answers a request that need not be routed: a service, or what resolves persistent URLs.
 
-    `persistent` resolves; a path that begins with one of `taken`, or is not plain, is left to the framework.
+    A path that begins with one of `taken`, or is not plain, is left to the framework.
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        services: Sequence[Service],
-        persistent: ResolverFront | None = None,
-        taken: Iterable[str] = (),
+        self, services: Sequence[Service], persistent: ResolverFront | None = None, taken: Iterable[str] = ()
     ) -> None:
-        self._app, self._services, self._persistent = app, tuple(services), persistent
+        self._services, self._persistent = tuple(services), persistent
         self._taken = frozenset(each.encode() for each in taken)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._endpoint(scope) if scope["type"] == "http" else None
-        if endpoint is None:
-            await self._app(scope, receive, send)
-        else:
-            scope["endpoint"] = endpoint
-            await endpoint(scope, receive, send)
-
-    def _endpoint(self, scope: Scope) -> Service | ResolverFront | None:
+    def __call__(self, scope: Scope) -> Service | ResolverFront | None:
         path, query = raw_path(scope), scope["query_string"]
         if query:  # a request without a subject is none
             for service in self._services:
@@ -66,6 +56,21 @@ class ServiceFirst:
         # Two segments at least, as every label has.
         end = path.find(b"/", 1)
         return None if end < 0 or path[1:end] in self._taken else self._persistent
+
+
+class ServiceFirst:
+    """Pure ASGI: what there is a shortcut to is not led through the framework."""
+
+    def __init__(self, app: ASGIApp, shortcut: Shortcut) -> None:
+        self._app, self._shortcut = app, shortcut
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = self._shortcut(scope) if scope["type"] == "http" else None
+        if endpoint is None:
+            await self._app(scope, receive, send)
+        else:
+            scope["endpoint"] = endpoint
+            await endpoint(scope, receive, send)
 
 
 class Front:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import lru_cache, partial
+from typing import Final, NamedTuple
 
 import msgspec
 from babel.support import NullTranslations
@@ -14,9 +15,10 @@ from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
-from ibi.services.resolving import Resolved
+from ibi.services.resolving import Resolved, Unfinished
 from ibi.web.alert import Alert
 from ibi.web.alerts import alert_about, alert_about_punctuation
+from ibi.web.at_once import Answer
 from ibi.web.boundary import REQUEST
 from ibi.web.errors import PROBLEM, answer_to, problem
 from ibi.web.headers import values
@@ -36,6 +38,11 @@ from ibi.web.trace_record import trace_record
 __all__ = ["ResolverFront"]
 
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
+_LONGEST_REMEMBERED: Final = 256
+"""Characters: what is longer is read anew, so that nobody fills the memory with long links."""
+_READING: Final = frozenset({"GET", "HEAD"})
+_BEGUN: Final = "ibi.begun"
+"""Where in a scope stands what was begun, and could not be answered at once."""
 _ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
 """Whatever a persistent URL leads to is for everybody to read, also for a script of another site."""
 _NO_STORE: Final = (b"cache-control", b"no-store")
@@ -51,6 +58,15 @@ _PREFLIGHT: Final = [
 ]
 
 
+class _Wanted(NamedTuple):
+    """What a request asks for, and how far that has come."""
+
+    url: PersistentUrl
+    view: View
+    by_language: bool
+    begun: Resolved | Unfinished
+
+
 class ResolverFront:
     """An ASGI application. A redirect, which nearly every answer is, is written straight to the connection."""
 
@@ -63,7 +79,7 @@ class ResolverFront:
             if method == "OPTIONS":
                 await _respond(send, 204, list(_PREFLIGHT))
                 return
-            if method not in {"GET", "HEAD"}:
+            if method not in _READING:
                 raise MethodNotAllowed(method=method[:20], allowed=_ALLOWED)
             answer = await self._answer(scope, send)
         except PunctuatedLabel as error:
@@ -82,21 +98,47 @@ class ResolverFront:
         self._log.error("refused", request=scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
         return problem(error)
 
+    def at_once(self, scope: Scope) -> Answer | None:
+        """A redirect for which nobody has to be asked that is elsewhere. Everything else is left to be finished."""
+        if scope["method"] not in _READING:
+            return None
+        wanted = self._begun(scope)
+        if isinstance(wanted.begun, Resolved):
+            redirect = self._redirect(wanted, wanted.begun, scope)
+            if redirect is not None:
+                return redirect
+        scope[_BEGUN] = wanted
+        return None
+
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """None if the answer is a redirect, which is sent already."""
+        wanted: _Wanted = scope.pop(_BEGUN, None) or self._begun(scope)
+        resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
+        redirect = self._redirect(wanted, resolved, scope)
+        if redirect is None:
+            return self._told(wanted.url, wanted.view, resolved, scope)
+        await _respond(send, redirect.status, redirect.headers)
+        redirect.after()
+        return None
+
+    def _begun(self, scope: Scope) -> _Wanted:
         url, view, site = _read(scope), view_of(scope), self._site
         by_language = _hangs_on_language(url)
         wishes = _wishes(scope) if by_language else ()
-        resolved = await site.resolving.resolve(
-            url, client_addresses(scope, site.proxies), wishes, base=site.base, fresh=view.is_trace
-        )
+        clients = client_addresses(scope, site.proxies)
+        begun = site.resolving.begin(url, clients, wishes, base=site.base, fresh=view.is_trace)
+        return _Wanted(url, view, by_language, begun)
+
+    def _redirect(self, wanted: _Wanted, resolved: Resolved, scope: Scope) -> Answer | None:
+        """None if the reader is told something instead."""
         outcome = resolved.outcome
-        if view is View.REDIRECT and isinstance(outcome, Redirect) and not resolved.to_confirm:
-            await _redirect(outcome.url, resolved.max_age, send, by_language=by_language)
-            if scope["method"] == "GET" and outcome.acknowledgment is not None:
-                site.acknowledgments.send(outcome.archive, outcome.acknowledgment)
+        if wanted.view is not View.REDIRECT or not isinstance(outcome, Redirect) or resolved.to_confirm:
             return None
-        return self._told(url, view, resolved, scope)
+        headers = _redirect_headers(outcome.url, resolved.max_age, by_language=wanted.by_language)
+        if scope["method"] != "GET" or outcome.acknowledgment is None:
+            return Answer(302, headers)
+        thank = partial(self._site.acknowledgments.send, outcome.archive, outcome.acknowledgment)
+        return Answer(302, headers, b"", thank)
 
     def _told(self, url: PersistentUrl, view: View, resolved: Resolved, scope: Scope) -> Response:
         base, outcome = f"{self._site.public_url}/", resolved.outcome
@@ -114,9 +156,14 @@ class ResolverFront:
 # --- reading the request ---
 
 
+_read_before: Final = lru_cache(maxsize=2048)(PersistentUrl.parse)
+"""Many follow the same link: it is read once. What is refused is not remembered."""
+
+
 def _read(scope: Scope) -> PersistentUrl:
+    target = raw_target(scope)
     try:
-        return PersistentUrl.parse(raw_target(scope))
+        return _read_before(target) if len(target) <= _LONGEST_REMEMBERED else PersistentUrl.parse(target)
     except InvalidPersistentUrl:
         # A label has a slash in it: `/favicon.ico` is no mistyped one.
         if "/" not in decoded(raw_path(scope)).strip("/"):
@@ -140,11 +187,11 @@ def _words(scope: Scope) -> NullTranslations:
 # --- answers ---
 
 
-async def _redirect(url: str, max_age: int, send: Send, *, by_language: bool) -> None:
+def _redirect_headers(url: str, max_age: int, *, by_language: bool) -> list[tuple[bytes, bytes]]:
     """Nobody keeps it but for as long as the Archive allows (E32). `url` is ASCII and goes as it is."""
     caching = (b"cache-control", b"max-age=%d" % max_age) if max_age > 0 else _NO_STORE
     vary = _VARY_WITH_LANGUAGE if by_language else _VARY
-    await _respond(send, 302, [(b"location", url.encode("ascii")), caching, vary, _ANY_ORIGIN, _EMPTY])
+    return [(b"location", url.encode("ascii")), caching, vary, _ANY_ORIGIN, _EMPTY]
 
 
 async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import gc
 import os
@@ -88,6 +89,12 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
+    """What speaks HTTP; asking first whether the application has an answer at once, if it ever has."""
+    at_once = getattr(getattr(app, "state", None), "at_once", None)
+    return GuardedProtocol if at_once is None else type("PromptProtocol", (GuardedProtocol,), {"at_once": at_once})
+
+
 class Server(uvicorn.Server):
     """uvicorn with our bounds. Set `should_exit` to stop it from another thread."""
 
@@ -95,7 +102,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=GuardedProtocol,
+                http=_protocol(app),
                 ws="none",
                 lifespan="on",
                 interface="asgi3",

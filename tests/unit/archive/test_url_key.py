@@ -96,3 +96,24 @@ def test_the_secret_is_long_and_not_shown() -> None:
     with pytest.raises(ValueError, match="32"):
         UrlKeys(b"short")
     assert "x" * 8 not in repr(UrlKeys(b"x" * 32))
+
+
+@pytest.mark.parametrize("seconds", [-61, -60, 0, LIFETIME, LIFETIME + 1])
+def test_a_key_given_within_the_process_says_what_any_other_says(seconds: int) -> None:
+    keys = UrlKeys(bytes(range(32)))
+    issued = keys.issue(keys.subject(FORMS, RELATION), NOW, 5)
+    assert issued == key()
+    assert keys.check(issued, NOW + seconds) == KEYS.check(key(), NOW + seconds)
+
+
+def test_keys_that_were_given_long_ago_are_known_by_their_signature() -> None:
+    keys = UrlKeys(bytes(range(32)))
+    issued = [keys.issue(keys.subject(FORMS, RELATION), NOW, random) for random in range(10_000)]
+    assert all(keys.check(each, NOW) is not None for each in (issued[0], issued[-1]))
+
+
+def test_a_name_too_long_for_a_key_counts_nothing_within_the_process_either() -> None:
+    keys = UrlKeys(bytes(range(32)))
+    long = LabelForms.of(parse(f"{'a' * 60}.{'b' * 60}.br/{'c' * 60}/2013/09.04.12.27.57"))
+    issued = keys.issue(keys.subject(long, RELATION), NOW, 5)
+    assert keys.check(issued, NOW) is None

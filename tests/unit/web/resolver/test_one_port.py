@@ -2,68 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
-import structlog
 
-from ibi.messages import UrlRequest
-from ibi.messages.requests import Acknowledgment
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.trace import Failure
-from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.archive_directory import ArchiveDirectory
-from ibi.services.resolving import Resolving
-from ibi.transport.local_archive import LocalArchive
-from ibi.web.archive_service import ArchiveService
-from ibi.web.resolver_site import ResolverSite
-from tests.archive_app import BASE, IBIP, OTHER, REP, SERVICE, ArchiveApp, archive_app, kept
-from tests.asgi_client import Answer, ask
-from tests.membership_app import MembershipApp
-from tests.minting_app import made
+from tests.archive_app import BASE, IBIP, OTHER, REP, SERVICE, kept
+from tests.one_port import OnePort
 
 J = "/J8LNKB5R7W/3FUQHC5"
-
-
-class LocalOnly:
-    """A gateway to the one Archive of this process."""
-
-    def __init__(self, local: LocalArchive) -> None:
-        self._local = local
-
-    def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Any:
-        return self._local.at_once(request)
-
-    async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Any:
-        return Failure.UNREACHABLE
-
-    def acknowledge_at_once(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
-        return self._local.acknowledge_at_once(acknowledgment)
-
-    async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
-        return await self._local.acknowledge(archive, acknowledgment)
-
-
-class OnePort:
-    def __init__(self) -> None:
-        self.archive: ArchiveApp = archive_app(kept(REP, IBIP))
-        site, log = self.archive.site, structlog.get_logger("test")
-        gateway = LocalOnly(LocalArchive(SERVICE, ArchiveService(site, log)))
-        own = ArchiveRef(SERVICE, "arq.lab.br")
-        self.desk = MembershipApp().desk
-        self.resolver = ResolverSite(
-            resolving=Resolving(ArchiveDirectory(None, own), gateway, own=own, changes=site.changes),
-            acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
-            public_url=BASE,
-            desk=self.desk,
-        )
-        self.app = made(clocks=self.archive.clocks, archive=site, resolver=self.resolver).app
-
-    async def get(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answer:
-        answer = await ask(self.app, method, path, headers or {})
-        await self.resolver.acknowledgments.drain()
-        return answer
 
 
 @pytest.fixture

@@ -1,0 +1,87 @@
+"""Answers for which nobody has to wait, given while the request is read: without a task and without the framework.
+
+Resolvers and readers ask more than all others together, and mostly for what is a look-up away. To make a task for it
+and to lead it through the application would take longer than to answer it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from logging import DEBUG
+from typing import Any, NamedTuple, Protocol
+
+from starlette.types import Scope
+from structlog.typing import FilteringBoundLogger
+
+from ibi.web.boundary import REQUEST, surrounded
+from ibi.web.metrics import Metrics
+
+__all__ = ["Answer", "AtOnce", "Prompt"]
+
+
+def _nothing() -> None:
+    """Nothing is left to be done."""
+
+
+class Answer(NamedTuple):
+    """A whole answer, and what is to be done once it is on its way."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes = b""
+    after: Callable[[], object] = _nothing
+
+
+class Prompt(Protocol):
+    """An ASGI application that has some of its answers at once."""
+
+    def at_once(self, scope: Scope) -> Answer | None:
+        """None if the request has to go through the application; the scope may then carry what was begun."""
+
+
+class AtOnce:
+    """What the connection asks first. Its answers are those of the application, byte for byte."""
+
+    def __init__(
+        self,
+        choose: Callable[[Scope], Prompt | None],
+        *,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+        routes: Mapping[Any, str],
+        names: Iterator[str],
+    ) -> None:
+        """`choose` tells who answers a request, if anybody here does; `routes` tells the pattern of each, for
+        counting; `names` are those of requests."""
+        self._choose, self._metrics, self._routes, self._names = choose, metrics, routes, names
+        self._log = log.bind()  # a logger that was not bound yet is, at each use
+
+    def __call__(self, scope: Scope) -> Answer | None:
+        """The answer to a request that has no body; None if it has to go through the application."""
+        if self._log.is_enabled_for(DEBUG):
+            return None  # whoever wants to see every request gets them from one place
+        endpoint = self._choose(scope)
+        if endpoint is None:
+            return None
+        try:
+            answer = endpoint.at_once(scope)
+        except Exception:  # noqa: BLE001 - the application will meet it too, and says it as it should be said
+            return None
+        if answer is None:
+            return None
+        self._metrics.answered(self._routes.get(endpoint), scope["method"], answer.status)
+        name = scope[REQUEST] = next(self._names)
+        return Answer(
+            answer.status,
+            surrounded(answer.headers, name.encode("ascii")),
+            answer.body,
+            partial(self._finish, answer.after, name),
+        )
+
+    def _finish(self, after: Callable[[], object], name: str) -> None:
+        """The reader has his answer: whatever goes wrong now is none of his concern."""
+        try:
+            after()
+        except Exception:  # noqa: BLE001 - nothing below here may mistake it for a bad request
+            self._log.error("request failed", request=name, exc_info=True)
