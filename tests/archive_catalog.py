@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ibi.archive.errors import LabelTaken
+from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.messages import LabelForms
 from ibi.model.item import Item
@@ -31,6 +32,17 @@ class PlainCatalog:
         self.remove(item.rep)
         self._items[item.rep] = item
         self._by_label.update(dict.fromkeys(item.labels.labels, item.rep))
+
+    def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
+        refused: list[IbiError | None] = []
+        for item in items:
+            try:
+                self.put(item)
+            except LabelTaken as error:
+                refused.append(error)
+            else:
+                refused.append(None)
+        return refused
 
     def remove(self, label: Label) -> bool:
         item = self.find(label)

@@ -306,3 +306,12 @@ def refused(catalog: Adapter | PlainCatalog, one: Item) -> str | None:
     except LabelTaken as error:
         return str(error)
     return None
+
+
+def test_several_are_put_and_what_is_refused_of_one_keeps_no_other(catalog: Adapter) -> None:
+    catalog.put(item(1))
+    one, refused, other = catalog.put_each([item(2), item(labels=same_ibip(1)), item(3)])
+    assert (one, other) == (None, None)
+    assert isinstance(refused, LabelTaken)
+    assert [each.rep for each in catalog.items()] == [item(number).rep for number in (1, 2, 3)]
+    assert catalog.put_each([]) == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ibi.errors import InvalidLabel
-from ibi.model.content import Bytes, Copy, InvalidFilePath, Keep, Move, Source, Stream
+from ibi.model.content import Bytes, Copy, InvalidFilePath, Keep, KeptObject, Move, NewObject, Source, Stream
 from ibi.ports.content import (
     Content,
     ContentChanged,
@@ -321,3 +321,45 @@ def test_updates_at_once_are_made_one_after_the_other(store: Content) -> None:
     assert [one["a.txt"].decode() for one in versions] == [one.change.message for one in store.read(NAME).versions]
     assert {one["a.txt"] for one in versions} == {b"start", *(b"%d" % number for number in range(24))}
     assert list(store.verify(NAME)) == []
+
+
+def test_several_are_kept_as_if_each_were_alone(store: Content) -> None:
+    store.create(NAME, files(a=b"1"), change())
+    third = NAME.replace("mtc-m18", "mtc-m19")
+    made = store.create_all(
+        [
+            NewObject(OTHER, files(a=b"2"), change("second")),
+            NewObject(NAME, files(a=b"3"), change()),
+            NewObject(third, {"../a": Bytes(b"4")}, change()),
+            NewObject("no/name", files(a=b"5"), change()),
+            NewObject(third, files(a=b"6"), change()),
+            NewObject(third, files(a=b"7"), change()),
+        ]
+    )
+    kept = [OTHER, third]
+    assert [type(each) for each in made] == [
+        KeptObject,
+        ContentExists,
+        InvalidFilePath,
+        InvalidLabel,
+        KeptObject,
+        ContentExists,
+    ]
+    assert [each for each in made if isinstance(each, KeptObject)] == [store.read(name) for name in kept]
+    assert [everything_in(store, name) for name in (NAME, *kept)] == [
+        [{"a.txt": b"1"}],
+        [{"a.txt": b"2"}],
+        [{"a.txt": b"6"}],
+    ]
+    assert store.create_all([]) == []
+    assert [list(store.verify(name)) for name in store.iterate()] == [[], [], []]
+
+
+def test_one_whose_source_is_refused_keeps_no_other(store: Content, tmp_path: Path) -> None:
+    missing = Copy(str(tmp_path / "missing"))
+    refused, kept = store.create_all(
+        [NewObject(NAME, {"a": missing}, change()), NewObject(OTHER, files(a=b"1"), change())]
+    )
+    assert isinstance(refused, SourceRefused)
+    assert isinstance(kept, KeptObject)
+    assert list(store.iterate()) == [OTHER]

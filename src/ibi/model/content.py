@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
@@ -18,6 +19,7 @@ __all__ = [
     "KeptObject",
     "KeptVersion",
     "Move",
+    "NewObject",
     "Problem",
     "Source",
     "Stream",
@@ -135,6 +137,14 @@ class Change:
     at: Instant
     address: str | None = None
     """A URI of the user: `mailto:…` or an ORCID."""
+
+
+class NewObject(NamedTuple):
+    """The first version of an object, that is to be kept under a name."""
+
+    name: str
+    files: Mapping[str, Source]
+    change: Change
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Protocol
 
+from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.model.item import Item
 
@@ -37,6 +38,9 @@ class Catalog(Protocol):
 
         `ibi.archive.errors.LabelTaken` if one of its labels is another item's: then nothing has changed.
         """
+
+    def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
+        """Put several, in less time than one after the other; for each, `LabelTaken` if it was refused."""
 
     def remove(self, label: Label) -> bool:
         """Forget an item, durably, as if it had never been there; whether it was. Not for Originals: those leave a

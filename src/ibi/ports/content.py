@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol
 
 from ibi.errors import IbiError
-from ibi.model.content import Change, KeptObject, Problem, Source
+from ibi.model.content import Change, KeptObject, NewObject, Problem, Source
 
 __all__ = [
     "Content",
@@ -90,6 +90,9 @@ class Content(Protocol):
 
     def create(self, name: str, files: Mapping[str, Source], change: Change) -> KeptObject:
         """Keep the first version. `ContentExists` if there is one."""
+
+    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
+        """The same of several, in less time than one after the other. What is refused of one keeps no other."""
 
     def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
         """Add a version that has these files and no others."""

@@ -98,10 +98,7 @@ class ArchiveStore(KeptItems):
             opened.callback(self._sqlite.close)
             locks = ItemLocks(data / _LOCKS)
             opened.callback(locks.close)
-            company = self._sqlite.company
-            super().__init__(
-                content, self._sqlite, journal=self._changes, locks=locks, company=company, on_step=on_step
-            )
+            super().__init__(content, self._sqlite, journal=self._changes, locks=locks, on_step=on_step)
             self.swept = self._sweep(on_item)
             if self.is_anew:
                 self._changes.end([EVERYTHING])

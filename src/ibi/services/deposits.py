@@ -29,7 +29,7 @@ from ibi.ports.content import ContentChanged, ContentExists
 from ibi.ports.labels import Labels
 from ibi.services import kept_items
 from ibi.services.claims import check_claims, claimed, named_by
-from ibi.services.kept_items import KeptItems, name_of
+from ibi.services.kept_items import KeptItems, NewItem, name_of
 from ibi.services.taken_files import TakenFiles
 
 __all__ = ["STEPS", "Deposits"]
@@ -67,39 +67,41 @@ class Deposits:
         """
         draft = self._known(draft)
         taken = TakenFiles(sources, draft, on_bytes=on_bytes)
-        self._check(taken.expected(draft))
+        is_quick = taken.are_at_hand and not named_by(draft)
+        files = taken.sources() if is_quick else {}
+        checked = self._checked(taken.actual(draft) if is_quick else taken.expected(draft))
         labels = self._labels.reserve(key)
         self._kept.step("labels reserved")
         if key is not None and (known := find_forms(self._catalog, labels)) is not None:
             return known
+        change = self._change(who, message)
+        try:
+            if is_quick:
+                new = replace(checked, labels=labels, transferable=transferable)
+                self._kept.add(NewItem(new, files, change))
+                return new
+            return self._read_in(draft, taken, labels, change, transferable)
+        except ContentExists:
+            if key is None:
+                raise
+            return self._kept.read(name_of(_rep(labels))).item
+
+    def _read_in(self, draft: Draft, taken: TakenFiles, labels: LabelForms, change: Change, transferable: bool) -> Item:
+        """A new item that makes claims on others, or whose files take a while to read."""
         name = name_of(_rep(labels))
         held = tuple(map(name_of, claimed(self._catalog, draft)))
         with self._kept.changing(name, *held), self._alone_on(name, *held), closing(taken):
             if held:
-                self._check(taken.expected(draft))  # others may have deposited an edition meanwhile
+                self._checked(taken.expected(draft))  # others may have deposited an edition meanwhile
             item = cache(lambda: self._published(taken.actual(draft), labels, transferable))
-            change = self._change(who, message)
-            files, is_quick = taken.sources(), taken.are_at_hand
-            with self._kept.company if is_quick else nullcontext():
-                new = self._create(item() if is_quick else item, name, files, change, key)
-                self._kept.list(new)
-            self._kept.answer_claims(new, change)
-        return new
+            self._kept.create(item, name, taken.sources(), change)
+            self._kept.list(item())
+            self._kept.answer_claims(item(), change)
+        return item()
 
     def _published(self, draft: Draft, labels: LabelForms, transferable: bool) -> Item:
         item = life_cycle.publish(draft, labels, self._now())
         return item if transferable else replace(item, transferable=False)
-
-    def _create(
-        self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change, key: str | None
-    ) -> Item:
-        try:
-            self._kept.create(item, name, files, change)
-        except ContentExists:
-            if key is None:
-                raise
-            return self._kept.read(name).item
-        return item if isinstance(item, Item) else item()
 
     def update(
         self,
@@ -177,10 +179,10 @@ class Deposits:
         held = None if forms is None else find_forms(self._catalog, forms)
         return forms if held is None else held.labels
 
-    def _check(self, draft: Draft) -> None:
-        """Refuse what could not be published, before anything is spent or read."""
+    def _checked(self, draft: Draft) -> Item:
+        """The item but for its labels. What could not be published is refused before anything is spent or read."""
         check_claims(self._catalog, draft, _ANY)
-        life_cycle.publish(draft, _ANY, self._now())
+        return life_cycle.publish(draft, _ANY, self._now())
 
     def _alone_on(self, name: str, *held: str) -> AbstractContextManager[None]:
         """Nobody knows a new item yet; but those it names must not get another edition while its files are read."""

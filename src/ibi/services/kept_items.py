@@ -6,17 +6,17 @@ the item's name. `settle` repeats the second half, as often as one likes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha512
 from io import BytesIO
-from typing import Final
+from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
-from ibi.model.content import Bytes, Change, Keep, KeptObject, Source, Stream
+from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source, Stream
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, encode_item, encode_local
@@ -24,11 +24,11 @@ from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.services.claims import answered, claimed
 from ibi.storage.change_journal import ChangeJournal
-from ibi.storage.company import Company
 from ibi.storage.errors import StorageError
 from ibi.storage.item_locks import ItemLocks
+from ibi.storage.together import Together
 
-__all__ = ["DOC", "ITEM", "LOCAL", "STEPS", "ChangeUnfinished", "Kept", "KeptItems", "name_of"]
+__all__ = ["DOC", "ITEM", "LOCAL", "STEPS", "ChangeUnfinished", "Kept", "KeptItems", "NewItem", "name_of"]
 
 ITEM: Final = "item.json"
 LOCAL: Final = "local.json"
@@ -62,6 +62,18 @@ class Kept:
     head: int
 
 
+class NewItem(NamedTuple):
+    """An item that is about to be kept, with what its files are read from: so little that it takes no time."""
+
+    item: Item
+    files: Mapping[str, Source]
+    change: Change
+
+    @property
+    def name(self) -> str:
+        return name_of(self.item)
+
+
 class KeptItems:
     """Content and catalogue of one Archive, written in the order that survives a crash."""
 
@@ -72,17 +84,15 @@ class KeptItems:
         *,
         journal: ChangeJournal | None = None,
         locks: ItemLocks | None = None,
-        company: Company | None = None,
         on_step: Callable[[str], None] = _pass,
     ) -> None:
         """Without a journal, a crash is not recovered from: that is for stores in memory."""
         self.content, self.catalog = content, catalog
-        self.company = company or Company()
-        """For threads that will list an item within milliseconds."""
         self.locks = locks or ItemLocks()
         self.step = on_step
         self._journal = journal
         self._unfinished: set[str] = set()
+        self._together: Together[NewItem, None] = Together(self._add_all)
 
     def find(self, label: Label) -> Item:
         """The item that the catalogue has under this label; `UnknownItem` if there is none."""
@@ -107,6 +117,13 @@ class KeptItems:
     def changing(self, *names: str) -> Iterator[None]:
         """Note that these items change within the `with`. If that fails, catalogue and content are made to agree again,
         now or, where that fails too, by whoever opens the store next."""
+        with self._noted(names):
+            yield
+        self.step("change done")
+        self._end(names)
+
+    @contextmanager
+    def _noted(self, names: tuple[str, ...]) -> Iterator[None]:
         self._retry()
         if self._journal is not None:
             self._journal.begin(names)
@@ -116,8 +133,6 @@ class KeptItems:
         except Exception:
             self._finish_all(names)
             raise
-        self.step("change done")
-        self._end(names)
 
     def _finish_all(self, names: Iterable[str]) -> None:
         for name in names:
@@ -138,6 +153,35 @@ class KeptItems:
     def _end(self, names: tuple[str, ...]) -> None:
         if self._journal is not None:
             self._journal.end(names)
+
+    def add(self, new: NewItem) -> None:
+        """Keep and list an item of which nobody knows yet, together with those that other threads add."""
+        self._together.run(new)
+
+    def _add_all(self, new: Sequence[NewItem]) -> list[Exception | None]:
+        """What went wrong with each."""
+        names = tuple(each.name for each in new)
+        with self._noted(names):
+            objects = [NewObject(each.name, _object(each.item, each.files), each.change) for each in new]
+            kept = self.content.create_all(objects)
+            refusals: list[Exception | None] = [each if isinstance(each, IbiError) else None for each in kept]
+            self.step("content kept")
+            listed = [number for number, refusal in enumerate(refusals) if refusal is None]
+            for number, refusal in zip(listed, self._listed([new[each].item for each in listed]), strict=True):
+                refusals[number] = refusal
+            self.step("item listed")
+        failed = [name for name, refusal in zip(names, refusals, strict=True) if refusal is not None]
+        self._finish_all(failed)
+        self.step("change done")
+        self._end(tuple(name for name in names if name not in failed))
+        return refusals
+
+    def _listed(self, items: Sequence[Item]) -> list[IbiError | None]:
+        """What kept each of them from being listed."""
+        try:
+            return self.catalog.put_each(items) if items else []
+        except StorageError as error:
+            return [_unfinished(item, error) for item in items]
 
     def create(self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change) -> None:
         """Keep the first version. The item may be a function, which is called when its `files` have been read."""
@@ -235,10 +279,14 @@ def _unfinished_if_refused(item: Item) -> Iterator[None]:
     except ChangeUnfinished:
         raise
     except StorageError as error:
-        # In its own words the refusal would say that nothing was done.
-        known = error.parameters
-        reason = f"{known['path']}: {known['reason']}" if known.keys() >= {"path", "reason"} else str(error)
-        raise ChangeUnfinished(label=str(item.rep), reason=reason) from error
+        raise _unfinished(item, error) from error
+
+
+def _unfinished(item: Item, error: StorageError) -> ChangeUnfinished:
+    """In its own words the refusal would say that nothing was done."""
+    known = error.parameters
+    reason = f"{known['path']}: {known['reason']}" if known.keys() >= {"path", "reason"} else str(error)
+    return ChangeUnfinished(label=str(item.rep), reason=reason)
 
 
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:

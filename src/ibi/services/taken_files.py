@@ -67,9 +67,9 @@ class TakenFiles:
 
     @property
     def are_at_hand(self) -> bool:
-        """After `sources`: whether `actual` can be asked, and so little is left to be read that it takes no time."""
-        is_known = self._files.keys() >= self._given.keys()
-        return is_known and sum(file.size for file in self._files.values()) <= _CHUNK
+        """Whether all of them are in memory already, and so little that it takes no time to write them."""
+        sizes = [len(source.content) if isinstance(source, Bytes) else _CHUNK for source in self._given.values()]
+        return sum(sizes) < _CHUNK
 
     def actual(self, draft: Draft) -> Draft:
         """The draft with the files that went through; to be asked when all have."""

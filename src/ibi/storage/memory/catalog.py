@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from ibi.archive.errors import LabelTaken
+from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
@@ -38,6 +39,16 @@ class MemoryCatalog:
             self._by_label.update(dict.fromkeys(item.labels.labels, item))
             for link in _links(item):
                 self._links[link][item.rep] = None
+
+    def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
+        return [self._refusal(item) for item in items]
+
+    def _refusal(self, item: Item) -> IbiError | None:
+        try:
+            self.put(item)
+        except LabelTaken as refusal:
+            return refusal
+        return None
 
     def remove(self, label: Label) -> bool:
         with self._lock:

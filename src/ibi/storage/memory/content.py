@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha512
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
+from ibi.errors import IbiError
 from ibi.model.content import (
     Bytes,
     Change,
@@ -18,6 +19,7 @@ from ibi.model.content import (
     KeptObject,
     KeptVersion,
     Move,
+    NewObject,
     Problem,
     Source,
     Stream,
@@ -45,6 +47,15 @@ class MemoryContent:
             if checked_name(name) in self._objects:
                 raise ContentExists(name=name)
             return self._add(KeptObject(name, ()), files, change)
+
+    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
+        return [self._created(new) for new in objects]
+
+    def _created(self, new: NewObject) -> KeptObject | IbiError:
+        try:
+            return self.create(*new)
+        except IbiError as refusal:
+            return refusal
 
     def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
         check_tree(files)

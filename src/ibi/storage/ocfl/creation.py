@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 
-from ibi.model.content import Change, Source
+from ibi.errors import IbiError
+from ibi.model.content import Change, NewObject, Source
 from ibi.ports.content import ContentExists
+from ibi.storage.disk import refusals
+from ibi.storage.errors import DiskRefused
+from ibi.storage.ocfl.durability import Batch
 from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, Inventory, Version, version_name
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION
 from ibi.storage.ocfl.recovery import write_file, write_inventory
 from ibi.storage.ocfl.workplace import Staged, Workplace, files_of, remove_moved
 
-__all__ = ["STEPS", "create", "stage_object"]
+__all__ = ["STEPS", "create", "create_all", "stage_object"]
 
 STEPS = (
     "content half written",
@@ -25,25 +30,115 @@ STEPS = (
 )
 
 
-def create(work: Workplace, name: str, files: Mapping[str, Source], change: Change) -> Inventory:
+class _Creation:
+    """An object on its way into the root: how far it has come, or why it does not."""
+
+    def __init__(self, new: NewObject) -> None:
+        self.new = new
+        self.staged: Staged | None = None
+        self.inventory: Inventory | None = None
+        self.moved: Sequence[str] = ()
+        self.refusal: IbiError | None = None
+
+
+def create(work: Workplace, new: NewObject) -> Inventory:
     """Whole after a crash, or not there: one rename decides."""
+    (made,) = create_all(work, [new])
+    if isinstance(made, IbiError):
+        raise made
+    return made
+
+
+def create_all(work: Workplace, objects: Sequence[NewObject]) -> list[Inventory | IbiError]:
+    """Each of them as if it were alone, and all with the same two syncs. Whatever is refused keeps no other."""
+    creations, batch = [_Creation(new) for new in objects], Batch(work.file_system)
+    try:
+        with work.turn if len(creations) > 1 else nullcontext():
+            _each(work, creations, lambda creation: _stage(work, creation, batch))
+        work.step("create: staged")
+        _sync(work, creations, batch)
+        work.step("create: synced")
+        _each(work, creations, lambda creation: _bring_in(work, creation))
+        work.step("create: renamed")
+        _sync(work, creations, batch)
+        for creation in creations:
+            _settle(work, creation)
+        work.step("create: durable")
+    except BaseException:
+        for creation in creations:
+            _take_back(work, creation)
+        raise
+    finally:
+        batch.close()
+    return [_outcome(creation) for creation in creations]
+
+
+def _each(work: Workplace, creations: Iterable[_Creation], step: Callable[[_Creation], None]) -> None:
+    for creation in creations:
+        if creation.refusal is None:
+            try:
+                with refusals(DiskRefused, work.path):
+                    step(creation)
+            except IbiError as refusal:
+                creation.refusal = refusal
+                _take_back(work, creation)
+
+
+def _sync(work: Workplace, creations: Iterable[_Creation], batch: Batch) -> None:
+    """Whose files were not written nobody can tell: if that fails, it has failed for all."""
+    if all(creation.refusal is not None for creation in creations):
+        return
+    try:
+        with refusals(DiskRefused, work.path):
+            batch.sync()
+    except DiskRefused as refusal:
+        for creation in creations:
+            creation.refusal = creation.refusal or refusal
+            _take_back(work, creation)
+
+
+def _stage(work: Workplace, creation: _Creation, batch: Batch) -> None:
+    name, files, change = creation.new
     # The rename would tell as well, but only after all content was taken in.
     if os.path.lexists(work.target(name)):
         raise ContentExists(name=name)
-    with work.change("create") as staged:
-        inventory, intake = stage_object(work, staged, staged.place, name, files, change)
-        work.step("create: staged")
-        staged.batch.sync()
-        work.step("create: synced")
-        with work.locks.held(name):
-            _bring_in(work, staged, name)
-        work.step("create: renamed")
-        staged.batch.sync()
-        staged.is_gone = True
-        work.parents.note_durable(name)
-        work.step("create: durable")
-    remove_moved(intake)
-    return inventory
+    creation.staged = staged = work.begin("create", batch)
+    creation.inventory, intake = stage_object(work, staged, staged.place, name, files, change)
+    creation.moved = intake.moved
+
+
+def _bring_in(work: Workplace, creation: _Creation) -> None:
+    staged, name = creation.staged, creation.new.name
+    assert staged is not None  # what was refused before does not come here
+    staged.undoing.append(lambda: work.parents.prune(name))
+    with work.locks.held(name):
+        try:
+            work.parents.bring_in(staged.place, name, staged.batch)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise ContentExists(name=name) from None
+            raise
+    staged.undoing.append(lambda: os.rename(work.target(name), staged.place))
+
+
+def _settle(work: Workplace, creation: _Creation) -> None:
+    if creation.refusal is None and creation.staged is not None:
+        creation.staged = None
+        work.parents.note_durable(creation.new.name)
+        remove_moved(creation.moved)
+
+
+def _take_back(work: Workplace, creation: _Creation) -> None:
+    if creation.staged is not None:
+        creation.staged.undo()
+        work.staging.remove(creation.staged.place)
+        creation.staged = None
+
+
+def _outcome(creation: _Creation) -> Inventory | IbiError:
+    outcome = creation.refusal or creation.inventory
+    assert outcome is not None  # it was kept, or it was refused
+    return outcome
 
 
 def stage_object(
@@ -57,7 +152,6 @@ def stage_object(
     inventory = empty.with_version(Version(change, files_of(files, intake, empty)), places)
     content = inventory.encode()
     declaration, text = OBJECT_DECLARATION
-    staged.batch.announce()
     with work.turn:
         intake.write()
         write_file(f"{place}/{declaration}", text, staged.batch)
@@ -66,14 +160,3 @@ def stage_object(
     intake.finish(folder)
     staged.batch.add_directory(place)
     return inventory, intake
-
-
-def _bring_in(work: Workplace, staged: Staged, name: str) -> None:
-    staged.undoing.append(lambda: work.parents.prune(name))
-    try:
-        work.parents.bring_in(staged.place, name, staged.batch)
-    except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise ContentExists(name=name) from None
-        raise
-    staged.undoing.append(lambda: os.rename(work.target(name), staged.place))

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Condition, Lock
 
-from ibi.storage.company import Company
 from ibi.storage.disk import sync_file, sync_file_system
 
 __all__ = ["Batch", "FileSystem", "start_writing"]
@@ -27,7 +26,6 @@ class _Shared:
     """Work that is done for all threads that wait for it at a time."""
 
     def __init__(self, work: Callable[[], object]) -> None:
-        self.company = Company()
         self._work = work
         self._lock = Lock()
         self._finish = Condition(self._lock)
@@ -40,17 +38,13 @@ class _Shared:
         with self._lock:
             # That which runs may have begun before.
             wanted = self._started + 1
-            self.company.arrive()
             while self._finished < wanted and self._is_running:
                 self._finish.wait()
             if self._finished >= wanted:
                 return
             self._is_running = True
+            self._started += 1
         try:
-            self.company.gather()
-            with self._lock:
-                self._started += 1
-                self.company.depart()
             self._work()
         finally:
             with self._lock:
@@ -75,11 +69,6 @@ class FileSystem:
         """False once the system said that it cannot."""
         self.was_synced_whole = False
         """Whether the system has shown that it can."""
-
-    @property
-    def company(self) -> Company:
-        """Those who are about to sync."""
-        return self._shared.company
 
     def sync(self) -> bool:
         """Everything written before this call is on the disk; false if the system cannot tell."""
@@ -121,19 +110,12 @@ class Batch:
     def __init__(self, file_system: FileSystem) -> None:
         self._file_system = file_system
         self._failures = file_system.failures
-        self._company: Company | None = None
         self._files: list[int] = []
         self._directories: dict[str, None] = {}
         self._size = 0
         self._has_content = False
         self._is_left_to_whole = False
         """Whether there are files that are open no more."""
-
-    def announce(self) -> None:
-        """A sync will be asked for within milliseconds."""
-        if self._company is None:
-            self._company = self._file_system.company
-            self._company.join()
 
     def add_file(self, descriptor: int, size: int) -> None:
         """Takes the descriptor over."""
@@ -166,9 +148,6 @@ class Batch:
 
     def close(self) -> None:
         self._close_files()
-        if self._company is not None:
-            self._company.leave()
-        self._company = None
 
     def _sync_each(self) -> None:
         if self._is_left_to_whole:

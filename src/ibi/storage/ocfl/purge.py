@@ -53,7 +53,7 @@ def purge_to(work: Workplace, name: str, files: Mapping[str, Source], change: Ch
             raise
         shutil.rmtree(staged.place)
         work.step("purge: old removed")
-    remove_moved(intake)
+    remove_moved(intake.moved)
     return inventory
 
 

@@ -39,7 +39,6 @@ def update(work: Workplace, name: str, files: Mapping[str, Source], change: Chan
         work.step("update: content staged")
         with work.locks.held(name):
             # Not before: whoever holds the lock would wait for one who waits for the lock.
-            staged.batch.announce()
             try:
                 before = work.current(name, head)
                 inventory = _stage_version(
@@ -49,7 +48,7 @@ def update(work: Workplace, name: str, files: Mapping[str, Source], change: Chan
             except BaseException:
                 staged.undo()  # under the lock still
                 raise
-    remove_moved(intake)
+    remove_moved(intake.moved)
     return inventory
 
 

@@ -8,11 +8,12 @@ Readers take no lock.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ibi.model.content import Change, KeptObject, Problem, Source, check_tree
+from ibi.errors import IbiError
+from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
 from ibi.ports.content import ContentDamaged, FileMissing
 from ibi.storage.disk import refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
@@ -26,11 +27,16 @@ from ibi.storage.ocfl.store_version import ensure_version
 from ibi.storage.ocfl.verification import verify
 from ibi.storage.ocfl.walk import names_in
 from ibi.storage.ocfl.workplace import Workplace
+from ibi.storage.together import Together
 
 __all__ = ["STEPS", "OcflStore"]
 
 STEPS = (*creation.STEPS, *revision.STEPS, *purge.STEPS, *recovery.STEPS, *sweep.STEPS)
 """Where a crash is tried."""
+
+
+_AT_HAND = 1 << 20
+"""Bytes of content that one object may have if others are to wait for it."""
 
 
 def _pass(step: str) -> None:
@@ -48,10 +54,23 @@ class OcflStore:
             lay_out(root)
             self._work = Workplace(root, on_step)
         self._remembered = RememberedInventories()
+        self._together: Together[NewObject, Inventory] = Together(self._created)
 
     def create(self, name: str, files: Mapping[str, Source], change: Change) -> KeptObject:
-        check_tree(files)
-        return creation.create(self._working(), checked_name(name), files, change).kept()
+        new = _checked(NewObject(name, files, change))
+        if _is_at_hand(new.files):
+            return self._together.run(new).kept()
+        return creation.create(self._working(), new).kept()
+
+    def _created(self, objects: Sequence[NewObject]) -> list[Inventory | IbiError]:
+        return creation.create_all(self._working(), objects)
+
+    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
+        """One after the other in this thread; those that take long to read have to be made alone."""
+        checked = [_checked_or_refused(new) for new in objects]
+        made = iter(creation.create_all(self._working(), [new for new in checked if isinstance(new, NewObject)]))
+        results = [next(made) if isinstance(new, NewObject) else new for new in checked]
+        return [result.kept() if isinstance(result, Inventory) else result for result in results]
 
     def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
         check_tree(files)
@@ -118,3 +137,21 @@ class OcflStore:
             return OpenContent(found.open(place), digest, f"{self.root}/{found.name}/{place}")
         except OSError as error:
             raise ContentDamaged(name=found.name, problem="E092", reason=f"{place}: {error.strerror}") from error
+
+
+def _checked(new: NewObject) -> NewObject:
+    check_tree(new.files)
+    checked_name(new.name)
+    return new
+
+
+def _checked_or_refused(new: NewObject) -> NewObject | IbiError:
+    try:
+        return _checked(new)
+    except IbiError as refusal:
+        return refusal
+
+
+def _is_at_hand(files: Mapping[str, Source]) -> bool:
+    sizes = [len(source.content) if isinstance(source, Bytes) else _AT_HAND for source in files.values()]
+    return sum(sizes) < _AT_HAND

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 
 from ibi.model.content import Keep, Source
 from ibi.ports.content import ContentChanged, ContentDamaged, FileMissing
@@ -33,8 +33,6 @@ class Staged:
     place: str
     batch: Batch
     undoing: list[Callable[[], object]] = field(default_factory=list)
-    is_gone: bool = False
-    """Whether the directory has become an object."""
 
     def undo(self) -> None:
         """As far as the disk allows: a step that cannot be taken back does not keep the others."""
@@ -48,7 +46,7 @@ class Workplace:
 
     def __init__(self, root: Path, on_step: Callable[[str], None]) -> None:
         self.root = str(root)
-        self._path = root
+        self.path = root
         self.descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self.file_system = FileSystem(self.root)
         self.staging = Staging(root.with_name(f"{root.name}-staging"))
@@ -57,7 +55,7 @@ class Workplace:
         self.step = on_step
         # A file is written by a few short system calls, at each of which the interpreter's own lock changes hands if
         # others want it. Threads that do so side by side spend more on that than on the files.
-        self.turn = Lock()
+        self.turn = RLock()
 
     def target(self, name: str) -> str:
         return f"{self.root}/{name}"
@@ -65,8 +63,8 @@ class Workplace:
     @contextmanager
     def change(self, kind: str) -> Iterator[Staged]:
         """A staged change. If it fails, what it did is taken back; what the disk refuses is `DiskRefused`."""
-        with refusals(DiskRefused, self._path):
-            staged = self._begin(kind)
+        with refusals(DiskRefused, self.path):
+            staged = self.begin(kind, Batch(self.file_system))
             try:
                 yield staged
             except BaseException:
@@ -74,8 +72,7 @@ class Workplace:
                 raise
             finally:
                 staged.batch.close()
-                if not staged.is_gone:
-                    self.staging.remove(staged.place)
+                self.staging.remove(staged.place)
 
     def take(self, files: Mapping[str, Source], folder: str, staged: Staged) -> Intake:
         """The files that bring content, staged in a version's directory; small ones when `Intake.write` is called."""
@@ -108,9 +105,9 @@ class Workplace:
         os.close(self.descriptor)
         self.descriptor = -1
 
-    def _begin(self, kind: str) -> Staged:
-        place = self.staging.begin(kind)
-        return Staged(place, Batch(self.file_system))
+    def begin(self, kind: str, batch: Batch) -> Staged:
+        """A change that whoever asks for it takes back, or brings to its end."""
+        return Staged(self.staging.begin(kind), batch)
 
     def _inventory(self, name: str) -> Inventory:
         with ObjectDirectory(self.descriptor, name) as found:
@@ -138,8 +135,8 @@ def _kept(source: Source, inventory: Inventory) -> str:
     return files[source.path]
 
 
-def remove_moved(intake: Intake) -> None:
+def remove_moved(moved: Iterable[str]) -> None:
     """The change is made; a file that cannot be removed from where it came from is its owner's to look after."""
-    for path in intake.moved:
+    for path in moved:
         with suppress(OSError):
             os.unlink(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import count, islice
@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from weakref import WeakSet
 
 from ibi.archive.errors import LabelTaken
+from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
@@ -69,7 +70,6 @@ class SqliteCatalog:
             make_directory(path.parent)
         with self._errors():
             self._writer = GroupCommit(path, connect(path, MIGRATIONS))
-        self.company = self._writer.company
 
     def find(self, label: Label) -> Item | None:
         return self._read(lambda reader: reader.find(label))
@@ -116,6 +116,10 @@ class SqliteCatalog:
     def put(self, item: Item) -> None:
         row = row_of(item)
         self._write(partial(_put, rows=(row,)))
+
+    def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
+        rows = tuple(map(row_of, items))
+        return self._write(partial(_put_each, rows=rows))
 
     def put_all(self, items: Iterable[Item]) -> int:
         """Put many, some hundred a commit; how many. What was put before a refusal stays. Nothing that the catalogue
@@ -205,3 +209,7 @@ def _put(connection: Connection, rows: tuple[Row, ...], *, anew: bool = False) -
     for row in rows:
         if not put_row(connection, row, anew=anew):
             raise LabelTaken(label=row.second_label)
+
+
+def _put_each(connection: Connection, rows: tuple[Row, ...]) -> list[IbiError | None]:
+    return [None if put_row(connection, row) else LabelTaken(label=row.second_label) for row in rows]

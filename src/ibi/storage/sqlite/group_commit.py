@@ -6,47 +6,20 @@ transaction: a disk is asked once for as many changes as it takes callers to kee
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from ibi.errors import IbiError
-from ibi.storage.company import Company
-from ibi.storage.errors import StoreClosed
+from ibi.storage.errors import StorageError, StoreClosed
 from ibi.storage.sqlite.connection import Connection, storage_errors, transaction
+from ibi.storage.together import Together
 
 __all__ = ["GroupCommit"]
 
 T = TypeVar("T")
-
-
-class _Wish(Generic[T]):
-    """A change that somebody waits for, and what has become of it."""
-
-    __slots__ = ("_change", "_outcome", "_refusal", "is_done")
-
-    def __init__(self, change: Callable[[Connection], T]) -> None:
-        self._change = change
-        self._refusal: IbiError | None = None
-        self.is_done = False
-
-    def attempt(self, connection: Connection) -> None:
-        """Make the change. A refusal undoes it alone; what SQLite raises ends the whole transaction."""
-        self._refusal = None
-        connection.execute("SAVEPOINT wish")
-        try:
-            self._outcome = self._change(connection)
-        except IbiError as refusal:
-            self._refusal = refusal
-            connection.execute("ROLLBACK TO wish")
-        connection.execute("RELEASE wish")
-
-    def outcome(self) -> T:
-        if self._refusal is not None:
-            raise self._refusal
-        return self._outcome
+_Change = Callable[[Connection], Any]
 
 
 class GroupCommit:
@@ -55,43 +28,51 @@ class GroupCommit:
     def __init__(self, path: Path, connection: Connection) -> None:
         self._path = path
         self._connection: Connection | None = connection
-        self.company = Company()
-        """For threads that will ask for a change within milliseconds."""
         self._turn = Lock()
-        self._waiting: deque[_Wish[Any]] = deque()
+        self._together: Together[_Change, Any] = Together(self._committed)
 
     def run(self, change: Callable[[Connection], T]) -> T:
         """What `change` returns, once it is durable. An `IbiError` that it raises leaves nothing of it.
 
         It may be run more than once, and the last time counts.
         """
-        wish = _Wish(change)
-        self._waiting.append(wish)
-        self.company.arrive()
-        with self._turn:
-            if not wish.is_done:
-                self.company.gather()
-                self._serve(wish)
-        return wish.outcome()
-
-    def _serve(self, own: _Wish[Any]) -> None:
-        """Commit what everybody waits for. If that fails, it has failed for `own`; the others try again themselves."""
-        self.company.depart()
-        wishes = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        try:
-            if self._connection is None:
-                raise StoreClosed(path=self._path)
-            with storage_errors(self._path), transaction(self._connection):
-                for wish in wishes:
-                    wish.attempt(self._connection)
-        except BaseException:
-            self._waiting.extendleft(wish for wish in reversed(wishes) if wish is not own)
-            raise
-        for wish in wishes:
-            wish.is_done = True
+        outcome: T = self._together.run(change)
+        return outcome
 
     def close(self) -> None:
         with self._turn:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
+
+    def _committed(self, changes: Sequence[_Change]) -> list[Any]:
+        """What became of each. If the transaction of all fails, each gets its own: whose fault it is fails alone."""
+        try:
+            return self._in_one(changes)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
+            if len(changes) == 1:
+                return [error]
+        return [outcome for change in changes for outcome in self._committed([change])]
+
+    def _in_one(self, changes: Sequence[_Change]) -> list[Any]:
+        with self._turn:
+            if self._connection is None:
+                raise StoreClosed(path=self._path)
+            with storage_errors(self._path), transaction(self._connection):
+                if len(changes) == 1:
+                    return [changes[0](self._connection)]
+                return [_attempted(change, self._connection) for change in changes]
+
+
+def _attempted(change: _Change, connection: Connection) -> Any:
+    """What the change returns, or its refusal, which undoes it alone; what SQLite raises ends the whole transaction."""
+    connection.execute("SAVEPOINT change")
+    try:
+        outcome = change(connection)
+    except StorageError:
+        raise
+    except IbiError as refusal:
+        outcome = refusal
+        connection.execute("ROLLBACK TO change")
+    connection.execute("RELEASE change")
+    return outcome

@@ -14,7 +14,6 @@ import pytest
 
 from ibi.model.content import Bytes, Copy, Keep, Move, Stream
 from ibi.ports.content import ContentDamaged, ContentExists, ContentMissing, SourceRefused
-from ibi.storage import company
 from ibi.storage.disk import sync_file_system
 from ibi.storage.errors import DiskRefused, NotAStore, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.ocfl import durability
@@ -348,12 +347,11 @@ def test_a_sync_serves_everybody_who_came_before_it(tmp_path: Path, monkeypatch:
 def test_changes_at_the_same_time_share_their_syncs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the whole for the content of all, then one of the directory that they lie in."""
     from concurrent.futures import ThreadPoolExecutor
-    from threading import Barrier
+    from threading import Event
 
-    monkeypatch.setattr(company, "_PATIENCE", 60)
     whole: list[int] = []
     directories: list[str] = []
-    staged = Barrier(4)
+    begun, go_on = Event(), Event()
 
     def sync_whole(descriptor: int) -> bool:
         whole.append(descriptor)
@@ -361,17 +359,25 @@ def test_changes_at_the_same_time_share_their_syncs(tmp_path: Path, monkeypatch:
 
     def on_step(step: str) -> None:
         if step == "create: staged":
-            staged.wait(60)
+            begun.set()
+            assert go_on.wait(60)
 
     store = OcflStore(tmp_path / "content", on_step)
     names = [f"sid.inpe.br/mtc-m18@80/2009/02.16.17.{minute}" for minute in (10, 11, 12, 13)]
     monkeypatch.setattr(durability, "sync_file_system", sync_whole)
-    monkeypatch.setattr(durability, "_sync_directory", directories.append)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda name: store.create(name, files(a=name.encode()), change()), names))
-    assert len(whole) == 1
-    assert len(directories) == len(set(directories))
-    assert f"{store.root}/sid.inpe.br/mtc-m18@80/2009" in directories
+        made = [pool.submit(store.create, names[0], files(a=b""), change())]
+        assert begun.wait(60)
+        for number, name in enumerate(names[1:], 1):
+            made.append(pool.submit(store.create, name, files(a=name.encode()), change()))
+            while len(store._together._waiting) < number:
+                pass
+        whole.clear()
+        monkeypatch.setattr(durability, "_sync_directory", directories.append)
+        go_on.set()
+        assert [future.result(60).name for future in made] == names
+    assert len(whole) == 2  # of the first, and of the three that came meanwhile
+    assert directories.count(f"{store.root}/sid.inpe.br/mtc-m18@80/2009") == 2
     assert list(store.iterate()) == names
     assert [list(store.verify(name)) for name in names] == [[]] * 4
     store.close()

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from ibi.archive.errors import LabelTaken
-from ibi.storage import company
 from ibi.storage.errors import DiskRefused, StoreClosed
 from ibi.storage.sqlite.connection import Connection, connect
 from ibi.storage.sqlite.group_commit import GroupCommit
@@ -70,7 +69,7 @@ def together(writer: GroupCommit, *changes: Callable[[Connection], int]) -> list
         waiting = []
         for number, change in enumerate(changes, start=1):
             waiting.append(pool.submit(writer.run, change))
-            while len(writer._waiting) < number:
+            while len(writer._together._waiting) < number:
                 pass
         go_on.set()
         first.result(PATIENCE)
@@ -103,12 +102,10 @@ def test_a_refusal_undoes_one_change_alone(writer: GroupCommit, connection: Conn
     assert numbers(connection) == [1, 2]
 
 
-def test_what_fails_takes_nobody_along_for_ever(writer: GroupCommit, connection: Connection) -> None:
-    done = together(writer, insert(1), fail, insert(2), insert(3))
-    failed = [future for future in done if future.exception() is not None]
-    assert done[1] in failed
-    assert all(isinstance(future.exception(), DiskRefused) for future in failed)
-    assert numbers(connection) == [future.result() for future in done if future not in failed]
+def test_what_fails_takes_nobody_along(writer: GroupCommit, connection: Connection) -> None:
+    one, failed, other, last = together(writer, insert(1), fail, insert(2), insert(3))
+    assert isinstance(failed.exception(), DiskRefused)
+    assert [one.result(), other.result(), last.result()] == numbers(connection) == [1, 2, 3]
     assert writer.run(insert(9)) == 9
 
 
@@ -123,23 +120,3 @@ def test_a_closed_one_says_so(writer: GroupCommit) -> None:
     writer.close()
     with pytest.raises(StoreClosed):
         writer.run(insert(1))
-
-
-def test_those_who_are_about_to_come_share_one_commit(
-    writer: GroupCommit, connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(company, "_PATIENCE", PATIENCE)
-    commits: list[str] = []
-    assert writer._connection is not None
-    writer._connection.set_trace_callback(lambda sql: commits.append(sql) if sql == "COMMIT" else None)
-    joined = threading.Barrier(5)
-
-    def come(number: int) -> int:
-        with writer.company:
-            joined.wait(PATIENCE)
-            return writer.run(insert(number))
-
-    with ThreadPoolExecutor(5) as pool:
-        assert list(pool.map(come, range(5))) == [0, 1, 2, 3, 4]
-    assert numbers(connection) == [0, 1, 2, 3, 4]
-    assert commits == ["COMMIT"]

@@ -1,0 +1,121 @@
+"""What many threads want at the same time, done by one of them for all.
+
+A disk is asked once for as many changes as there are callers to keep it busy. And it is one thread that makes them:
+threads that each make their own side by side spend more on taking turns at the interpreter than on what they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Condition, Lock
+from time import monotonic
+from typing import Generic, TypeVar, cast
+
+__all__ = ["Together"]
+
+Job = TypeVar("Job")
+Outcome = TypeVar("Outcome")
+
+_PATIENCE = 0.001
+"""Seconds that a group waits for those who were there a moment ago and may be on their way back."""
+_MOST = 64
+"""Jobs of one group: nobody waits for a crowd."""
+
+
+class _Place(Generic[Job, Outcome]):
+    """A job that somebody waits for, and what has become of it."""
+
+    __slots__ = ("error", "is_done", "job", "leads", "outcome", "turn")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.outcome: Outcome | None = None
+        self.error: BaseException | None = None
+        self.is_done = self.leads = False
+        self.turn = Lock()
+        self.turn.acquire()
+
+    def end(self, outcome: Outcome | Exception) -> None:
+        if isinstance(outcome, Exception):
+            self.error = outcome
+        else:
+            self.outcome = outcome
+
+    def result(self) -> Outcome:
+        if self.error is not None:
+            raise self.error
+        return cast("Outcome", self.outcome)
+
+
+class Together(Generic[Job, Outcome]):
+    """Jobs of any number of threads, in groups, one group at a time."""
+
+    def __init__(self, work: Callable[[Sequence[Job]], Sequence[Outcome | Exception]]) -> None:
+        """`work` gives the outcomes of jobs in their order; an exception among them is raised to whom it belongs, one
+        that `work` itself raises to all of that group."""
+        self._work = work
+        self._lock = Lock()
+        self._arrival = Condition(self._lock)
+        self._waiting: list[_Place[Job, Outcome]] = []
+        self._is_led = False
+        self._expected = 1
+        """Callers there were lately at a time."""
+
+    def run(self, job: Job) -> Outcome:
+        """What becomes of the job, once it is done."""
+        place: _Place[Job, Outcome] = _Place(job)
+        with self._lock:
+            self._waiting.append(place)
+            leads, self._is_led = not self._is_led, True
+            if len(self._waiting) == self._expected:
+                self._arrival.notify()
+        if not leads:
+            self._wait(place)
+        if not place.is_done:
+            self._lead(place)
+        return place.result()
+
+    def _wait(self, place: _Place[Job, Outcome]) -> None:
+        try:
+            place.turn.acquire()
+        except BaseException:  # interrupted: whoever was to lead passes that on
+            with self._lock:
+                if place in self._waiting:
+                    leads = place.leads
+                    self._waiting.remove(place)
+                    if leads:
+                        self._hand_over()
+            raise
+
+    def _hand_over(self) -> None:
+        """The first of those who wait leads them, if there is one."""
+        self._is_led = bool(self._waiting)
+        if self._waiting:
+            self._waiting[0].leads = True
+            self._waiting[0].turn.release()
+
+    def _lead(self, own: _Place[Job, Outcome]) -> None:
+        """Do the jobs of all who wait. Then whoever has come meanwhile is led by the first of them."""
+        group = self._gathered()
+        try:
+            for place, outcome in zip(group, self._work([place.job for place in group]), strict=True):
+                place.end(outcome)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+            for place in group:
+                place.error = error
+        with self._lock:
+            self._expected = len(group) + len(self._waiting)
+            self._hand_over()
+        for place in group:
+            place.is_done = True
+            if place is not own:
+                place.turn.release()
+
+    def _gathered(self) -> list[_Place[Job, Outcome]]:
+        """Those whose jobs are done now: when all have come who may be on their way, or it was waited long enough."""
+        with self._lock:
+            deadline = monotonic() + _PATIENCE
+            while len(self._waiting) < self._expected and (left := deadline - monotonic()) > 0:
+                self._arrival.wait(left)
+            group, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+            return group
