@@ -1,4 +1,5 @@
-"""Objects of small items beside the same bytes as three files with three fsyncs; a large one for its memory.
+"""Objects of small items beside the same bytes as three files with three fsyncs by one writer; a large one for its
+memory.
 
 `python -m bench.content [DIRECTORY]`; the directory decides which disk is measured.
 """
@@ -46,33 +47,39 @@ def figures(disk: str = DISK) -> list[Figure]:
     place = Path(tempfile.mkdtemp(prefix="bench-content-", dir=disk))
     # At the very end: ext4 looks at each inode that was freed in the last minutes before it makes another file.
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return [*(compare(place, callers) for callers in _AIMS), *large(place)]
+    return [*compare(place), *large(place)]
 
 
-def compare(place: Path, callers: int) -> Figure:
-    """Rounds of both in turns; the median of their ratios is judged."""
-    numbers = count()
-    store = OcflStore(place / f"content-of-{callers}")
-    plain = place / f"plain-{callers}"
+def compare(place: Path) -> Iterator[Figure]:
+    """Rounds of all in turns; the medians of their ratios to one writer are judged."""
+    numbers, plain = count(), place / "plain"
     plain.mkdir()
-    ratios, rates, costs = [], [], []
+    works: dict[str, Callable[[], object]] = {
+        "three files, three fsyncs": lambda: three_files(plain, next(numbers)),
+        "OCFL objects of three files": lambda: deposit(store, next(numbers)),
+    }
+    measured: dict[tuple[str, int], list[tuple[float, float, float]]] = {}
+    store = OcflStore(place / "content")
     for _ in range(_ROUNDS):
-        reference, _ = rate(lambda: three_files(plain, next(numbers)), callers)
-        kept, cost = rate(lambda: deposit(store, next(numbers)), callers)
-        ratios.append(kept / reference)
-        rates.append(kept)
-        costs.append(cost)
+        reference = 0.0
+        for callers in _AIMS:
+            for name, work in works.items():
+                rated, cost = rate(work, callers)
+                reference = reference or rated
+                measured.setdefault((name, callers), []).append((rated, rated / reference, cost))
     store.close()
-    ratio, aim = statistics.median(ratios), _AIMS[callers]
-    return Figure(
-        f"OCFL objects of three files, {callers} callers",
-        statistics.median(rates),
-        "objects/s",
-        ratio,
-        f"≥ {aim:g}×",
-        ratio >= aim,
-        f"{min(ratios):.2f} to {max(ratios):.2f}×; {1e6 * statistics.median(costs):.0f} µs CPU each",
-    )
+    for (name, callers), rounds in measured.items():
+        rates, ratios, costs = zip(*rounds, strict=True)
+        ratio, aim = statistics.median(ratios), _AIMS[callers] if name.startswith("OCFL") else None
+        yield Figure(
+            f"{name}, {callers} caller{'s' if callers > 1 else ''}",
+            statistics.median(rates),
+            "times/s",
+            ratio,
+            None if aim is None else f"≥ {aim:g}×",
+            aim is None or ratio >= aim,
+            f"{min(ratios):.2f} to {max(ratios):.2f}×; {1e6 * statistics.median(costs):.0f} µs CPU each",
+        )
 
 
 def rate(call: Callable[[], object], callers: int) -> tuple[float, float]:

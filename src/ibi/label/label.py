@@ -18,7 +18,7 @@ class Label:
     prefixes are different labels even where they name one host: `host`, `host.80` and `host@80` (E3).
     """
 
-    __slots__ = ("_instant", "_key", "_spelling")
+    __slots__ = ("_instant", "_key", "_spelling", "_text")
 
     form: ClassVar[str]
 
@@ -27,6 +27,7 @@ class Label:
     _key: tuple[int, str, str, str]
     _spelling: str | None
     _instant: Instant | None
+    _text: str | None
 
     def __init__(self) -> None:
         raise TypeError("a label is parsed or made from its parts")
@@ -36,7 +37,7 @@ class Label:
         self = cls.__new__(cls)
         self._key = (seconds, fraction, cls.form, prefix)
         self._spelling = spelling
-        self._instant = None
+        self._instant = self._text = None
         return self
 
     @classmethod
@@ -76,7 +77,9 @@ class Label:
         return str(self) if self._spelling is None else self._spelling
 
     def __str__(self) -> str:
-        return f"{self._key[3]}/{self.suffix}"
+        if self._text is None:
+            self._text = f"{self._key[3]}/{self.suffix}"
+        return self._text
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}.parse({str(self)!r})"

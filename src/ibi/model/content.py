@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -27,6 +28,7 @@ __all__ = [
     "check_tree",
 ]
 
+_NOT_ALLOWED = re.compile(r"[\x00-\x1f\\\x7f\ud800-\udfff]")
 _LONGEST_PART = 255
 _LONGEST_PATH = 2048
 
@@ -39,9 +41,9 @@ class InvalidFilePath(InvalidInput):
 
 def check_file_path(path: str) -> None:
     """`InvalidFilePath` unless it is parts joined by "/" that lead downwards and can be written on every disk."""
-    for offset, sign in enumerate(path):
-        if sign < " " or sign in "\\\x7f" or "\ud800" <= sign <= "\udfff":
-            raise InvalidFilePath(path, offset, "{sign} is not allowed", sign=ascii(sign))
+    found = _NOT_ALLOWED.search(path)
+    if found is not None:
+        raise InvalidFilePath(path, found.start(), "{sign} is not allowed", sign=ascii(found[0]))
     if len(path.encode()) > _LONGEST_PATH:
         raise InvalidFilePath(path, 0, "it is longer than {longest} bytes", longest=_LONGEST_PATH)
     offset = 0

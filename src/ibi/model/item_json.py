@@ -130,9 +130,11 @@ def file_document(file: File) -> Document:
 
 
 def metadata_document(metadata: DescriptiveMetadata) -> Document:
-    elements = {element: [_value(value) for value in metadata.values(element)] for element in DC_ELEMENTS}
+    elements: Document = {
+        element: [_value(value) for value in values] for element in DC_ELEMENTS if (values := metadata.values(element))
+    }
     others = {"licence": _text(metadata.licence), "resource_type": _text(metadata.resource_type)}
-    return _without_absent({**elements, **others})
+    return elements | _without_absent(others)
 
 
 def _value(value: Text | Agent) -> Document:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
 from ibi.errors import IbiError
-from ibi.model.content import Change, NewObject, Source
+from ibi.model.content import Bytes, Change, NewObject, Source
 from ibi.ports.content import ContentExists
 from ibi.storage.disk import refusals
 from ibi.storage.errors import DiskRefused
@@ -100,7 +100,7 @@ def _sync(work: Workplace, creations: Iterable[_Creation], batch: Batch) -> None
 def _stage(work: Workplace, creation: _Creation, batch: Batch) -> None:
     name, files, change = creation.new
     # The rename would tell as well, but only after all content was taken in.
-    if os.path.lexists(work.target(name)):
+    if not all(isinstance(source, Bytes) for source in files.values()) and os.path.lexists(work.target(name)):
         raise ContentExists(name=name)
     creation.staged = staged = work.begin("create", batch)
     creation.inventory, intake = stage_object(work, staged, staged.place, name, files, change)

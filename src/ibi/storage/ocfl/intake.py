@@ -14,7 +14,7 @@ from ibi.model.content import Bytes, Copy, Move, Source, Stream
 from ibi.ports.content import SourceRefused
 from ibi.storage.ocfl.durability import Batch, start_writing
 
-__all__ = ["Intake", "open_source"]
+__all__ = ["Intake", "open_source", "write_all"]
 
 CHUNK = 1 << 20
 _AHEAD = 1 << 24
@@ -86,7 +86,7 @@ class Intake:
         descriptor = os.open(place, _NEW, 0o644)
         try:
             self._on_step("content half written")
-            _write_all(descriptor, content)
+            write_all(descriptor, content)
         except BaseException:
             os.close(descriptor)
             raise
@@ -199,7 +199,7 @@ def _copied(read: Callable[[int], bytes], descriptor: int | None, origin: str, h
         digest.update(chunk)
         size += len(chunk)
         if descriptor is not None:
-            _write_all(descriptor, chunk)
+            write_all(descriptor, chunk)
             if size - started >= _AHEAD:
                 start_writing(descriptor, size)
                 started = size
@@ -214,7 +214,8 @@ def _read(read: Callable[[int], bytes], origin: str) -> bytes:
         raise SourceRefused(path=origin, reason=error.strerror or str(error)) from error
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def write_all(descriptor: int, content: bytes) -> None:
+    """A disk may take less than it is given, and says how much."""
+    written = os.write(descriptor, content) if content else 0
+    while written < len(content):
+        written += os.write(descriptor, memoryview(content)[written:])

@@ -20,6 +20,7 @@ from contextlib import suppress
 
 from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.durability import Batch
+from ibi.storage.ocfl.intake import write_all
 from ibi.storage.ocfl.inventory import ID_SCHEME, NAME, SIDECAR, Inventory, sidecar_of, version_name
 from ibi.storage.ocfl.object import ObjectDirectory, read_inventory
 
@@ -68,10 +69,8 @@ def finish_version(
 def write_file(path: str, content: bytes, batch: Batch) -> None:
     """A new file, to be synced with the batch."""
     descriptor = os.open(path, _NEW, 0o644)
-    view = memoryview(content)
     try:
-        while view:
-            view = view[os.write(descriptor, view) :]
+        write_all(descriptor, content)
     except BaseException:
         os.close(descriptor)
         raise
