@@ -54,6 +54,7 @@ def draft(
     language: str | None = None,
     edition_of: LabelForms | None = None,
     translation_of: LabelForms | None = None,
+    describes: LabelForms | None = None,
     target_url: str | None = None,
 ) -> Draft:
     return Draft(
@@ -62,6 +63,7 @@ def draft(
         files=unread_files(paths),
         edition_of=edition_of,
         translation_of=translation_of,
+        describes=describes,
         target_url=target_url,
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 from starlette.applications import Starlette
 
 from ibi.accounts.tokens import RANDOM_BYTES, new_token
+from ibi.archive.draft_quota import DraftQuota
 from ibi.archive.drafts import DraftRules
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
@@ -30,6 +31,7 @@ from tests.minting_app import CREATED, made
 from tests.set_clocks import SetClocks
 
 RECORDS = "/api/records"
+NO_QUOTA = DraftQuota()
 SAID = {"metadata": {"title": "Uma tese"}}
 
 
@@ -94,11 +96,11 @@ class RecordsApp:
 
 @asynccontextmanager
 async def records_app(
-    data: Path, *, largest: int = 10_000_000, days: int = 30, **options: Any
+    data: Path, *, largest: int = 10_000_000, days: int = 30, quota: DraftQuota = NO_QUOTA, **options: Any
 ) -> AsyncIterator[RecordsApp]:
     clocks, usage, tokens = SetClocks(NOW), MemoryUsageLog(), MemoryTokens()
     with ArchiveStore(data) as store:
-        drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(largest, days), service=SERVICE)
+        drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(largest, days, quota), service=SERVICE)
         site = ArchiveSite(
             profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
             catalog=store.catalog,

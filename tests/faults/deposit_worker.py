@@ -78,6 +78,10 @@ class Worker:
     def translation(self) -> None:
         self.deposit("translation", language="en", translation_of=labels(0))
 
+    def describe(self) -> None:
+        """Metadata of item 0."""
+        self.deposit("metadata", language="en", describes=labels(0))
+
     def update(self) -> None:
         given: dict[str, Source] = {"small.txt": Keep("small.txt"), "new.txt": Bytes(b"new")}
         updated = self._deposits.update(labels(0).labels[0], draft(*given, title="updated"), given, WHO)
@@ -96,6 +100,10 @@ class Worker:
     def unrelate(self) -> None:
         relating = Relating(self._store, self._deposits)
         say(f"unrelated {relating.withdraw_next_edition(labels(0).labels[0], labels(1).labels[0], WHO).rep}")
+
+    def undescribe(self) -> None:
+        relating = Relating(self._store, self._deposits)
+        say(f"withdrawn {relating.withdraw_metadata_item(labels(0).labels[0], labels(2).labels[0], WHO).rep}")
 
 
 def say(text: str) -> None:

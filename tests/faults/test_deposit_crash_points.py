@@ -37,16 +37,19 @@ STEPS_OF = {
     "deposit": NEW,
     "edition": (*NEW, *REVISED, *CLAIMS),
     "translation": (*NEW, *REVISED, *CLAIMS),
+    "describe": (*OURS, *CLAIMS),
     "update": (*REVISED, *OURS),
     "delete": (*REVISED, *OURS),
     "purge": (*PURGED, *OURS),
     "relate": (*REVISED, *OURS),
     "unrelate": (*REVISED, *OURS),
+    "undescribe": (*OURS,),
 }
 TWICE = {
     "edition": (*OURS,),
     "relate": ("content kept", "item listed", *REVISED),
     "unrelate": ("content kept", "item listed", *REVISED),
+    "undescribe": ("content kept", "item listed"),
 }
 # What a start comes to after a crash.
 SWEEPS = tuple(step for step in OCFL_STEPS if step.startswith(("recovery: ", "sweep: ")))
@@ -90,6 +93,8 @@ def run(data: Path, orders: Orders) -> tuple[int, str]:
 def prepared(data: Path, act: str) -> list[Item]:
     if act == "unrelate":
         run(data, Orders("relate"))
+    if act == "undescribe":
+        run(data, Orders("describe", first=2))
     with ArchiveStore(data) as store:
         return dump(store.catalog)
 
@@ -115,7 +120,7 @@ def test_all_or_nothing(data: Path, tmp_path: Path, act: str, step: str, visit: 
     with ArchiveStore(data) as store:
         now = dump(store.catalog)
         assert now in (before, after)
-        if step in ("change done", "claim answered", "content kept") and act != "unrelate":
+        if step in ("change done", "claim answered", "content kept") and act not in ("unrelate", "undescribe"):
             assert now == after
         assert now == kept_in(store.content, store)
         assert [one for one in store.verify() if one.problems] == []

@@ -1,19 +1,23 @@
-"""Drafts on a disk that is full: a clear refusal, what was sent before is whole, and nothing half sent is left."""
+"""Drafts on a disk that is full, or nearly: a clear refusal, what was sent is whole, and nothing half sent is left."""
 
 from __future__ import annotations
 
+import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from ibi.archive.draft_quota import DiskNearlyFull, DraftQuota
 from ibi.archive.drafts import DraftRules
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.archive_store import ArchiveStore
-from ibi.services.drafts import Depositor, Drafts
+from ibi.services.depositor import Depositor
+from ibi.services.drafts import Drafts
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.incoming import DiskFull
 from tests.deposits_by_hand import CountedLabels
@@ -36,8 +40,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def send(drafts: Drafts, draft: str, path: str, content: bytes) -> None:
-    upload = drafts.upload(ANA, draft, path, 0)
+def send(drafts: Drafts, draft: str, path: str, content: bytes, announced: int = 0) -> None:
+    upload = drafts.uploads.begin(ANA, draft, path, announced)
     try:
         for start in range(0, len(content), 65_536):
             upload.write(content[start : start + 65_536])
@@ -75,3 +79,83 @@ def test_a_full_disk_refuses_and_loses_nothing(small_disk: Path) -> None:
         item = drafts.publish(ANA, draft, CountedLabels()).item
         assert [(file.path, file.size) for file in item.files] == [("a.bin", 1_000_000)]
         assert [verified.problems for verified in store.verify()] == [()]
+
+
+RESERVE = 1_000_000
+
+
+def with_reserve(disk: Path, store: ArchiveStore) -> Drafts:
+    clocks = SetClocks()
+    return Drafts(DraftFiles(disk, clocks), store, clocks, DraftRules(10**9, 30, DraftQuota(reserve=RESERVE)))
+
+
+def free(disk: Path) -> int:
+    found = os.statvfs(disk)
+    return found.f_bavail * found.f_frsize
+
+
+@pytest.mark.parametrize("announced", [0, 8_000_000])
+def test_uploads_end_before_the_disk_is_full(small_disk: Path, announced: int) -> None:
+    with ArchiveStore(small_disk) as store:
+        drafts = with_reserve(small_disk, store)
+        draft = drafts.begin(ANA, DESCRIBED).record.id
+        send(drafts, draft, "a.bin", b"a" * 500_000, 500_000)
+        with pytest.raises(DiskNearlyFull):
+            send(drafts, draft, "b.bin", b"b" * 8_000_000, announced)
+        assert [path.stat().st_size for path in small_disk.glob("drafts/*/bytes/*")] == [500_000]
+        assert free(small_disk) > RESERVE
+        with (small_disk / "others").open("wb") as file:
+            file.write(b"x" * (free(small_disk) - RESERVE // 2))
+        with pytest.raises(DiskNearlyFull):
+            drafts.begin(ANA, DESCRIBED)
+        # What is there can still be published: for that, among others, the reserve is.
+        item = drafts.publish(ANA, draft, CountedLabels()).item
+        assert [(file.path, file.size) for file in item.files] == [("a.bin", 500_000)]
+        assert [verified.problems for verified in store.verify()] == [()]
+
+
+@pytest.mark.parametrize("says_how_large", [True, False])
+def test_many_uploads_at_once_leave_the_reserve_free(small_disk: Path, says_how_large: bool) -> None:
+    with ArchiveStore(small_disk) as store:
+        drafts = with_reserve(small_disk, store)
+        draft = drafts.begin(ANA, DESCRIBED).record.id
+        size, least, kept, start = 400_000, [free(small_disk)], [], threading.Barrier(12)
+
+        def work(number: int) -> None:
+            start.wait()
+            with suppress(DiskNearlyFull):
+                send(drafts, draft, f"{number}.bin", b"x" * size, size if says_how_large else 0)
+                kept.append(number)
+            least.append(free(small_disk))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        # Records of files are written without asking, one page each; the bytes of files never without.
+        assert min(least) > RESERVE - 12 * 3 * 4096
+        assert len(drafts.find(ANA, draft).files) == len(kept) < 12
+        # Those that do not say how large they are may keep each other from becoming whole; the others may not.
+        assert kept or not says_how_large
+
+
+def test_drafts_are_discarded_on_a_disk_without_a_byte_left(small_disk: Path) -> None:
+    with ArchiveStore(small_disk) as store:
+        drafts = with_reserve(small_disk, store)
+        draft = drafts.begin(ANA, DESCRIBED).record.id
+        send(drafts, draft, "a.bin", b"a" * 1_500_000)
+        fill(small_disk / "filling")
+        drafts.discard(ANA, draft)
+        assert drafts.list(ANA) == ()
+        assert free(small_disk) > 1_400_000
+        drafts.begin(ANA, DESCRIBED)
+
+
+def test_one_of_which_nothing_was_ever_changed_too(small_disk: Path) -> None:
+    with ArchiveStore(small_disk) as store:
+        drafts = with_reserve(small_disk, store)
+        draft = drafts.begin(ANA, DESCRIBED).record.id
+        fill(small_disk / "filling")
+        drafts.discard(ANA, draft)
+        assert drafts.list(ANA) == ()

@@ -151,6 +151,28 @@ def test_two_years_of_an_archive(librarian: Librarian) -> None:
     librarian.json("relate", first["rep"], "--translation", "es", elsewhere)
     assert librarian.show(first["rep"])["translations"]["es"] == {"rep": elsewhere}
 
+    about = librarian.json("deposit", str(folder), "--title", "Of rain", "--metadata-of", first["ibip"])
+    assert librarian.show(first["rep"])["metadata_item"]["rep"] == about["rep"]
+    assert librarian.show(about["rep"])["describes"]["rep"] == first["rep"]
+    lines = [line.split(maxsplit=2) for line in librarian("show", first["rep"]).out.splitlines()]
+    assert ["metadata", "item", about["rep"]] in lines
+    for refused, told in (
+        (librarian("deposit", str(folder), "--title", "x", "--metadata-of", first["rep"]), "has an IBI already"),
+        (librarian("deposit", str(folder), "--title", "x", "--metadata-of", about["rep"]), "is itself the metadata of"),
+        (librarian("relate", second["rep"], "--metadata", second["rep"]), "cannot be its own metadata"),
+        (librarian("relate", second["rep"], "--metadata", first["rep"]), "has a metadata item"),
+        (librarian("relate", second["rep"], "--metadata", about["rep"]), "withdraw that first"),
+        (librarian("relate", second["rep"], "--metadata", elsewhere, "--undo"), "there is nothing to withdraw"),
+    ):
+        assert (refused.code, refused.out, told in refused.err) == (1, "", True), refused
+        assert len(refused.err.splitlines()) == 1
+    librarian.json("relate", second["rep"], "--metadata", elsewhere)
+    assert librarian.show(second["rep"])["metadata_item"] == {"rep": elsewhere}
+    librarian.json("relate", second["rep"], "--metadata", elsewhere, "--undo")
+    assert "metadata_item" not in librarian.show(second["rep"])
+    librarian.json("relate", first["rep"], "--metadata", about["rep"], "--undo")
+    assert "describes" not in librarian.show(about["rep"])
+
     (folder / "data" / "c.txt").unlink()
     updated = librarian("update", first["rep"], str(folder), "--title", "Rain, corrected", "--message", "a slip")
     assert "data/c.txt" in updated.err
@@ -171,15 +193,15 @@ def test_two_years_of_an_archive(librarian: Librarian) -> None:
     for place in {path.parent for path in (librarian.command.data / "store").rglob("0=ocfl_object_1.1")}:
         outcome = validate(place)
         assert outcome.code == 0, outcome
-    assert librarian("verify").out == "6 items read, all whole.\n"
+    assert librarian("verify").out == "7 items read, all whole.\n"
 
     before = librarian.dump()
-    assert len(before) == 6
+    assert len(before) == 7
     for path in librarian.command.data.glob("catalogue.sqlite*"):
         path.unlink()
-    assert librarian.json("rebuild") == {"items": 6, "removed": 0, "unreadable": []}
+    assert librarian.json("rebuild") == {"items": 7, "removed": 0, "unreadable": []}
     assert librarian.dump() == before
-    assert librarian("rebuild").out == "The catalogue has 6 items.\n"
+    assert librarian("rebuild").out == "The catalogue has 7 items.\n"
     assert librarian.dump() == before
 
 

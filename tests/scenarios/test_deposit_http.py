@@ -90,6 +90,17 @@ def test_the_command_does_the_same_through_a_server_as_on_a_data_directory(remot
     english = remote.json("deposit", str(folder), "--title", "A thesis", "--language", "en")
     related = remote.json("relate", made["rep"], "--translation", "en", english["rep"])
     assert related["item"]["translations"]["en"]["rep"] == english["rep"]
+    about = remote.json("deposit", str(folder), "--title", "About it", "--language", "en", "--metadata-of", made["rep"])
+    assert remote.json("show", made["rep"])["item"]["metadata_item"]["rep"] == about["rep"]
+    translated = ("--title", "Sobre ela", "--language", "pt", "--translation-of", about["rep"])
+    translation = remote.json("deposit", str(folder), *translated, "--metadata-of", made["rep"])
+    assert remote.json("show", translation["rep"])["item"]["describes"]["rep"] == made["rep"]
+    undone = remote.json("relate", made["rep"], "--metadata", about["rep"], "--undo")
+    assert "metadata_item" not in undone["item"]
+    again = remote.json("relate", made["rep"], "--metadata", about["rep"])
+    assert again["item"]["metadata_item"]["rep"] == about["rep"]
+    second = remote("relate", made["rep"], "--metadata", new["rep"])
+    assert (second.code, "has an IBI already" in second.err) == (1, True)
     gone = remote("delete", made["rep"], "--reason", "não serve", "--replaced-by", new["rep"])
     assert gone.out == f"{made['rep']} is deleted.\n"
     assert remote.json("show", made["rep"])["local"]["tombstone"]["replaced_by"]["rep"] == new["rep"]

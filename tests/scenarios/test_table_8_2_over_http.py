@@ -1,8 +1,9 @@
 """R Table 8.2 over HTTP: every modifier leads to the right bytes, kept in one Archive or shared by two.
 
 Archives and resolver are processes of the command; items are deposited and related with the command, and links are
-followed with a plain client. The work has two editions, each in English and Portuguese. Metadata is what the Archive
-writes from a description, which has no language of its own: `:+` is what `:` is.
+followed with a plain client. The work has two editions, each in English and Portuguese. Its metadata is an item of its
+own, in English, with a translation into Portuguese; or it is what the Archive writes from a description, which has no
+language of its own, so that `:+` is what `:` is.
 """
 
 from __future__ import annotations
@@ -20,31 +21,42 @@ from tests.scenarios.test_membership import log_line
 from tests.scenarios.test_resolver import KEY, get, home
 
 TEXTS = ("1en", "1pt", "2en", "2pt")
-SHARES = {
+ABOUT = tuple(f"{text}:{language}" for text in TEXTS for language in ("en", "pt"))
+"""The metadata of each text, in two languages."""
+WRITTEN = {
     "same Archive": frozenset(TEXTS),
     "editions apart": frozenset({"1en", "1pt"}),
     "languages apart": frozenset({"1en", "2en"}),
     "first text apart": frozenset({"1en"}),
 }
-"""What the first Archive has; the other one has the rest."""
+"""What the first Archive has, where metadata is written by the Archive of the text; the other one has the rest."""
+KEPT = {
+    "metadata in the same Archive": frozenset((*TEXTS, *ABOUT)),
+    "metadata apart": frozenset(TEXTS),
+    "editions and languages of metadata apart": frozenset(
+        name for name in (*TEXTS, *ABOUT) if name.startswith("1") != name.endswith(":pt")
+    ),
+}
+"""The same where metadata is kept."""
+SHARES = {**WRITTEN, **KEPT}
 LEADS_TO = {
     "": "1en",
-    ":": "1en:",
-    ":+": "1en:",
+    ":": "1en:en",
+    ":+": "1en:pt",
     "!": "2en",
     "!+": "2pt",
-    "!:": "2en:",
-    "!+:": "2pt:",
-    "!:+": "2en:",
-    "!+:+": "2pt:",
+    "!:": "2en:en",
+    "!+:": "2pt:en",
+    "!:+": "2en:pt",
+    "!+:+": "2pt:pt",
     "+": "1pt",
     "+!": "2pt",
-    "+:": "1pt:",
-    "+!:": "2pt:",
-    "+:+": "1pt:",
-    "+!:+": "2pt:",
+    "+:": "1pt:en",
+    "+!:": "2pt:en",
+    "+:+": "1pt:pt",
+    "+!:+": "2pt:pt",
 }
-"""The empty modifier and the fourteen of the table, for a reader who wants Portuguese. `:` is a text's metadata."""
+"""The empty modifier and the fourteen of the table, for a reader who wants Portuguese."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +71,9 @@ class Archive:
 
     def deposit(self, name: str, text: str, *flags: str) -> str:
         """The label under which it is kept."""
-        path = f"{name}.txt"
+        path = f"{name.replace(':', ' about ')}.txt"
         (self.command.home / path).write_text(text)
-        made = json.loads(self.run("deposit", path, "--title", text, "--language", name[1:], "--json", *flags))
+        made = json.loads(self.run("deposit", path, "--title", text, "--language", name[-2:], "--json", *flags))
         return str(made["rep"])
 
 
@@ -75,8 +87,8 @@ def title(share: str, name: str) -> str:
 
 
 def deposited(share: str, one: Archive, other: Archive) -> str:
-    """The four texts, each told of by those beside it and by those elsewhere; the label of the first."""
-    places = {name: one if name in SHARES[share] else other for name in TEXTS}
+    """The texts and their metadata, each told of by those beside it and by those elsewhere; the label of the first."""
+    places = {name: one if name in SHARES[share] else other for name in (*TEXTS, *ABOUT)}
     labels: dict[str, str] = {}
 
     def deposit(name: str, *flags: str) -> None:
@@ -97,6 +109,16 @@ def deposited(share: str, one: Archive, other: Archive) -> str:
         source, translation = f"{edition}en", f"{edition}pt"
         if places[source] is not places[translation]:
             places[source].run("relate", labels[source], "--translation", "pt", labels[translation])
+    for text in TEXTS if share in KEPT else ():
+        about, translated = f"{text}:en", f"{text}:pt"
+        deposit(about, "--metadata-of", labels[text])
+        if places[about] is not places[text]:
+            places[text].run("relate", labels[text], "--metadata", labels[about])
+        if places[translated] is places[about]:
+            deposit(translated, "--translation-of", labels[about])
+        else:
+            deposit(translated, "--translation-of", labels[about], "--metadata-of", labels[text])
+            places[about].run("relate", labels[about], "--translation", "pt", labels[translated])
     return labels["1en"]
 
 
@@ -135,21 +157,23 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
 
 
 def place(network: Network, share: str, name: str) -> str:
-    return network.archives[0 if name.removesuffix(":") in SHARES[share] else 1]
+    return network.archives[0 if name in SHARES[share] else 1]
 
 
 def check(network: Network, share: str, modifier: str, link: str, **headers: str) -> None:
     """The reader is sent to the Archive that has it, and gets there the very text, or the description of that text."""
-    name = LEADS_TO[modifier]
+    text, _, about = LEADS_TO[modifier].partition(":")
+    is_written = bool(about) and share in WRITTEN
+    name = text if is_written else LEADS_TO[modifier]
     answer, body = get(f"{network.resolver}/{network.firsts[share]}{link}", **headers)
     assert answer.status == 302, (link, body)
     location = answer.getheader("Location")
     assert location is not None
     assert location.startswith(f"{place(network, share, name)}/"), location
-    answer, body = get(location, Accept="application/json" if name.endswith(":") else "*/*")
+    answer, body = get(location, Accept="application/json" if is_written else "*/*")
     assert answer.status == 200, (location, body)
-    found = json.loads(body)["metadata"]["title"][0]["value"] if name.endswith(":") else body.decode()
-    assert found == title(share, name.removesuffix(":"))
+    found = json.loads(body)["metadata"]["title"][0]["value"] if is_written else body.decode()
+    assert found == title(share, name)
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -166,7 +190,8 @@ def test_so_do_the_verbs_with_the_language_named_and_the_original_required(
     """R Tables 8.4 and 8.5: what the query asks for is what a modifier would."""
     texts, _, metadata = modifier.partition(":")
     verbs = [{"!": "GetLastEdition", "+": "GetTranslation(pt)"}[each] for each in texts]
-    verbs += ["GetMetadata", *(["GetTranslation"] if metadata else [])] if ":" in modifier else []
+    translated = "GetTranslation(pt)" if share in KEPT else "GetTranslation"
+    verbs += ["GetMetadata", *([translated] if metadata else [])] if ":" in modifier else []
     pairs = [f"ibiurl.verblist={'+'.join(verbs)}"] if verbs else []
     link = "?" + "&".join([*pairs, "ibiurl.requireditemstatus=Original"])
     check(network, share, modifier, link, Accept_Language="en")
@@ -181,3 +206,21 @@ def test_a_file_and_a_format_are_those_of_the_item_that_the_modifier_selects(net
     answer, _ = get(f"{network.resolver}/{first}!+(pt):(oai_dc)")
     _, body = get(str(answer.getheader("Location")))
     assert f"<dc:title>{title(share, '2pt')}</dc:title>".encode() in body
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("modifier", LEADS_TO)
+def test_the_content_type_says_whether_it_is_metadata(network: Network, modifier: str, share: str) -> None:
+    """R Table 9.3, `contenttype`: also of an item that was asked for with no verb left."""
+    answer, body = get(
+        f"{network.resolver}/{network.firsts[share]}{modifier}?ibiurl.info=json", Accept_Language="pt-BR, fr;q=0.5"
+    )
+    assert answer.status == 200, body
+    assert json.loads(body)["content_type"] == ("Metadata" if ":" in modifier else "Data")
+
+
+@pytest.mark.parametrize("share", KEPT)
+def test_metadata_in_a_language_that_there_is_not_is_told_with_those_there_are(network: Network, share: str) -> None:
+    answer, body = get(f"{network.resolver}/{network.firsts[share]}:+(fr)", Accept="application/json")
+    assert answer.status == 404, body
+    assert "en, pt" in json.loads(body)["detail"]

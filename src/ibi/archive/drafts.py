@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ibi.archive import life_cycle
+from ibi.archive.draft_quota import DraftQuota
 from ibi.archive.file_names import check_file_name, collision_key
 from ibi.errors import IbiError
 from ibi.instant import Instant
@@ -96,6 +97,9 @@ class RelationsOfItem(IbiError):
     code = "relations-of-item"
 
 
+_NO_QUOTA: Final = DraftQuota()
+
+
 @dataclass(frozen=True, slots=True)
 class DraftRules:
     """What the settings say."""
@@ -104,6 +108,7 @@ class DraftRules:
     """Bytes of all files that were sent for one draft."""
     days: int
     """After so many days without a change a draft goes."""
+    quota: DraftQuota = _NO_QUOTA
 
     def check_room(self, path: str, files: int, size: int, more: int) -> None:
         """Refuse a file that is one too many, or that with `more` bytes would make all of them too large."""

@@ -6,9 +6,12 @@ from ibi.errors import IbiError
 
 __all__ = [
     "AlreadyThere",
+    "DescribedMetadata",
     "EditionLoop",
     "LabelTaken",
     "LanguageOfGroup",
+    "MetadataOfItself",
+    "MetadataOfMetadata",
     "NotAllowedNow",
     "NothingToPublish",
     "OriginalNeeded",
@@ -92,9 +95,28 @@ class EditionLoop(IbiError):
 
 
 class SecondMetadataItem(IbiError):
-    """The metadata of {label} has an IBI already, {taken}."""
+    """The metadata of {label} has an IBI already, {taken}: withdraw that first, or deposit a translation of it."""
 
     code = "second-metadata-item"
+
+
+class MetadataOfItself(IbiError):
+    """{label} cannot be its own metadata."""
+
+    code = "metadata-of-itself"
+
+
+class MetadataOfMetadata(IbiError):
+    """{label} is itself the metadata of {described}, and metadata has no metadata item of its own."""
+
+    code = "metadata-of-metadata"
+
+
+class DescribedMetadata(IbiError):
+    """{label} has a metadata item, {metadata}, so that it cannot be the metadata of another item: metadata has none of
+    its own."""
+
+    code = "described-metadata"
 
 
 class SecondTranslation(IbiError):

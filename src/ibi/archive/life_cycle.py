@@ -75,7 +75,7 @@ class Act(Enum):
     DISCARD = "discarding the draft"
     PUBLISH = "publishing"
     UPDATE = "an update"
-    RELATE = "recording an edition or a translation"
+    RELATE = "recording an edition, a translation or metadata"
     DELETE = "deleting"
     PURGE = "purging"
     COPY = "making a Copy"

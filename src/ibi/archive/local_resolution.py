@@ -103,11 +103,12 @@ class _Resolution:
     reader: Reader
     item: Item
 
-    def outcome(self, relation: Relation) -> Outcome:
+    def outcome(self, relation: Relation, mute: frozenset[int] = frozenset()) -> Outcome:
+        """`mute` are the translations for which the item that has no language was chosen: they stay open."""
         answer = self._answer(relation)
-        index = next(iter(relation.open_translations), None)
+        index = next((index for index in relation.open_translations if index not in mute), None)
         if index is not None:
-            return self._translated(relation, index, answer)
+            return self._translated(relation, index, answer, mute)
         entry = next((entry for entry in answer.entries if entry.relation == relation), None)
         return self._missing(relation, answer) if entry is None else self._found(entry)
 
@@ -135,24 +136,19 @@ class _Resolution:
 
     # --- translations ---
 
-    def _translated(self, relation: Relation, index: int, answer: UrlList) -> Outcome:
-        """`+`: the language that suits the reader best among those there are, or else none at all."""
+    def _translated(self, relation: Relation, index: int, answer: UrlList, mute: frozenset[int]) -> Outcome:
+        """`+`: the language that suits the reader best among those there are, or else the item that has none and offers
+        itself (R §9.2), or else none at all."""
         offered = {_language(entry, index): entry for entry in answer.entries if _reaches(relation, index, entry)}
         own = next(
             (tag for tag, entry in offered.items() if entry.ibi and name_one_item(entry.ibi, self.item.labels)), None
         )
         tag = chosen_language(offered.keys(), self.preferences, own)
         if tag is not None:
-            return self.outcome(relation.with_language(index, tag))
+            return self.outcome(relation.with_language(index, tag), mute)
         if None in offered:
-            return self._without_language(relation, index, answer)
-        return self.outcome(relation.without_step(index))
-
-    def _without_language(self, relation: Relation, index: int, answer: UrlList) -> Outcome:
-        """The item that has no language offers itself (R §9.2); there is no more to choose at this step."""
-        exact = [entry for entry in answer.entries if relation.matches(entry.relation)]
-        entry = next((entry for entry in exact if _language(entry, index) is None), None)
-        return self._missing(relation, answer) if entry is None else self._found(entry)
+            return self.outcome(relation, mute | {index})
+        return self.outcome(relation.without_step(index), mute)
 
     def _missing(self, relation: Relation, answer: UrlList) -> Outcome:
         """`+(pt)` takes a single pt-XX; then what leads elsewhere; then what is not there at all."""
@@ -197,6 +193,10 @@ def _language(entry: UrlEntry, index: int) -> LanguageTag | None:
 
 
 def _reaches(relation: Relation, index: int, entry: UrlEntry) -> bool:
-    """Whether an entry tells of a text at that step: it stands in the relation, or in its part that ends there."""
+    """Whether an entry tells of a text at that step: it stands in the relation, or in its part that ends there.
+
+    All that comes before the step is chosen by then: there, an open translation is the text without a language."""
     offered = entry.relation
+    if offered.steps[:index] != relation.steps[:index]:
+        return False
     return relation.matches(offered) or Relation(relation.steps[: index + 1]).matches(offered)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ibi.archive.editions import find_forms
+from ibi.archive.metadata_items import described_by
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.related import Described, Held, Named, Related, Relatives
 from ibi.archive.visibility import Reader
@@ -115,7 +116,7 @@ class Assembler:
     def _data_url(self, item: Item) -> tuple[str | None, ContentType]:
         """Where the item is for this reader and this path. No such file (E16): no URL, and only the IBI is given."""
         urls, path = self.profile.urls, self.request.file_path
-        kind = ContentType.DATA if item.describes is None else ContentType.METADATA
+        kind = ContentType.DATA if described_by(self.catalog, item) is None else ContentType.METADATA
         if self.request.file_list:
             return urls.file_list(item), ContentType.DATA  # E35
         if path is not None:

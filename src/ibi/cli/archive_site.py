@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import structlog
 
+from ibi.archive.draft_quota import DraftQuota
 from ibi.archive.drafts import DraftRules
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
@@ -80,7 +81,9 @@ def opened_archive_site(
 
 def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> RecordDesk:
     """Where deposits are taken in. Drafts that nobody came back to go now, and later when others are begun."""
-    rules = DraftRules(settings.archive.largest_deposit, settings.archive.draft_days)
+    archive = settings.archive
+    quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve)
+    rules = DraftRules(archive.largest_deposit, archive.draft_days, quota)
     drafts = Drafts(DraftFiles(settings.data, minter.clocks), store, minter.clocks, rules, service=record.service)
     drafts.sweep()
     unreadable = [name for name, _ in store.swept.unreadable]

@@ -25,6 +25,7 @@ WHERE = ("data", "config", "server", "token")
 @item_options
 @click.option("--edition-of", metavar="IBI", help="The item of which it is the next edition.")
 @click.option("--translation-of", metavar="IBI", help="The item that it translates; --language says into what.")
+@click.option("--metadata-of", metavar="IBI", help="The item whose metadata it is.")
 @click.option("--key", metavar="KEY", help="Asking again with this key gets the same item.")
 @as_json_option
 @setting_options(*WHERE)
@@ -32,6 +33,7 @@ def deposit(
     paths: tuple[Path, ...],
     edition_of: str | None,
     translation_of: str | None,
+    metadata_of: str | None,
     key: str | None,
     *,
     as_json: bool,
@@ -50,7 +52,7 @@ def deposit(
     if settings.is_remote:
         from ibi.cli.remote_deposit import remote_deposit
 
-        relations = {"edition_of": edition_of, "translation_of": translation_of}
+        relations = {"edition_of": edition_of, "translation_of": translation_of, "describes": metadata_of}
         named = {name: str(parse(label)) for name, label in relations.items() if label is not None}
         remote_deposit(settings, found, {"target": target, "url": url, **named}, given, key, as_json=as_json)
         return
@@ -66,6 +68,7 @@ def deposit(
             target_url=url,
             edition_of=None if edition_of is None else archive.deposits.forms(parse(edition_of)),
             translation_of=None if translation_of is None else archive.deposits.forms(parse(translation_of)),
+            describes=None if metadata_of is None else archive.deposits.forms(parse(metadata_of)),
         )
         item = archive.deposits.deposit(described(draft, given), found.sources, who(), key=key, on_bytes=on_bytes)
     print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)

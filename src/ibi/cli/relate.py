@@ -1,11 +1,19 @@
-"""`ibi relate`: editions and translations that were deposited before, or are kept in another Archive."""
+"""`ibi relate`: editions, translations and metadata deposited before, or kept in another Archive."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
+
+if TYPE_CHECKING:
+    from ibi.label import Label
+    from ibi.languages import LanguageTag
+    from ibi.model.item import Item
+    from ibi.services.relating import Relating
 
 __all__ = ["relate"]
 
@@ -14,6 +22,7 @@ __all__ = ["relate"]
 @click.argument("label", metavar="LABEL")
 @click.option("--next-edition", metavar="IBI", help="The item that is the edition after this one.")
 @click.option("--translation", metavar="LANG IBI", nargs=2, help="A language, and the item that is the text in it.")
+@click.option("--metadata", metavar="IBI", help="The item that is the metadata of this one.")
 @click.option("--undo", is_flag=True, help="Withdraw what was said.")
 @as_json_option
 @setting_options("data", "config", "server", "token")
@@ -21,38 +30,56 @@ def relate(
     label: str,
     next_edition: str | None,
     translation: tuple[str, str] | None,
+    metadata: str | None,
     *,
     undo: bool,
     as_json: bool,
     **flags: str | None,
 ) -> None:
-    """Say which item is the next edition or a translation of this one, wherever it is kept."""
+    """Say which item is the next edition, a translation or the metadata of this one, wherever it is kept."""
     from ibi.cli.item_output import links, print_item
     from ibi.label import parse
     from ibi.languages import LanguageTag
 
     settings, this = settings_from(**flags), parse(label)
-    if (next_edition is None) == (translation is None):
-        raise click.UsageError("give --next-edition IBI, or --translation LANG IBI")
-    other = parse((next_edition or "") if translation is None else translation[1])
+    text = None if translation is None else translation[1]
+    given = {"next_edition": next_edition, "translation": text, "metadata_item": metadata}
+    named = [(kind, name) for kind, name in given.items() if name is not None]
+    if len(named) != 1:
+        raise click.UsageError("give --next-edition IBI, --translation LANG IBI, or --metadata IBI")
+    kind, other = named[0][0], parse(named[0][1])
     language = None if translation is None else LanguageTag.parse(translation[0], registered=True)
     if settings.is_remote:
         from ibi.cli.remote_items import item_of, links_of, records_client
 
-        kind = {"next_edition": str(other)} if language is None else {"translation": str(other)}
-        said = kind if language is None else {**kind, "language": str(language)}
+        said = {kind: str(other)} | ({} if language is None else {"language": str(language)})
         record = records_client(settings).relate(this, said, undo=undo)
         item = item_of(record, settings)
         print_item(item, links_of(record, item), as_json=as_json)
         return
-    from ibi.cli.archive_store import opened_archive, who
+    from ibi.cli.archive_store import opened_archive
 
     with opened_archive(settings) as archive:
-        relating = archive.relating
-        if language is None:
-            change = relating.withdraw_next_edition if undo else relating.record_next_edition
-            item = change(this, other, who())
+        if undo:
+            item = _withdrawn(archive.relating, this, kind, other, language)
         else:
-            say = relating.withdraw_translation if undo else relating.record_translation
-            item = say(this, language, other, who())
+            item = _recorded(archive.relating, this, kind, other, language)
     print_item(item, links(item, settings), as_json=as_json)
+
+
+def _recorded(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
+    from ibi.cli.archive_store import who
+
+    if language is not None:
+        return relating.record_translation(this, language, other, who())
+    record = relating.record_metadata_item if kind == "metadata_item" else relating.record_next_edition
+    return record(this, other, who())
+
+
+def _withdrawn(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
+    from ibi.cli.archive_store import who
+
+    if language is not None:
+        return relating.withdraw_translation(this, language, other, who())
+    withdraw = relating.withdraw_metadata_item if kind == "metadata_item" else relating.withdraw_next_edition
+    return withdraw(this, other, who())

@@ -24,6 +24,7 @@ from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.web.app import create_app
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.connection_bound import ConnectionBound
 from ibi.web.logging import configure_logging
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.resolver_site import ResolverSite
@@ -63,6 +64,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             resolver=resolver,
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
+            bound=ConnectionBound(settings.connections_per_client, settings.trusted_proxies or ()),
         )
 
         def ready(url: str) -> None:

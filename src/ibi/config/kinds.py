@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ADDRESS",
     "BOOLEAN",
+    "BOUND",
     "DAYS",
     "GRANULARITY",
     "HOST",
@@ -36,6 +37,7 @@ __all__ = [
     "SECRET",
     "SITE_NAME",
     "SIZE",
+    "SIZE_BOUND",
     "URL",
     "Kind",
     "choice",
@@ -187,6 +189,10 @@ def _read_size(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
+def _read_size_bound(text: str) -> int:
+    return 0 if text == "0" else _read_size(text)
+
+
 def _read_boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError
@@ -222,7 +228,11 @@ LISTENING_HOST = Kind("an IP address or a host name, without brackets and port",
 LISTENING_PORT = _whole_number(0, 65_535)
 PORT = _whole_number(1, 65_535)
 DAYS = _whole_number(1, 36_500)
+BOUND = _whole_number(0, 1_000_000)
 SIZE = Kind("a number of bytes, also in kB, MB, GB or TB", _read_size, frozenset({"string", "integer"}))
+SIZE_BOUND = Kind(
+    "a number of bytes, also in kB, MB, GB or TB, or 0", _read_size_bound, frozenset({"string", "integer"})
+)
 URL = Kind("a URL like https://ibi.example.org", _read_url)
 SECRET = Kind("a token like ibi_…_…, as it was shown when it was created", _read_secret, secret=True)
 REGISTRATION_KEY = Kind(

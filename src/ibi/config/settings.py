@@ -54,6 +54,10 @@ class ArchiveSettings:
     largest_deposit: int
     """Bytes."""
     draft_days: int
+    most_drafts: int
+    most_draft_bytes: int
+    disk_reserve: int
+    """Bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,7 @@ class Settings:
     content_url: str | None
     resolver: str | None
     trusted_proxies: tuple[IpNetwork, ...] | None
+    connections_per_client: int
     server: str | None
     token: Secret | None
     registration_key: Secret | None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ibi.config.kinds import (
     ADDRESS,
     BOOLEAN,
+    BOUND,
     DAYS,
     GRANULARITY,
     HOST,
@@ -22,6 +23,7 @@ from ibi.config.kinds import (
     SECRET,
     SITE_NAME,
     SIZE,
+    SIZE_BOUND,
     URL,
     Kind,
     choice,
@@ -126,6 +128,15 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "The networks of proxies that are believed when they say for whom they ask (`X-Forwarded-For`); without it"
         " nobody is.",
+    ),
+    Setting(
+        "connections_per_client",
+        "IBI_CONNECTIONS_PER_CLIENT",
+        None,
+        BOUND,
+        "256",
+        "How many connections one client may have at a time, an IPv6 client being a network of 64 bits and"
+        " `trusted_proxies` not being counted; 0 for any number.",
     ),
     # Not in a file: a data directory that sends its own commands elsewhere is a trap, and a token no matter for a file.
     Setting(
@@ -287,6 +298,30 @@ SETTINGS: tuple[Setting, ...] = (
         DAYS,
         "30",
         "After how many days without a change a draft is removed.",
+    ),
+    Setting(
+        "archive.most_drafts",
+        "IBI_ARCHIVE_MOST_DRAFTS",
+        None,
+        BOUND,
+        "100",
+        "How many drafts one depositor may have at a time; 0 is no bound.",
+    ),
+    Setting(
+        "archive.most_draft_bytes",
+        "IBI_ARCHIVE_MOST_DRAFT_BYTES",
+        None,
+        SIZE_BOUND,
+        "100 GB",
+        "How much one depositor may have in drafts at a time, files on their way included; 0 is no bound.",
+    ),
+    Setting(
+        "archive.disk_reserve",
+        "IBI_ARCHIVE_DISK_RESERVE",
+        None,
+        SIZE_BOUND,
+        "1 GB",
+        "How much drafts leave free on the disk, whoever's they are; 0 lets them fill it.",
     ),
     Setting(
         "resolve.enabled",

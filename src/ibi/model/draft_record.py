@@ -62,6 +62,8 @@ class Description:
     """Where readers are sent instead of to files: the item is a Web service."""
     edition_of: LabelForms | None = None
     translation_of: LabelForms | None = None
+    describes: LabelForms | None = None
+    """The item whose metadata this is."""
     visibility: Visibility = Visibility.PUBLIC
 
     def __post_init__(self) -> None:
@@ -91,6 +93,7 @@ class Description:
             target_url=self.url,
             edition_of=self.edition_of,
             translation_of=self.translation_of,
+            describes=self.describes,
             visibility=self.visibility,
         )
 
@@ -134,6 +137,7 @@ def description_document(description: Description) -> dict[str, Any]:
         url=description.url,
         edition_of=forms_document(description.edition_of),
         translation_of=forms_document(description.translation_of),
+        describes=forms_document(description.describes),
         visibility=visibility_document(description.visibility) or None,
     )
 
@@ -181,6 +185,7 @@ def read_description(found: Fields) -> Description:
         url=found.nullable("url", string),
         edition_of=found.nullable("edition_of", read_forms),
         translation_of=found.nullable("translation_of", read_forms),
+        describes=found.nullable("describes", read_forms),
         visibility=found.optional("visibility", read_visibility, Visibility.PUBLIC),
     )
 

@@ -4,6 +4,8 @@ A new edition says `edition_of`, a translation `translation_of`, metadata `descr
 that they name is an Original of this Archive, it is told at once: it says `next_edition`, has one more among its
 `translations`, or a `metadata_item`. The claim is written first and withdrawn last. So wherever a crash came, all that
 it can leave is a claim without an answer; and to answer it, which `answered` does as often as one likes, is right.
+
+A translation of metadata makes no claim on what it describes: that names the source of the metadata alone.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ibi.archive.editions import find_forms, record_next_edition
-from ibi.archive.metadata_items import record_metadata_item
+from ibi.archive.metadata_items import check_described, record_metadata_item
 from ibi.archive.translations import check_source, record_translation
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
@@ -39,6 +41,8 @@ def check_claims(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
     """Refuse a draft whose claims could not be answered: `new` is the label that it will have."""
     if draft.translation_of is not None:
         check_source(catalog, draft.translation_of, draft.language, None)
+    if draft.describes is not None:
+        check_described(catalog, draft.describes)
     for held in claimed(catalog, draft):
         _answered(catalog, held, draft, new)
 
@@ -53,8 +57,8 @@ def _answered(catalog: Catalog, held: Item, claimant: Item | Draft, new: LabelFo
         held = record_next_edition(catalog, held, new)
     if _names(claimant.translation_of, held) and claimant.language is not None:
         held = record_translation(catalog, held, claimant.language, new)
-    if _names(claimant.describes, held):
-        held = record_metadata_item(held, new)
+    if _names(claimant.describes, held) and claimant.translation_of is None:
+        held = record_metadata_item(catalog, held, new)
     return held
 
 

@@ -9,30 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha512
-from io import BytesIO
 from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
-from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source, Stream
+from ibi.model.content import Change, Keep, KeptObject, NewObject, Source
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
-from ibi.model.item_json import decode_item, encode_item, encode_local
+from ibi.model.item_json import decode_item
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.services.claims import answered, claimed
+from ibi.services.item_object import DOC, ITEM, LOCAL, is_recorded, object_of
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import StorageError
 from ibi.storage.item_locks import ItemLocks
 from ibi.storage.together import Together
 
 __all__ = ["DOC", "ITEM", "LOCAL", "STEPS", "ChangeUnfinished", "Kept", "KeptItems", "NewItem", "name_of"]
-
-ITEM: Final = "item.json"
-LOCAL: Final = "local.json"
-DOC: Final = "doc/"
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
 """Where a crash is tried."""
@@ -162,37 +157,46 @@ class KeptItems:
         """What went wrong with each."""
         names = tuple(each.name for each in new)
         with self._noted(names):
-            objects = [NewObject(each.name, _object(each.item, each.files), each.change) for each in new]
-            kept = self.content.create_all(objects)
-            refusals: list[Exception | None] = [each if isinstance(each, IbiError) else None for each in kept]
+            refusals = self._contained(new)
             self.step("content kept")
             listed = [number for number, refusal in enumerate(refusals) if refusal is None]
             for number, refusal in zip(listed, self._listed([new[each].item for each in listed]), strict=True):
                 refusals[number] = refusal
             self.step("item listed")
-        failed = [name for name, refusal in zip(names, refusals, strict=True) if refusal is not None]
-        self._finish_all(failed)
+        told = tuple(zip(names, refusals, strict=True))
+        self._finish_all([name for name, refusal in told if refusal is not None])
         self.step("change done")
-        self._end(tuple(name for name in names if name not in failed))
+        self._end(tuple(name for name, refusal in told if refusal is None))
         return refusals
 
-    def _listed(self, items: Sequence[Item]) -> list[IbiError | None]:
+    def _contained(self, new: Sequence[NewItem]) -> list[Exception | None]:
+        """What kept each of them from being kept."""
+        objects = [_new_object(each) for each in new]
+        made = iter(self.content.create_all([each for each in objects if isinstance(each, NewObject)]))
+        outcomes = [next(made) if isinstance(each, NewObject) else each for each in objects]
+        return [each if isinstance(each, Exception) else None for each in outcomes]
+
+    def _listed(self, items: Sequence[Item]) -> Sequence[Exception | None]:
         """What kept each of them from being listed."""
         try:
-            return self.catalog.put_each(items) if items else []
+            return self.catalog.put_each(items) if items else ()
         except StorageError as error:
             return [_unfinished(item, error) for item in items]
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
+            if len(items) == 1:
+                return [error]
+        return [outcome for item in items for outcome in self._listed([item])]
 
     def create(self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change) -> None:
         """Keep the first version. The item may be a function, which is called when its `files` have been read."""
-        self.content.create(name, _object(item, files), change)
+        self.content.create(name, object_of(item, files), change)
         self.step("content kept")
 
     def revise(
         self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change, head: int
     ) -> None:
         """Keep a version more. `ContentChanged` if the item is not at the version `head` any more."""
-        self.content.update(name, _object(item, files), change, head=head)
+        self.content.update(name, object_of(item, files), change, head=head)
         self.step("content kept")
 
     def annotate(self, item: Item, change: Change, head: int) -> None:
@@ -202,7 +206,7 @@ class KeptItems:
 
     def purge_to(self, item: Item, change: Change, head: int) -> None:
         """Keep the item's records, and nothing of earlier versions."""
-        self.content.purge_to(name_of(item), _object(item, {}), change, head=head)
+        self.content.purge_to(name_of(item), object_of(item, {}), change, head=head)
         self.step("content kept")
 
     def list(self, item: Item) -> None:
@@ -239,7 +243,7 @@ class KeptItems:
             except ContentMissing:
                 return None
             known = self.catalog.find(RepositoryName.parse(name))
-            if known is not None and _is_recorded(known, kept):
+            if known is not None and is_recorded(known, kept):
                 return known
             item = self._decoded(name, kept)
             self.list(item)
@@ -299,31 +303,9 @@ def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:
         return held
 
 
-def _is_recorded(item: Item, kept: KeptObject) -> bool:
-    """Whether the object's records are those of `item`, told by their digests: nothing is read."""
-    files = kept.head.files
-    return files.get(LOCAL) == _digest(encode_local(item)) and files.get(ITEM) == _digest(encode_item(item))
-
-
-def _digest(record: bytes) -> str:
-    return sha512(record).hexdigest()
-
-
-def _object(item: Item | Callable[[], Item], files: Mapping[str, Source]) -> dict[str, Source]:
-    """The logical files of a version. The records come last: what they tell of the files may be known only then."""
-    docs = {DOC + path: source for path, source in files.items()}
-    if isinstance(item, Item):
-        return {**docs, ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
-    return {**docs, ITEM: _late(lambda: encode_item(item())), LOCAL: _late(lambda: encode_local(item()))}
-
-
-def _late(record: Callable[[], bytes]) -> Stream:
-    """Bytes that are asked for when their turn has come."""
-    reader: list[BytesIO] = []
-
-    def read(length: int) -> bytes:
-        if not reader:
-            reader.append(BytesIO(record()))
-        return reader[0].read(length)
-
-    return Stream(read)
+def _new_object(new: NewItem) -> NewObject | Exception:
+    """What is to be kept; or, if that cannot be written down, why: others are not to suffer for it."""
+    try:
+        return NewObject(new.name, object_of(new.item, new.files), new.change)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
+        return error

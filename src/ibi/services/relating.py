@@ -1,4 +1,4 @@
-"""Editions and translations said by a librarian: of items that were deposited before, or are kept elsewhere.
+"""Editions, translations and metadata said by a librarian: of items that were deposited before, or are kept elsewhere.
 
 Of two items that are both here, each says its half: `claims` has the order in which that is written and withdrawn. Of
 one that is elsewhere, only the half that is said here can be.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from ibi.archive.editions import record_next_edition, withdraw_next_edition
 from ibi.archive.life_cycle import Act, require
+from ibi.archive.metadata_items import record_metadata_item, withdraw_metadata_item
 from ibi.archive.translations import check_source, record_translation, withdraw_translation
 from ibi.errors import IbiError
 from ibi.label import Label
@@ -25,6 +27,7 @@ from ibi.services.kept_items import KeptItems
 __all__ = ["ClaimedElsewhere", "NotRelated", "Relating", "WrongLanguage"]
 
 Into = Callable[[Item], Item]
+Claim = Literal["edition_of", "translation_of", "describes"]
 
 
 class ClaimedElsewhere(IbiError):
@@ -89,6 +92,24 @@ class Relating:
             changes[new] = lambda item: _without_claim(item, "translation_of", source.labels)
         return self.deposits.change(changes, who, f"No translation into {language}: {forms.labels[0]}")[label]
 
+    def record_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
+        described, forms = self.kept.find(label), self.deposits.forms(metadata)
+        record_metadata_item(self._catalog, described, forms)  # of two refusals, the one that speaks of metadata
+        changes: dict[Label, Into] = {}
+        if self._is_ours(metadata):
+            changes[metadata] = lambda item: _with_claim(item, "describes", described.labels)
+        changes[label] = lambda item: record_metadata_item(self._catalog, item, forms)
+        return self.deposits.change(changes, who, f"Metadata: {forms.labels[0]}")[label]
+
+    def withdraw_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
+        described, forms = self.kept.find(label), self.deposits.forms(metadata)
+        if described.metadata_item is None or not name_one_item(described.metadata_item, forms):
+            raise NotRelated(label=str(label), other=str(metadata))
+        changes: dict[Label, Into] = {label: withdraw_metadata_item}
+        if self._is_ours(metadata):
+            changes[metadata] = lambda item: _without_claim(item, "describes", described.labels)
+        return self.deposits.change(changes, who, f"Not the metadata: {forms.labels[0]}")[label]
+
     @property
     def _catalog(self) -> Catalog:
         return self.kept.catalog
@@ -98,7 +119,7 @@ class Relating:
         return item is not None and item.state is State.ORIGINAL
 
 
-def _with_claim(item: Item, field: str, named: LabelForms) -> Item:
+def _with_claim(item: Item, field: Claim, named: LabelForms) -> Item:
     require(item, Act.RELATE)
     said: LabelForms | None = getattr(item, field)
     if said is not None and not name_one_item(said, named):
@@ -106,15 +127,21 @@ def _with_claim(item: Item, field: str, named: LabelForms) -> Item:
     return item if said is not None else _replaced(item, field, named)
 
 
-def _without_claim(item: Item, field: str, named: LabelForms) -> Item:
+def _without_claim(item: Item, field: Claim, named: LabelForms) -> Item:
     """A claim on another item is not this one's business."""
     require(item, Act.RELATE)
     said: LabelForms | None = getattr(item, field)
     return item if said is None or not name_one_item(said, named) else _replaced(item, field, None)
 
 
-def _replaced(item: Item, field: str, forms: LabelForms | None) -> Item:
-    return replace(item, edition_of=forms) if field == "edition_of" else replace(item, translation_of=forms)
+def _replaced(item: Item, field: Claim, forms: LabelForms | None) -> Item:
+    match field:
+        case "edition_of":
+            return replace(item, edition_of=forms)
+        case "translation_of":
+            return replace(item, translation_of=forms)
+        case "describes":
+            return replace(item, describes=forms)
 
 
 def _in_language(item: Item, language: LanguageTag) -> Item:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
+from math import ceil
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from ibi.language_range import Preference
@@ -29,6 +30,7 @@ from ibi.resolver.selection import Located
 from ibi.resolver.trace import Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
+from ibi.services.fresh_turns import FreshTurns, TooManyTraces, TurnBound
 
 __all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]
 
@@ -76,9 +78,13 @@ class Watcher(ReplyWatcher, Protocol):
 
     def resolved(self, resolved: Resolved) -> None: ...
 
+    def turned_away(self, bound: TurnBound) -> None: ...
+
 
 class _Nobody:
     def resolved(self, resolved: Resolved) -> None: ...
+
+    def turned_away(self, bound: TurnBound) -> None: ...
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
 
@@ -105,6 +111,7 @@ class Resolving:
         own: ArchiveRef | None = None,
         memory: Memory | None = None,
         cache: Cache | None = None,
+        turns: FreshTurns | None = None,
         changes: Callable[[], Hashable] | None = None,
         clock: Callable[[], float] = time.monotonic,
         watcher: Watcher = _NOBODY,
@@ -118,6 +125,7 @@ class Resolving:
         # An empty one is false, and not none.
         self._memory = Memory() if memory is None else memory
         self._cache = Cache() if cache is None else cache
+        self._turns = FreshTurns() if turns is None else turns
         self._changes, self._clock, self._watcher = changes, clock, watcher
 
     def watch(self, watcher: Watcher) -> None:
@@ -132,8 +140,19 @@ class Resolving:
         base: str,
         fresh: bool = False,
     ) -> Resolved:
-        """What `begin` gives, once whoever is asked has answered."""
-        begun = self.begin(url, clients, preferences, base=base, fresh=fresh)
+        """What `begin` gives, once whoever is asked has answered. With `fresh` nothing that was kept is looked at, so
+        that there is a trace to show; that is `TooManyTraces` if too many want it."""
+        reader = _Reader(url, clients, preferences, base)
+        if not fresh:
+            return await self._to_the_end(self._begun(reader))
+        try:
+            with self._turns.taken(clients[0] if clients else None, ceil(self._policy.budget)):
+                return await self._to_the_end(self._begun(reader, fresh=True))
+        except TooManyTraces as refusal:
+            self._watcher.turned_away(refusal.bound)
+            raise
+
+    async def _to_the_end(self, begun: Resolved | Unfinished) -> Resolved:
         return begun if isinstance(begun, Resolved) else await begun()
 
     def begin(
@@ -143,23 +162,24 @@ class Resolving:
         preferences: Sequence[Preference] = (),
         *,
         base: str,
-        fresh: bool = False,
     ) -> Resolved | Unfinished:
         """How it ends, if nobody has to be waited for; if not, it has to be finished.
 
-        `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26). With
-        `fresh` nothing that was kept is looked at, so that there is a trace to show.
+        `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
         """
+        return self._begun(_Reader(url, clients, preferences, base))
+
+    def _begun(self, reader: _Reader, *, fresh: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives = self._directory.archives()
         state = archives, None if self._changes is None else self._changes()
         self._cache.enter(state)
-        wish = Wish.of(url, preferences)
+        wish = Wish.of(reader.url, reader.preferences)
         remembered = None if fresh else self._cache.find(wish, began)
         if remembered is not None:
-            resolved = self._again(remembered, url, clients, base, began)
+            resolved = self._again(remembered, reader, began)
         else:
-            asked = self._asked(_Reader(url, clients, preferences, base), archives, wish, began, state)
+            asked = self._asked(reader, archives, wish, began, state)
             if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
                 return partial(self._finish, asked)
             resolved = self._ended(asked, self._learned(asked))
@@ -168,11 +188,9 @@ class Resolving:
 
     # --- what was found before ---
 
-    def _again(
-        self, remembered: Remembered, url: PersistentUrl, clients: tuple[IpAddress, ...], base: str, began: float
-    ) -> Resolved:
+    def _again(self, remembered: Remembered, reader: _Reader, began: float) -> Resolved:
         found = remembered.found
-        outcome = redirect(url, base, clients, found) if isinstance(found, Located) else found
+        outcome = redirect(reader.url, reader.base, reader.clients, found) if isinstance(found, Located) else found
         seconds_left = remembered.seconds_left(began)
         return Resolved(outcome, self._clock() - began, seconds_left, was_kept=True, began=began)
 

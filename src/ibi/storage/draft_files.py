@@ -33,7 +33,7 @@ from ibi.model.item_json import file_document, read_file
 from ibi.ports.clocks import Clocks
 from ibi.storage.disk import make_directory, sync_directory, write_durably
 from ibi.storage.errors import DiskRefused, StorageError
-from ibi.storage.incoming import Incoming, room_refusals
+from ibi.storage.incoming import Incoming, room_refusals, unless_incoming
 
 __all__ = ["FOLDER", "DraftDamaged", "DraftFiles", "Uploaded", "new_draft_id"]
 
@@ -44,7 +44,7 @@ _PATIENCE: Final = 5.0
 """Seconds to wait for whoever changes a draft; a publication may take longer, and is not waited for."""
 _GLANCE: Final = 0.02
 _LEFT: Final = 86_400
-"""Seconds after which bytes without a record are not on their way any more."""
+"""Seconds after which a draft without a record is not on its way any more."""
 
 
 class DraftDamaged(StorageError):
@@ -130,6 +130,21 @@ class DraftFiles:
             return int((self._place(draft) / _RECORD).stat().st_mtime)
         return 0
 
+    def stamp(self, draft: str) -> tuple[int, int]:
+        """Another one after every change that is recorded, and after a file has begun to come or has gone.
+
+        Asked for every draft at once, so no path is made for it.
+        """
+        place = f"{self._folder}/{draft}"
+        return _last_change(f"{place}/{_RECORD}"), _last_change(f"{place}/{_BYTES}")
+
+    def free(self) -> int:
+        """Bytes that the disk has left for drafts."""
+        folder = self._folder if self._folder.is_dir() else self._folder.parent
+        with room_refusals(folder):
+            disk = os.statvfs(folder)
+        return disk.f_bavail * disk.f_frsize
+
     def _touch(self, draft: str) -> None:
         """The time of the record's file is that of the last change, by the clock that judges how long ago that was."""
         now = self._clocks.read().wall.seconds
@@ -171,10 +186,17 @@ class DraftFiles:
 
     def held(self, draft: str) -> tuple[int, int]:
         """How many files there are, and the bytes of all, those on their way among them."""
+        sizes = self.sizes(draft).values()
+        return len(sizes), sum(sizes)
+
+    def sizes(self, draft: str) -> dict[str, int]:
+        """Of the same, by the names that they have on the disk; none of them is opened for it."""
+        sizes: dict[str, int] = {}
         with suppress(FileNotFoundError):
-            sizes = [entry.stat().st_size for entry in os.scandir(self._place(draft) / _BYTES)]
-            return len(sizes), sum(sizes)
-        return 0, 0
+            for entry in os.scandir(self._place(draft) / _BYTES):
+                with suppress(FileNotFoundError):  # it has gone while the others were looked at
+                    sizes[entry.name] = entry.stat().st_size
+        return sizes
 
     def receive(self, draft: str) -> Incoming:
         return Incoming(self._place(draft) / _BYTES)
@@ -185,6 +207,7 @@ class DraftFiles:
         path = self._record_of(draft, file.path)
         with room_refusals(path):
             write_durably(path, json.dumps({**file_document(file), "bytes": incoming.path.name}).encode("ascii"))
+        incoming.close()
         self._touch(draft)
         if before is not None:
             with suppress(OSError):
@@ -214,17 +237,21 @@ class DraftFiles:
         return not (self._place(draft) / _BYTES).exists()
 
     def sweep(self, draft: str) -> None:
-        """Remove bytes that a crash has left on their way, or a draft that never came to be."""
+        """Remove bytes that a crash has left on their way, and at length a draft that never came to be."""
         place = self._place(draft)
         with suppress(OSError):
             if not (place / _RECORD).exists() and place.stat().st_mtime < time.time() - _LEFT:
                 shutil.rmtree(place, ignore_errors=True)
                 return
-        known = {Path(uploaded.place).name for uploaded in self.uploads(draft).values()}
-        with suppress(OSError):
-            for entry in os.scandir(self._place(draft) / _BYTES):
-                if entry.name not in known and entry.stat().st_mtime < time.time() - _LEFT:
-                    Path(entry.path).unlink()
+        for name in self.sizes(draft).keys() - self._recorded(draft):
+            path = place / _BYTES / name
+            with unless_incoming(path) as is_left:
+                # Looked up again: it may have been recorded since, which it is before it is unlocked.
+                if is_left and name not in self._recorded(draft):
+                    path.unlink(missing_ok=True)
+
+    def _recorded(self, draft: str) -> set[str]:
+        return {Path(uploaded.place).name for uploaded in self.uploads(draft).values()}
 
     def sweep_removed(self) -> None:
         with suppress(OSError):
@@ -249,6 +276,13 @@ class DraftFiles:
             raise DraftDamaged(path=record, reason=str(error)) from error
         except OSError as error:
             raise DiskRefused(path=record, reason=error.strerror or str(error)) from error
+
+
+def _last_change(path: str) -> int:
+    try:
+        return os.stat(path).st_ctime_ns  # noqa: PTH116
+    except OSError:
+        return 0
 
 
 def _lock(descriptor: int, draft: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import Final
 from ibi.storage.disk import refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused, StorageError
 
-__all__ = ["DiskFull", "Incoming", "refused_for_room", "room_refusals"]
+__all__ = ["DiskFull", "Incoming", "refused_for_room", "room_refusals", "unless_incoming"]
 
 
 class DiskFull(StorageError):
@@ -51,7 +52,11 @@ def room_refusals(path: Path) -> Iterator[None]:
 
 
 class Incoming:
-    """One file. Written by one thread at a time; whoever gives it up may be another one."""
+    """One file. Written by one thread at a time; whoever gives it up may be another one.
+
+    It is locked until `close` or `abandon`, and the lock of a process that dies goes with it: so `unless_incoming`
+    tells what nobody is sending any more.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / secrets.token_hex(16)
@@ -59,8 +64,7 @@ class Incoming:
         self._sha512, self._sha256 = sha512(), sha256()
         self._lock = Lock()
         with room_refusals(self.path):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._descriptor = os.open(self.path, flags, 0o600)
+            self._descriptor = _created(self.path)
 
     def write(self, piece: bytes) -> None:
         self._sha512.update(piece)
@@ -80,17 +84,53 @@ class Incoming:
         with self._lock, room_refusals(self.path):
             sync_file(self._descriptor)
             sync_directory(self.path.parent)
-        self._close()
 
     def abandon(self) -> None:
         """As if nothing had come; also after `finish`."""
-        self._close()
+        self.close()
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Leave it to whoever it was sent to."""
         # Not while somebody writes: the number would soon be another file's.
         with self._lock:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
             self._descriptor = -1
+
+
+@contextmanager
+def unless_incoming(path: Path) -> Iterator[bool]:
+    """Whether nobody is sending this file; then nobody begins to within the `with`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        yield False
+        return
+    try:
+        yield _locked(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _created(path: Path) -> int:
+    """A new file, open and locked. Whoever looks for what was left may see it before it is locked, and remove it."""
+    while True:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)

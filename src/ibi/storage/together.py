@@ -96,7 +96,13 @@ class Together(Generic[Job, Outcome]):
 
     def _lead(self, own: _Place[Job, Outcome]) -> None:
         """Do the jobs of all who wait. Then whoever has come meanwhile is led by the first of them."""
-        group = self._gathered()
+        try:
+            group = self._gathered()
+        except BaseException:  # interrupted, before anything was done: somebody else leads
+            with self._lock:
+                self._waiting.remove(own)
+                self._hand_over()
+            raise
         try:
             for place, outcome in zip(group, self._work([place.job for place in group]), strict=True):
                 place.end(outcome)

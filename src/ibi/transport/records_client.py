@@ -45,7 +45,7 @@ class RecordsClient(ApiClient):
         return self._object("DELETE", f"{_place(label)}?{urlencode(said)}")
 
     def relate(self, label: Label, said: dict[str, str], *, undo: bool) -> dict[str, Any]:
-        """`said` names a `next_edition`, or a `translation` and its `language`."""
+        """`said` names a `next_edition`, a `metadata_item`, or a `translation` and its `language`."""
         place = f"{_place(label)}/relations"
         if undo:
             return self._object("DELETE", f"{place}?{urlencode(said)}")

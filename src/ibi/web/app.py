@@ -31,6 +31,7 @@ from ibi.web.archives import ArchivePages
 from ibi.web.at_once import AtOnce, Prompt
 from ibi.web.authentication import Authentication
 from ibi.web.boundary import REQUEST, Boundary, request_names
+from ibi.web.connection_bound import ConnectionBound
 from ibi.web.content_host import BytesAlone, ContentHost
 from ibi.web.errors import answer_to, problem
 from ibi.web.front import Front, Service, ServiceFirst, Shortcut, first_segments
@@ -69,12 +70,14 @@ def create_app(
     resolver: ResolverSite | None = None,
     facts: SiteFacts | None = None,
     sign_in: SignIn | None = None,
+    bound: ConnectionBound | None = None,
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to whoever opened them.
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
     `facts` are what every page says of this site. With `sign_in`, people can sign in to the pages.
+    `bound` is for whoever serves the application, to ask how many connections a client may have.
     """
     log = log or structlog.get_logger("ibi.web")
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks)
@@ -125,6 +128,9 @@ def create_app(
         app.router.default = front
     choose = shortcut if content_host is None else _elsewhere_than(content_host, shortcut)
     app.state.at_once = AtOnce(choose, metrics=metrics, log=log, routes=patterns, names=names)
+    if bound is not None:
+        bound.watch(metrics.connection_refused)
+        app.state.bound = bound
     return app
 
 

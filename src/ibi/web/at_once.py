@@ -70,17 +70,17 @@ class AtOnce:
             return None
         if answer is None:
             return None
-        self._metrics.answered(self._routes.get(endpoint), scope["method"], answer.status)
         name = scope[REQUEST] = next(self._names)
         return Answer(
             answer.status,
             surrounded(answer.headers, name.encode("ascii")),
             answer.body,
-            partial(self._finish, answer.after, name),
+            partial(self._finish, answer.after, name, self._routes.get(endpoint), scope["method"], answer.status),
         )
 
-    def _finish(self, after: Callable[[], object], name: str) -> None:
-        """The reader has his answer: whatever goes wrong now is none of his concern."""
+    def _finish(self, after: Callable[[], object], name: str, route: str | None, method: str, status: int) -> None:
+        """The reader has his answer: it is counted, and whatever goes wrong now is none of his concern."""
+        self._metrics.answered(route, method, status)
         try:
             after()
         except Exception:  # noqa: BLE001 - nothing below here may mistake it for a bad request

@@ -32,7 +32,7 @@ MOST_NETWORKS: Final = 1000
 """From which an item can be seen: every request for it looks at them."""
 
 _AGENTS: Final = frozenset({"contributor", "creator"})
-_RELATIONS: Final = ("edition_of", "translation_of")
+_RELATIONS: Final = ("edition_of", "translation_of", "describes")
 _PLACE: Final = "body"
 _NAMES: Final[dict[type[InvalidInput], str]] = {InvalidFileName: "target"}
 """By what is wrong, the member that it is wrong with, where nothing else tells it."""

@@ -7,13 +7,15 @@ from typing import Any
 
 import msgspec
 
+from ibi.archive.draft_quota import DraftQuota, Holding
 from ibi.archive.urls import encoded_path
 from ibi.messages.field import State
 from ibi.model.draft_record import description_document
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
-from ibi.services.drafts import DraftView, Published
+from ibi.services.draft_views import DraftView
+from ibi.services.drafts import Published
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.preconditions import Validators
 
@@ -24,6 +26,7 @@ __all__ = [
     "file_validators",
     "item_url",
     "publication_document",
+    "quota_document",
     "sent_file",
 ]
 
@@ -40,6 +43,7 @@ def draft_document(site: ArchiveSite, view: DraftView) -> dict[str, Any]:
         "owner": record.owner.partition(":")[2],
         "created": str(record.created),
         "updated": str(view.changed),
+        "size": view.size,
         **description_document(record.description),
         "files": [sent_file(site, record.id, file) for file in view.files],
     }
@@ -55,6 +59,16 @@ def draft_document(site: ArchiveSite, view: DraftView) -> dict[str, Any]:
 def sent_file(site: ArchiveSite, draft: str, file: File) -> dict[str, Any]:
     place = f"{draft_url(site, draft)}/files/{encoded_path(file.path)}"
     return {**file_document(file), "links": {"self": place}}
+
+
+def quota_document(quota: DraftQuota, held: Holding) -> dict[str, Any]:
+    """What somebody has in drafts, and may have; null is no bound."""
+    return {
+        "drafts": held.drafts,
+        "most_drafts": quota.drafts or None,
+        "size": held.size,
+        "most_size": quota.size or None,
+    }
 
 
 def publication_document(site: ArchiveSite, published: Published) -> dict[str, Any]:

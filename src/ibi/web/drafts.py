@@ -14,13 +14,20 @@ from starlette.responses import Response
 from ibi.archive.drafts import UnknownDraft
 from ibi.model.draft_record import DRAFT_ID
 from ibi.model.token import Scope
-from ibi.services.drafts import Check, DraftView
+from ibi.services.draft_views import DraftView
+from ibi.services.drafts import Check
 from ibi.services.label_reservation import QueuedLabels
 from ibi.services.mint_queue import MintQueue
 from ibi.web.authentication import name_of
 from ibi.web.callers import Callers, depositor
 from ibi.web.descriptions import described, json_object
-from ibi.web.draft_documents import draft_document, draft_url, draft_validators, publication_document
+from ibi.web.draft_documents import (
+    draft_document,
+    draft_url,
+    draft_validators,
+    publication_document,
+    quota_document,
+)
 from ibi.web.idempotency import idempotency_key
 from ibi.web.record_target import record_target
 from ibi.web.refusals import InvalidMember, InvalidParameter, UnknownMember
@@ -54,11 +61,13 @@ class DraftPages:
         who, desk = self._callers.depositor(request), self._callers.desk
         after, most = _page(request)
         found = await self._callers.beside(lambda: desk.drafts.list(who, after, most + 1))
+        held = await self._callers.beside(lambda: desk.drafts.held(who))
         links = {"self": f"{self._site.public_url}/api/records?state=draft"}
         if len(found) > most:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].record.id}"
         drafts = [draft_document(self._site, view) for view in found[:most]]
-        return _json({"drafts": drafts, "links": links}, HTTPStatus.OK)
+        quota = quota_document(desk.drafts.rules.quota, held)
+        return _json({"drafts": drafts, "quota": quota, "links": links}, HTTPStatus.OK)
 
     # --- /api/records/<draft> ---
 

@@ -60,6 +60,9 @@ class Metrics:
             ["route", "method", "status"],
             registry=registry,
         )
+        self._connections_refused = Counter(
+            "ibi_connections_refused", "Connections refused because their client had too many.", registry=registry
+        )
         self._answered: dict[tuple[str, str, int], Counter] = {}
         self._minted = self._requests.labels("minted")
 
@@ -78,6 +81,9 @@ class Metrics:
 
     def refused(self, error: IbiError) -> None:
         self._requests.labels(error.code if error.code in ANSWERS else _OTHER).inc()
+
+    def connection_refused(self) -> None:
+        self._connections_refused.inc()
 
     def answered(self, route: str | None, method: str, status: int) -> None:
         """`route` is a pattern of ours, None where no route matched."""

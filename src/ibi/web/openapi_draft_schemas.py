@@ -28,6 +28,7 @@ _DESCRIPTION: dict[str, Any] = {
     "url": {**_URL, "description": "Where readers are sent instead: the item is a Web service, and has no files."},
     "edition_of": {**_NAMED, "description": "The item of which it is the next edition."},
     "translation_of": {**_NAMED, "description": "The item that it translates, into its `language`."},
+    "describes": {**_NAMED, "description": "The item whose metadata it is."},
     "visibility": reference("Visibility"),
 }
 _SENT_FILE = {
@@ -41,13 +42,15 @@ _DRAFT = record(
         "state": {"enum": ["draft", "published"]},
         "owner": {**TEXT, "description": "The name of the token that began it, or the token's id."},
         "created": _DATE,
-        "updated": _DATE,
+        "updated": {**_DATE, "description": "The last change: a draft that nobody changes for long goes."},
+        "size": {**_NUMBER, "description": "Bytes that were sent for it; they count for the quota of its owner."},
         "metadata": reference("Metadata"),
         "language": TEXT,
         "target": TEXT,
         "url": _URL,
         "edition_of": reference("LabelForms"),
         "translation_of": reference("LabelForms"),
+        "describes": reference("LabelForms"),
         "visibility": reference("Visibility"),
         "files": {"type": "array", "items": reference("SentFile")},
         "labels": reference("LabelForms"),
@@ -55,6 +58,18 @@ _DRAFT = record(
         "links": LINKS,
     },
     optional=frozenset({*_DESCRIPTION, "labels", "base_version"}),
+)
+_BOUND: Final = {"type": ["integer", "null"], "minimum": 1}
+_QUOTA = record(
+    {
+        "drafts": {**_NUMBER, "description": "How many you have, not counting those that were published."},
+        "most_drafts": {**_BOUND, "description": "How many you may have (archive.most_drafts); null is any number."},
+        "size": {**_NUMBER, "description": "The bytes of their files, those on their way included."},
+        "most_size": {
+            **_BOUND,
+            "description": "How many these may be (archive.most_draft_bytes); null is any number.",
+        },
+    }
 )
 _PUBLICATION = record(
     {
@@ -73,6 +88,9 @@ DRAFT_SCHEMAS: dict[str, Any] = {
     "SentFile": _SENT_FILE,
     "Draft": _DRAFT,
     "DraftFiles": record({"files": {"type": "array", "items": reference("SentFile")}, "target": TEXT_OR_NULL}),
-    "Drafts": record({"drafts": {"type": "array", "items": reference("Draft")}, "links": LINKS}),
+    "Drafts": record(
+        {"drafts": {"type": "array", "items": reference("Draft")}, "quota": reference("DraftQuota"), "links": LINKS}
+    ),
+    "DraftQuota": _QUOTA,
     "Publication": _PUBLICATION,
 }

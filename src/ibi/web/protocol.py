@@ -1,9 +1,11 @@
 """HTTP/1.1 with bounds that uvicorn leaves to a proxy in front: the size of a request's head, and the time it takes;
-and what a body in chunks carries beside its bytes. What can be answered at once is, before a task is made for it."""
+what a body in chunks carries beside its bytes; and how many connections one client has. What can be answered at once
+is, before a task is made for it."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,6 +13,7 @@ from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ibi.web.at_once import Answer
+from ibi.web.connection_bound import Admission, ConnectionBound, Place
 
 __all__ = ["MOST_HEAD", "PATIENCE", "GuardedProtocol"]
 
@@ -22,21 +25,45 @@ PATIENCE = 20.0
 
 _NOT_PLAIN: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"connection"})
 """Headers of requests that say something of the connection, or that there is a body."""
+_LOOKED_AT: Final = _NOT_PLAIN | {b"host"}
+_HOST: Final = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Za-z:.%]+\])(?::[0-9]*)?")
+"""RFC 3986 §3.2, without a user."""
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
+_CONTROL: Final = bytes({*range(0x09), *range(0x0A, 0x20), 0x7F})
+"""Bytes that no header has: those of line breaks among them."""
 _MOST_IN_ONE_GO: Final = 8
 """Requests of one connection answered at once before others have their turn."""
 _LINGER = 2.0
-_TOO_LARGE = (
+
+
+def _said(status: bytes, problem: bytes, *headers: bytes) -> bytes:
+    """A refusal after which the connection ends."""
+    lines = [
+        b"HTTP/1.1 " + status,
+        b"content-type: application/problem+json",
+        b"content-length: %d" % len(problem),
+        *headers,
+        b"connection: close",
+    ]
+    return b"\r\n".join([*lines, b"", problem])
+
+
+_TOO_LARGE: Final = _said(
+    b"431 Request Header Fields Too Large",
     b'{"type":"urn:ibi:problem:head-too-large","title":"Head too large","status":431,'
-    b'"detail":"The request line and the headers are too large."}'
+    b'"detail":"The request line and the headers are too large."}',
 )
-_REFUSAL = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"content-type: application/problem+json\r\n"
-    b"content-length: %d\r\n"
-    b"connection: close\r\n"
-    b"\r\n"
-    b"%s" % (len(_TOO_LARGE), _TOO_LARGE)
+_TOO_MANY: Final = _said(
+    b"503 Service Unavailable",
+    b'{"type":"urn:ibi:problem:too-many-connections","title":"Too many connections","status":503,'
+    b'"detail":"There are too many connections from your address: close some of them.","retry_after":5}',
+    b"cache-control: no-store",
+    b"retry-after: 5",
 )
+
+
+class _Unreadable(Exception):
+    """A request that a proxy in front may understand in another way."""
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -45,24 +72,32 @@ class GuardedProtocol(HttpToolsProtocol):
     patience = PATIENCE
     at_once: Callable[[Scope], Answer | None] | None = None
     """What may have the answer to a request."""
+    bound: ConnectionBound | None = None
+    """What counts the connections of each client."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._in_head = self._in_message = self._has_body = self._refused = False
         self._has_ended = self._is_plain = self._is_answered = False
-        self._left = self._size = 0
+        self._left = self._size = self._hosts = 0
+        self._host = b""
         self._timer: asyncio.TimerHandle | None = None
+        self._place: Place | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._start_timer()
+        if self.bound is None or self._is_let_in(self.bound):
+            self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        if self.bound is not None and self._place is not None:
+            self.bound.leave(self._place)
+            self._place = None
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        self._in_head, self._in_message, self._size = True, True, 0
+        self._in_head, self._in_message, self._size, self._hosts = True, True, 0, 0
         self._is_plain, self._is_answered = self.at_once is not None, False
         super().on_message_begin()
 
@@ -70,16 +105,21 @@ class GuardedProtocol(HttpToolsProtocol):
         # Of fields that follow a body (RFC 9112 §7.1.2) nobody here asks for any: kept, they would fill the memory.
         if self._in_head:
             super().on_header(name, value)
-            if self._is_plain and self.headers[-1][0] in _NOT_PLAIN:
-                self._is_plain = False
+            name = self.headers[-1][0]
+            if name in _LOOKED_AT:
+                if name == b"host":
+                    self._take_host(value)
+                else:
+                    self._is_plain = False
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         if self._timer is not None:
             self._stop_timer()
-        if self._is_plain and self._is_alone():
+        if self._is_plain and self._hosts == 1 and self._is_alone():
             self._answer_at_once()
         if not self._is_answered:
+            self._check_head()
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -97,9 +137,12 @@ class GuardedProtocol(HttpToolsProtocol):
         self._has_body = self._has_ended = False
         self._left = _MOST_IN_ONE_GO
         super().data_received(data)
-        if self._left < _MOST_IN_ONE_GO and self._is_idle():
+        if self.transport.is_closing():
+            return
+        if not (self._in_head or self._is_answering()):
+            # After answers at once, lines in which nothing stands, or a part of a body that nobody waits for.
             self._wait_for_more()
-        if not self._in_message or self.transport.is_closing():
+        if not self._in_message:
             return
         if self._has_body:
             self._size = 0
@@ -112,13 +155,51 @@ class GuardedProtocol(HttpToolsProtocol):
         elif self._in_head and self._timer is None:
             self._start_timer()
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Whoever has said all gets the answers that are due, and then the connection ends. Whether somebody still
+        reads them only shows when they are written."""
+        if not self._is_answering() or self.cycle.more_body:
+            return False
+        self.cycle.keep_alive = False
+        return True
+
+    def send_400_response(self, msg: str) -> None:
+        """What is wrong is said where an answer is due. What came before it is answered first: in the middle of that it
+        would be taken for a part of it."""
+        if not self._is_answering():
+            super().send_400_response(msg)
+        elif not self.cycle.more_body:  # the last request is whole: with its answer all is said
+            self._refused, self.cycle.keep_alive = True, False
+        elif self.pipeline or self.cycle.response_started:
+            self.transport.close()
+        else:
+            self.cycle.disconnected = True
+            super().send_400_response(msg)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing else is spoken here. The parser reads no further, so that the answer is the last one."""
+        if self._is_answering():
+            self.cycle.keep_alive = False
+        else:
+            self.transport.close()
+
+    def _take_host(self, value: bytes) -> None:
+        self._hosts += 1
+        if value != self._host:  # mostly it is that of the request before
+            if _HOST.fullmatch(value) is None:
+                raise _Unreadable("Host")
+            self._host = value
+
+    def _check_head(self) -> None:
+        """RFC 9112 §3.2: whoever means two hosts, or none where there has to be one, may mean anything."""
+        version = self.parser.get_http_version()
+        if version not in _VERSIONS or self._hosts > 1 or (self._hosts == 0 and version == "1.1"):
+            raise _Unreadable(version)
+
     def _is_alone(self) -> bool:
         """Whether an answer now would come in its turn, and would not wait for a client that does not read."""
         is_first = not self._is_answering() and not self.pipeline
         return is_first and self._left > 0 and not self.flow.write_paused and self.parser.should_keep_alive()
-
-    def _is_idle(self) -> bool:
-        return not (self._in_message or self._is_answering() or self.transport.is_closing())
 
     def _is_answering(self) -> bool:
         # There is none before the first request that goes through the application.
@@ -150,7 +231,7 @@ class GuardedProtocol(HttpToolsProtocol):
         lines.append(b"\r\n")
         head = b"".join(lines)
         # A value with a line break in it would be taken for another header: the application refuses to send it.
-        if head.count(b"\n") != len(lines) // 4 + 2 or b"\0" in head:
+        if len(head) - len(head.translate(None, _CONTROL)) != len(lines) // 2 + 3:
             return False
         self.transport.write(head + answer.body if with_body else head)
         return True
@@ -162,7 +243,24 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self._in_head or self._is_answering():
             self.transport.abort()
             return
-        self.transport.write(_REFUSAL)
+        self._linger(_TOO_LARGE)
+
+    def _is_let_in(self, bound: ConnectionBound) -> bool:
+        """Whoever has too many connections is told so on this one, and nothing that comes over it is looked at. Where
+        many are told at a time, the rest is not waited for."""
+        self._place = place = None if self.client is None else bound.enter(self.client[0])
+        if place is None or place.admission is Admission.IN:
+            return True
+        self._refused = True
+        if place.admission is Admission.WAITED_FOR:
+            self._linger(_TOO_MANY)
+        else:
+            self.transport.write(_TOO_MANY)
+            self.transport.close()
+        return False
+
+    def _linger(self, refusal: bytes) -> None:
+        self.transport.write(refusal)
         self.transport.write_eof()
         self._stop_timer()
         self._timer = self.loop.call_later(_LINGER, self.transport.abort)

@@ -27,7 +27,8 @@ __all__ = ["RELATIONS", "RelationPages"]
 
 RELATIONS: Final = ("edition_of", "next_edition", "translation_of", "translations", "metadata_item", "describes")
 _SMALL: Final = 64 * 1024
-_MEMBERS: Final = ("next_edition", "translation", "language")
+_KINDS: Final = ("next_edition", "translation", "metadata_item")
+_MEMBERS: Final = (*_KINDS, "language")
 
 Change = Callable[[Relating, Label, str], Item]
 
@@ -63,38 +64,45 @@ class RelationPages:
 
 
 def _recording(said: dict[str, Any]) -> Change:
-    new, language = _read(said)
+    kind, new, language = _read(said)
+    if language is None and kind == "metadata_item":
+        return lambda relating, label, who: relating.record_metadata_item(label, new, who)
     if language is None:
         return lambda relating, label, who: relating.record_next_edition(label, new, who)
     return lambda relating, label, who: relating.record_translation(label, language, new, who)
 
 
 def _withdrawing(said: dict[str, Any]) -> Change:
-    new, language = _read(said)
+    kind, new, language = _read(said)
+    if language is None and kind == "metadata_item":
+        return lambda relating, label, who: relating.withdraw_metadata_item(label, new, who)
     if language is None:
         return lambda relating, label, who: relating.withdraw_next_edition(label, new, who)
     return lambda relating, label, who: relating.withdraw_translation(label, language, new, who)
 
 
-def _read(said: dict[str, Any]) -> tuple[Label, LanguageTag | None]:
-    """The other item, and the language if it is a translation: one thing at a time."""
+def _read(said: dict[str, Any]) -> tuple[str, Label, LanguageTag | None]:
+    """What is said, the other item, and the language if it is a translation: one thing at a time."""
     unknown = next((name for name in said if name not in _MEMBERS), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))
     for name, value in said.items():
         if not isinstance(value, str):
             raise InvalidMember(field=name, reason="it is a text")
-    if ("next_edition" in said) == ("translation" in said):
-        raise MemberMissing(field="next_edition or translation")
-    if "next_edition" in said:
-        with refusing_members("next_edition"):
-            return parse(said["next_edition"]), None
+    kinds = [name for name in _KINDS if name in said]
+    if len(kinds) != 1:
+        raise MemberMissing(field="next_edition, translation or metadata_item")
+    kind = kinds[0]
+    language = _language(said) if kind == "translation" else None
+    with refusing_members(kind):
+        return kind, parse(said[kind]), language
+
+
+def _language(said: dict[str, Any]) -> LanguageTag:
     if "language" not in said:
         raise MemberMissing(field="language")
     with refusing_members("language"):
-        language = LanguageTag.parse(said["language"], registered=True)
-    with refusing_members("translation"):
-        return parse(said["translation"]), language
+        return LanguageTag.parse(said["language"], registered=True)
 
 
 def _relations(site: ArchiveSite, item: Item) -> dict[str, Any]:

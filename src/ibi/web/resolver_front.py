@@ -102,13 +102,9 @@ class ResolverFront:
         """A redirect for which nobody has to be asked that is elsewhere. Everything else is left to be finished."""
         if scope["method"] not in _READING:
             return None
-        wanted = self._begun(scope)
-        if isinstance(wanted.begun, Resolved):
-            redirect = self._redirect(wanted, wanted.begun, scope)
-            if redirect is not None:
-                return redirect
-        scope[_BEGUN] = wanted
-        return None
+        # Whatever becomes of it here, nobody is asked twice for one request.
+        wanted = scope[_BEGUN] = self._begun(scope)
+        return self._redirect(wanted, wanted.begun, scope) if isinstance(wanted.begun, Resolved) else None
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """None if the answer is a redirect, which is sent already."""
@@ -126,7 +122,12 @@ class ResolverFront:
         by_language = _hangs_on_language(url)
         wishes = _wishes(scope) if by_language else ()
         clients = client_addresses(scope, site.proxies)
-        begun = site.resolving.begin(url, clients, wishes, base=site.base, fresh=view.is_trace)
+        resolving = site.resolving
+        begun = (
+            partial(resolving.resolve, url, clients, wishes, base=site.base, fresh=True)
+            if view.is_trace
+            else resolving.begin(url, clients, wishes, base=site.base)
+        )
         return _Wanted(url, view, by_language, begun)
 
     def _redirect(self, wanted: _Wanted, resolved: Resolved, scope: Scope) -> Answer | None:

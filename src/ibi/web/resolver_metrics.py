@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from ibi.messages.url_list import Deletion
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.reply import Answered, Reply
+from ibi.services.fresh_turns import TurnBound
 from ibi.services.resolving import Resolved
 from ibi.web.trace_record import outcome_name
 
@@ -39,6 +40,12 @@ class ResolverMetrics:
         self._thanks = Counter(
             "ibi_acknowledgments", "Acknowledgments sent to Archives.", ["result"], registry=registry
         )
+        self._turned_away = Counter(
+            "ibi_traces_refused",
+            "Traces refused because there were too many, by the bound.",
+            ["bound"],
+            registry=registry,
+        )
         self._known: set[str] = set()
         self._outcome_children: dict[tuple[str, bool], Counter] = {}
         self._reply_children: dict[tuple[str, str], Counter] = {}
@@ -51,6 +58,9 @@ class ResolverMetrics:
             counter = self._outcome_children[key] = self._outcomes.labels(key[0], "yes" if key[1] else "no")
         counter.inc()
         self._seconds.observe(resolved.seconds)
+
+    def turned_away(self, bound: TurnBound) -> None:
+        self._turned_away.labels(bound.value).inc()
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         key = self._name(archive), _reply_name(reply)

@@ -90,9 +90,12 @@ def url_of(listener: socket.socket) -> str:
 
 
 def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
-    """What speaks HTTP; asking first whether the application has an answer at once, if it ever has."""
-    at_once = getattr(getattr(app, "state", None), "at_once", None)
-    return GuardedProtocol if at_once is None else type("PromptProtocol", (GuardedProtocol,), {"at_once": at_once})
+    """What speaks HTTP: it asks first whether the application has an answer at once, if it ever has, and how many
+    connections a client may have, if that is bounded."""
+    state = getattr(app, "state", None)
+    found = {name: getattr(state, name, None) for name in ("at_once", "bound")}
+    given = {name: value for name, value in found.items() if value is not None}
+    return type("ServedProtocol", (GuardedProtocol,), given) if given else GuardedProtocol
 
 
 class Server(uvicorn.Server):

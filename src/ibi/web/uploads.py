@@ -19,7 +19,7 @@ from starlette.types import Receive
 
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File
-from ibi.services.drafts import FileCheck, Upload
+from ibi.services.draft_uploads import FileCheck, Upload
 from ibi.web.body import PATIENCE
 from ibi.web.callers import Callers
 from ibi.web.digest_fields import check_digests, expected_digests, repr_digest
@@ -58,7 +58,7 @@ class UploadPages:
         _check_whole(headers)
         media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced(headers)
         check = _conditions(headers)
-        upload = await self._callers.beside(lambda: desk.drafts.upload(who, draft, path, announced, check))
+        upload = await self._callers.beside(lambda: desk.drafts.uploads.begin(who, draft, path, announced, check))
         try:
             await self._take(request.receive, upload)
             check_digests(digests, upload.digests(), path)
@@ -72,7 +72,7 @@ class UploadPages:
         who, desk = self._callers.depositor(request), self._callers.desk
         draft, path = _file(record_target(request.scope, "", names_file=True))
         check = _conditions(request.scope["headers"])
-        if not await self._callers.beside(lambda: desk.drafts.remove_file(who, draft, path, check)):
+        if not await self._callers.beside(lambda: desk.drafts.uploads.remove(who, draft, path, check)):
             raise NoSuchFile(label=draft, path=ascii(path[:200]))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 

@@ -27,6 +27,7 @@ FULL = DraftRecord(
         target="a.txt",
         edition_of=labels(1),
         translation_of=LabelForms(labels(2).rep),
+        describes=labels(6),
         visibility=Visibility((network("10.0.0.0/8"),), NOW, listing=False),
     ),
     labels=labels(3),

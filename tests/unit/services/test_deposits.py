@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from ibi.archive.errors import (
+    MetadataOfMetadata,
     NotAllowedNow,
     NothingToPublish,
+    SecondMetadataItem,
     SecondSuccessor,
     SecondTranslation,
     ServiceItemStays,
@@ -235,8 +237,34 @@ def test_translations_are_known_to_their_source(kept: KeptItems, made: Deposits)
 
 def test_metadata_that_is_an_item_is_known_to_what_it_describes(kept: KeptItems, made: Deposits) -> None:
     item = put(made)
-    own = made.deposit(replace(draft("m.xml"), describes=item.labels), {"m.xml": Bytes(b"<m/>")}, WHO)
+    own = put(made, {"m.xml": Bytes(b"<m/>")}, describes=replace(item.labels, rep=None), language="en")
     assert kept.find(item.rep).metadata_item == own.labels
+    assert kept.find(own.rep).describes == item.labels
+    with pytest.raises(SecondMetadataItem):
+        put(made, describes=item.labels)
+    with pytest.raises(MetadataOfMetadata):
+        put(made, describes=own.labels)
+    assert len(dump(kept.catalog)) == 2
+
+
+def test_a_translation_of_metadata_is_known_to_the_metadata_alone(kept: KeptItems, made: Deposits) -> None:
+    item = put(made)
+    own = put(made, describes=item.labels, language="en")
+    translated = put(made, language="pt", translation_of=own.labels, describes=item.labels)
+    assert kept.find(item.rep).metadata_item == own.labels
+    assert kept.find(own.rep).translations == ((PT, translated.labels),)
+    with pytest.raises(MetadataOfMetadata):
+        put(made, describes=translated.labels)
+    with pytest.raises(MetadataOfMetadata):
+        put(made, language="fr", translation_of=own.labels, describes=own.labels)
+
+
+def test_what_is_deleted_is_not_described_and_what_is_elsewhere_may_be(made: Deposits) -> None:
+    item = put(made)
+    made.delete(item.rep, "gone", WHO)
+    with pytest.raises(NotAllowedNow, match="metadata is not possible"):
+        put(made, describes=item.labels)
+    assert put(made, describes=labels(99)).describes == labels(99)
 
 
 @pytest.mark.parametrize("act", ["update", "delete", "change"])

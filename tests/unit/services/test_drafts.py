@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -18,10 +19,12 @@ from ibi.model.draft_record import Description, DraftRecord
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.content import ContentChanged
-from ibi.services import drafts
+from ibi.services import draft_uploads
 from ibi.services.archive_store import ArchiveStore
+from ibi.services.depositor import Depositor
 from ibi.services.deposits import Deposits
-from ibi.services.drafts import Depositor, Drafts, DraftView
+from ibi.services.draft_views import DraftView
+from ibi.services.drafts import Drafts
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftDamaged, DraftFiles
 from ibi.storage.errors import DiskRefused
@@ -66,7 +69,7 @@ class Desk:
         return view.record.id
 
     def send(self, draft: str, name: str, content: bytes = b"content") -> None:
-        upload = self.drafts.upload(ANA, draft, name, len(content))
+        upload = self.drafts.uploads.begin(ANA, draft, name, len(content))
         upload.write(content)
         upload.finish(None)
 
@@ -215,7 +218,7 @@ def test_while_a_draft_is_being_published_nobody_changes_it(desk: Desk, monkeypa
     def meanwhile() -> None:
         for work in (
             lambda: desk.drafts.describe(ANA, draft, DESCRIBED),
-            lambda: desk.drafts.remove_file(ANA, draft, "a.txt"),
+            lambda: desk.drafts.uploads.remove(ANA, draft, "a.txt"),
             lambda: desk.drafts.discard(ANA, draft),
             lambda: desk.drafts.publish(ANA, draft, desk.labels),
         ):
@@ -251,7 +254,7 @@ def full(*_: object, **__: object) -> int:
 
 def test_a_full_disk_refuses_a_file_and_keeps_the_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     draft = desk.begin()
-    upload = desk.drafts.upload(ANA, draft, "b.txt", 1)
+    upload = desk.drafts.uploads.begin(ANA, draft, "b.txt", 1)
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(DiskFull):
         upload.write(b"x")
@@ -283,7 +286,7 @@ def test_a_draft_of_somebody_else_is_not_there(desk: Desk) -> None:
         lambda: desk.drafts.find(OTHER, draft),
         lambda: desk.drafts.discard(OTHER, draft),
         lambda: desk.drafts.publish(OTHER, draft, desk.labels),
-        lambda: desk.drafts.upload(OTHER, draft, "x", 0),
+        lambda: desk.drafts.uploads.begin(OTHER, draft, "x", 0),
         lambda: desk.drafts.find(ANA, "draft-aaaaaaaaaaaaaaaa"),
         lambda: desk.drafts.find(ANA, "../../store"),
     ):
@@ -292,18 +295,51 @@ def test_a_draft_of_somebody_else_is_not_there(desk: Desk) -> None:
     assert isinstance(desk.drafts.find(LIBRARIAN, draft), DraftView)
 
 
-def test_what_a_crash_left_of_an_upload_goes_after_a_day(desk: Desk) -> None:
+def test_what_a_crash_left_of_an_upload_goes_and_what_is_on_its_way_does_not(desk: Desk) -> None:
     draft = desk.begin()
-    upload = desk.drafts.upload(ANA, draft, "b.txt", 0)
-    upload.write(b"half")
-    (half,) = (path for path in desk.data.glob("drafts/*/bytes/*") if path.stat().st_size == 4)
+    left = desk.data / "drafts" / draft / "bytes" / ("0" * 32)
+    left.write_bytes(b"half")
+    upload = desk.drafts.uploads.begin(ANA, draft, "b.txt", 0)
     desk.drafts.sweep()
-    assert half.exists()
-    os.utime(half, (0, 0))
+    upload.write(b"half of it")
+    assert desk.drafts.sweep() == 0
+    assert not left.exists()
+    upload.write(b", and the rest")
+    upload.finish(None)
     desk.drafts.sweep()
-    assert not half.exists()
-    assert len(desk.drafts.find(ANA, draft).files) == 1
-    upload.abandon()
+    assert [file.size for file in desk.publish(draft).files] == [7, 24]
+
+
+def test_nor_does_what_has_come_and_is_about_to_be_recorded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft, keep = desk.begin(), desk.files.keep
+
+    def late(*given: Any) -> None:
+        desk.drafts.sweep()
+        keep(*given)
+
+    monkeypatch.setattr(desk.files, "keep", late)
+    desk.send(draft, "b.txt")
+    assert len(desk.publish(draft).files) == 2
+
+
+def test_an_upload_begins_anew_if_its_file_was_taken_for_one_that_was_left(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft, lock = desk.begin(), fcntl.flock
+    swept: list[int] = []
+
+    def late(descriptor: int, operation: int) -> None:
+        if not swept:
+            swept.append(operation)
+            desk.drafts.sweep()
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    upload = desk.drafts.uploads.begin(ANA, draft, "b.txt", 3)
+    upload.write(b"abc")
+    upload.finish(None)
+    assert swept
+    assert [file.size for file in desk.publish(draft).files] == [7, 3]
 
 
 def test_a_draft_that_never_came_to_be_goes_after_a_day(desk: Desk) -> None:
@@ -329,12 +365,12 @@ def test_a_published_draft_does_not_change(desk: Desk) -> None:
     draft = desk.begin()
     desk.publish(draft)
     with pytest.raises(DraftPublished):
-        desk.drafts.upload(ANA, draft, "b.txt", 0)
+        desk.drafts.uploads.begin(ANA, draft, "b.txt", 0)
 
 
 def test_of_two_uploads_at_once_together_too_large_one_is_refused(desk: Desk) -> None:
     draft = desk.begin()
-    uploads = [desk.drafts.upload(ANA, draft, name, 6000) for name in ("x", "y")]
+    uploads = [desk.drafts.uploads.begin(ANA, draft, name, 6000) for name in ("x", "y")]
     for upload in uploads:
         upload.write(b"x" * 6000)
     with pytest.raises(DepositTooLarge):
@@ -345,9 +381,9 @@ def test_of_two_uploads_at_once_together_too_large_one_is_refused(desk: Desk) ->
 
 
 def test_uploads_at_once_are_refused_before_each_of_them_has_come(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafts, "_BETWEEN_LOOKS", 1000)
+    monkeypatch.setattr(draft_uploads, "_BETWEEN_LOOKS", 1000)
     draft = desk.begin()
-    uploads = [desk.drafts.upload(ANA, draft, name, 0) for name in "uvwxyz"]
+    uploads = [desk.drafts.uploads.begin(ANA, draft, name, 0) for name in "uvwxyz"]
 
     def all_come() -> None:
         for _ in range(9):
@@ -362,7 +398,7 @@ def test_uploads_at_once_are_refused_before_each_of_them_has_come(desk: Desk, mo
 
 def test_an_upload_into_what_is_gone_is_told_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     gone, done = desk.begin(), desk.begin()
-    uploads = {draft: desk.drafts.upload(ANA, draft, "b.txt", 5) for draft in (gone, done)}
+    uploads = {draft: desk.drafts.uploads.begin(ANA, draft, "b.txt", 5) for draft in (gone, done)}
     for upload in uploads.values():
         upload.write(b"bytes")
     desk.drafts.discard(ANA, gone)
@@ -372,6 +408,6 @@ def test_an_upload_into_what_is_gone_is_told_so(desk: Desk, monkeypatch: pytest.
         uploads[gone].finish(None)
     with pytest.raises(DraftPublished):
         uploads[done].finish(None)
-    monkeypatch.setattr(drafts, "_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(draft_uploads, "_BETWEEN_LOOKS", 1)
     with pytest.raises(UnknownDraft):
         uploads[gone].write(b"more")

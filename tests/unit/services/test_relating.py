@@ -1,10 +1,19 @@
-"""Editions and translations said afterwards, of items here and elsewhere."""
+"""Editions, translations and metadata said afterwards, of items here and elsewhere."""
 
 from __future__ import annotations
 
 import pytest
 
-from ibi.archive.errors import EditionLoop, SecondSuccessor, SecondTranslation, TranslationOfTranslation
+from ibi.archive.errors import (
+    DescribedMetadata,
+    EditionLoop,
+    MetadataOfItself,
+    MetadataOfMetadata,
+    SecondMetadataItem,
+    SecondSuccessor,
+    SecondTranslation,
+    TranslationOfTranslation,
+)
 from ibi.languages import LanguageTag
 from ibi.services.deposits import Deposits
 from ibi.services.kept_items import KeptItems
@@ -87,3 +96,46 @@ def test_translations_here_and_elsewhere(kept: KeptItems, made: Deposits, relati
         relating.withdraw_translation(source.rep, EN, english.rep, WHO)
     relating.record_translation(source.rep, EN, ELSEWHERE, WHO)
     assert dump(kept.catalog) == kept_in(kept.content, kept)
+
+
+def test_metadata_elsewhere_is_said_and_withdrawn(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+    item = put(made)
+    after = relating.record_metadata_item(item.rep, ELSEWHERE, WHO)
+    assert after.metadata_item is not None
+    assert after.metadata_item.labels == (ELSEWHERE,)
+    assert relating.record_metadata_item(item.rep, ELSEWHERE, WHO) == after
+    assert len(kept.content.read(str(item.rep)).versions) == 2  # saying the same twice writes nothing
+    with pytest.raises(SecondMetadataItem):
+        relating.record_metadata_item(item.rep, labels(98).labels[0], WHO)
+    with pytest.raises(NotRelated):
+        relating.withdraw_metadata_item(item.rep, labels(98).labels[0], WHO)
+    assert relating.withdraw_metadata_item(item.rep, ELSEWHERE, WHO) == item
+    with pytest.raises(NotRelated):
+        relating.withdraw_metadata_item(item.rep, ELSEWHERE, WHO)
+
+
+def test_metadata_here_says_what_it_describes(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+    item, about, other = put(made), put(made), put(made)
+    assert relating.record_metadata_item(item.rep, about.labels.labels[1], WHO).metadata_item == about.labels
+    assert kept.find(about.rep).describes == item.labels
+    before = dump(kept.catalog)
+    with pytest.raises(MetadataOfItself):
+        relating.record_metadata_item(other.rep, other.labels.labels[1], WHO)
+    with pytest.raises(MetadataOfMetadata):
+        relating.record_metadata_item(about.rep, other.rep, WHO)
+    with pytest.raises(DescribedMetadata):
+        relating.record_metadata_item(other.rep, item.rep, WHO)
+    with pytest.raises(ClaimedElsewhere):
+        relating.record_metadata_item(other.rep, about.rep, WHO)
+    assert dump(kept.catalog) == before == kept_in(kept.content, kept)
+    relating.withdraw_metadata_item(item.rep, about.rep, WHO)
+    assert dump(kept.catalog) == [item, about, other] == kept_in(kept.content, kept)
+
+
+def test_metadata_that_was_deleted_makes_room(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+    item = put(made)
+    about = put(made, describes=item.labels)
+    made.delete(about.rep, "wrong", WHO)
+    assert relating.withdraw_metadata_item(item.rep, about.rep, WHO) == item
+    again = put(made, describes=item.labels)
+    assert kept.find(item.rep).metadata_item == again.labels

@@ -21,6 +21,7 @@ from ibi.resolver.outcome import (
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Reply
 from ibi.resolver.trace import Failure, Verdict
+from ibi.services.fresh_turns import FreshTurns, TooManyTraces, TurnBound
 from ibi.services.resolving import ForeignUrls, Resolved, Resolving
 from tests.scripted_archives import CLIENTS, archive, body
 from tests.scripted_gateway import After, ScriptedGateway, at_once
@@ -339,9 +340,13 @@ class TestForeignUrls:
 class Counted:
     outcomes: list[str] = field(default_factory=list)
     replies: list[tuple[str, bool]] = field(default_factory=list)
+    refusals: list[TurnBound] = field(default_factory=list)
 
     def resolved(self, resolved: Resolved) -> None:
         self.outcomes.append(type(resolved.outcome).__name__)
+
+    def turned_away(self, bound: TurnBound) -> None:
+        self.refusals.append(bound)
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self.replies.append((archive.address, isinstance(reply, Failure)))
@@ -352,3 +357,53 @@ def test_whoever_counts_is_told_of_every_outcome_and_reply() -> None:
     once({A: After(0.01, Failure.REFUSED), B: After(0.02, item(B))}, watcher=counted)
     assert counted.outcomes == ["Redirect"]
     assert counted.replies == [("a.example.org", True), ("b.example.org", False)]
+
+
+class TestFreshOnes:
+    """What is kept is not looked at for them: each asks Archives."""
+
+    def test_so_many_at_a_time_and_the_rest_is_refused_without_asking_anybody(self) -> None:
+        counted, gateway = Counted(), ScriptedGateway({A: After(1.0, item(A))})
+        service = resolving(gateway, watcher=counted, turns=FreshTurns(2, 2))
+
+        async def run() -> list[Resolved | BaseException]:
+            return await asyncio.gather(*(resolve(service, fresh=True) for _ in range(5)), return_exceptions=True)
+
+        found = in_virtual_time(run())
+        assert [type(each) for each in found] == [Resolved, Resolved, *[TooManyTraces] * 3]
+        assert len(gateway.asked) == 2
+        assert counted.refusals == [TurnBound.NETWORK] * 3
+        assert isinstance(found[4], TooManyTraces)
+        assert found[4].retry_after == Policy().budget
+
+    def test_others_are_resolved_meanwhile(self) -> None:
+        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), turns=FreshTurns(1, 1))
+
+        async def run() -> tuple[Resolved, ...]:
+            return tuple(await asyncio.gather(resolve(service, fresh=True), resolve(service), resolve(service)))
+
+        assert all(isinstance(each.outcome, Redirect) for each in in_virtual_time(run()))
+
+    def test_a_turn_is_free_again_however_it_ends(self) -> None:
+        turns = FreshTurns(1, 1)
+        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), turns=turns)
+
+        async def run() -> None:
+            given_up = asyncio.create_task(resolve(service, fresh=True))
+            await asyncio.sleep(0.1)
+            assert len(turns) == 1
+            given_up.cancel()
+            await asyncio.wait([given_up])
+            assert len(turns) == 0
+            assert isinstance((await resolve(service, fresh=True)).outcome, Redirect)
+
+        in_virtual_time(run())
+        assert len(turns) == 0
+
+    def test_one_that_asks_nobody_elsewhere_takes_no_turn_from_others(self) -> None:
+        service = resolving(ScriptedGateway({A: at_once(item(A))}), turns=FreshTurns(1, 1))
+
+        async def run() -> list[Resolved]:
+            return await asyncio.gather(*(resolve(service, fresh=True) for _ in range(50)))
+
+        assert len(in_virtual_time(run())) == 50

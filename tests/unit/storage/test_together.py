@@ -162,3 +162,37 @@ def test_whoever_is_interrupted_leaves_nobody_waiting(work: Held, when: str, mon
         with pytest.raises(Interrupted):
             gone.result(LONG)
     assert work.groups == [[1], [6]]
+
+
+def test_a_leader_that_is_interrupted_while_it_waits_leaves_nobody_waiting(
+    work: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for those who were there a moment ago; one of them is, when the interruption comes."""
+    together = Together(work)
+    after_one(work, together, 5, 6, 7)
+    waits, joined = threading.Event(), threading.Event()
+    monkeypatch.setattr(module, "_PATIENCE", LONG)
+
+    def interrupted(_: float) -> bool:
+        """As `Condition.wait`, which lets go of the lock."""
+        monkeypatch.undo()
+        together._lock.release()
+        try:
+            waits.set()
+            assert joined.wait(LONG)
+        finally:
+            together._lock.acquire()
+        raise Interrupted
+
+    monkeypatch.setattr(together._arrival, "wait", interrupted)
+    with ThreadPoolExecutor(2) as pool:
+        leader = pool.submit(together.run, 8)
+        assert waits.wait(LONG)
+        other = pool.submit(together.run, 9)
+        while len(together._waiting) < 2:
+            pass
+        joined.set()
+        assert other.result(LONG) == 18
+        with pytest.raises(Interrupted):
+            leader.result(LONG)
+    assert together.run(10) == 20

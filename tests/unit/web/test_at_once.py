@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import structlog
+from prometheus_client import generate_latest
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
@@ -227,7 +228,7 @@ class Prompt:
         return self._answer
 
 
-def app_with(prompt: Prompt) -> Starlette:
+def app_with(prompt: Prompt, metrics: Metrics | None = None) -> Starlette:
     app = Starlette()
 
     async def default(scope: Scope, receive: Receive, send: Send) -> None:
@@ -237,7 +238,7 @@ def app_with(prompt: Prompt) -> Starlette:
     app.router.default = default
     names = (f"{number}" for number in range(100))
     app.state.at_once = AtOnce(
-        lambda _: prompt, metrics=Metrics(), log=structlog.get_logger("test"), routes={}, names=names
+        lambda _: prompt, metrics=metrics or Metrics(), log=structlog.get_logger("test"), routes={}, names=names
     )
     return app
 
@@ -260,14 +261,28 @@ def info_log() -> Iterator[None]:
         Prompt(Answer(302, [(b"location", b"http://x/\r\nset-cookie: a=b")])),
         Prompt(Answer(302, [(b"location", b"http://x/\nset-cookie: a=b")])),
         Prompt(Answer(302, [(b"location", b"http://x/\0")])),
+        Prompt(Answer(302, [(b"location", b"http://x/\rset-cookie: a=b")])),
+        Prompt(Answer(302, [(b"location", b"http://x/\x7f")])),
+        Prompt(Answer(302, [(b"location", b"http://x/\x1b[2J")])),
     ],
-    ids=["error", "line", "feed", "nul"],
+    ids=["error", "line", "feed", "nul", "return", "del", "escape"],
 )
 def test_what_cannot_be_answered_like_this_is_left_to_the_application(prompt: Prompt) -> None:
     with running(app_with(prompt)) as server:
         response, _ = server.ask("GET", "/a/b")
     assert response.status == 204
     assert response.getheader("set-cookie") is None
+
+
+@pytest.mark.usefixtures("info_log")
+def test_what_was_not_sent_is_not_counted() -> None:
+    """The application counts what it answers instead."""
+    metrics, thanked = Metrics(), []
+    answer = Answer(302, [(b"location", b"http://x/\r")], b"", lambda: thanked.append(1))
+    with running(app_with(Prompt(answer), metrics)) as server:
+        assert server.ask("GET", "/a/b")[0].status == 204
+    assert b"ibi_http_requests_total{" not in generate_latest(metrics.registry)
+    assert not thanked
 
 
 @pytest.mark.usefixtures("info_log")

@@ -84,16 +84,19 @@ def _each(work: Workplace, creations: Iterable[_Creation], step: Callable[[_Crea
                 _take_back(work, creation)
 
 
-def _sync(work: Workplace, creations: Iterable[_Creation], batch: Batch) -> None:
-    """Whose files were not written nobody can tell: if that fails, it has failed for all."""
-    if all(creation.refusal is not None for creation in creations):
+def _sync(work: Workplace, creations: Sequence[_Creation], batch: Batch) -> None:
+    """Whose files were not written nobody can tell: if that fails, it has failed for all. So it has for whoever came
+    second to a name that is not there then."""
+    names = {creation.new.name for creation in creations if creation.refusal is None}
+    if not names:
         return
     try:
         with refusals(DiskRefused, work.path):
             batch.sync()
     except DiskRefused as refusal:
         for creation in creations:
-            creation.refusal = creation.refusal or refusal
+            if creation.refusal is None or (isinstance(creation.refusal, ContentExists) and creation.new.name in names):
+                creation.refusal = refusal
             _take_back(work, creation)
 
 

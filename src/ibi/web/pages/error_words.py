@@ -38,6 +38,7 @@ SENTENCES: Final = (
     message("A page of another site sent this request. It was not done."),
     message("Something went wrong here, and not with your request. The log tells it under {request}."),
     message("This server is stopping."),
+    message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
     message("body: it did not arrive within {seconds} s."),
     message("body: it is larger than {most} bytes."),
     message("{field}: the body has to be {wanted}."),

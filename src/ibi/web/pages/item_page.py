@@ -9,6 +9,7 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import Scope
 
+from ibi.archive.metadata_items import described_by
 from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.web.archive_site import ArchiveSite
@@ -70,10 +71,8 @@ class ItemPage:
     def _connections(self, item: Item, language: str) -> dict[str, Any]:
         site = self._site
         others = translations_of(site, item)
-        described = {
-            name: None if forms is None else Relative.of(site, forms)
-            for name, forms in (("metadata_item", item.metadata_item), ("describes", item.describes))
-        }
+        named = {"metadata_item": item.metadata_item, "describes": described_by(site.catalog, item)}
+        described = {name: None if forms is None else Relative.of(site, forms) for name, forms in named.items()}
         cited = site.persistent_url(item.labels)
         return {
             **described,

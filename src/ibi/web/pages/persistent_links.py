@@ -52,7 +52,11 @@ def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Itera
     for language in languages:
         if language.is_registered:  # others' links are read with languages that there are (E28)
             yield message("Its text in this language:"), related(Translation(language))
-    yield message("What is said of it: this page"), related(Metadata())
+    if item.metadata_item is None:
+        yield message("What is said of it: this page"), related(Metadata())
+    else:
+        yield message("Its metadata, an item of its own"), related(Metadata())
+        yield message("Its metadata in the reader's language"), related(Metadata(), Translation())
     yield message("Its metadata as Dublin Core"), related(Metadata("oai_dc"))
     yield message("The metadata of its last edition"), related(LastEdition(), Metadata())
     if item.visibility.listing and item.files:

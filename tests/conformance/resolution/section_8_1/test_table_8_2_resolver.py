@@ -95,7 +95,10 @@ LEADS_TO = {
 
 
 def script(of: ArchiveRef, kept: frozenset[str], follow_editions: bool, filtered: bool) -> Script:
-    catalog = PlainCatalog(*(ITEMS[name] for name in kept))
+    return answering(of, PlainCatalog(*(ITEMS[name] for name in kept)), follow_editions, filtered)
+
+
+def answering(of: ArchiveRef, catalog: PlainCatalog, follow_editions: bool = True, filtered: bool = True) -> Script:
     urls = UrlibUrls(of.address)
     profile = ArchiveProfile(of.address, of.service, urls, follow_editions=follow_editions, filtered=filtered)
 
@@ -154,3 +157,19 @@ def test_a_file_that_is_not_there_is_told(modifier: str, share: str) -> None:
     found = resolve(f"{NAMES['1en']}{modifier}/text.pdf", network(share), "pt")
     assert isinstance(found, Redirect)
     assert found.url == place(LEADS_TO[modifier], share)
+
+
+@pytest.mark.parametrize("filtered", [True, False], ids=["filtered", "whole"])
+@pytest.mark.parametrize("is_apart", [True, False], ids=["metadata apart", "same Archive"])
+@pytest.mark.parametrize("modifier", [":+", "!:+", "+:+", "!+:+", "+!:+"])
+def test_the_metadata_of_an_item_without_a_language_has_its_translations(
+    modifier: str, is_apart: bool, filtered: bool
+) -> None:
+    """R §9.2: such an item is its own translation, into none; what is said of it is in languages nevertheless."""
+    mute = item(NAMES["1en"], at="2015-03-15T02:40:14Z", files=("map.tif",), metadata_item=label("1en:en"))
+    about = (ITEMS["1en:en"], ITEMS["1en:pt"])
+    one, other = ((mute,), about) if is_apart else ((mute, *about), ())
+    archives = {of: answering(of, PlainCatalog(*kept), filtered=filtered) for of, kept in ((ONE, one), (OTHER, other))}
+    outcome = resolve(f"{NAMES['1en']}{modifier}", archives, "pt-BR, fr;q=0.5")
+    assert isinstance(outcome, Redirect)
+    assert outcome.url.endswith(f"/col/{NAMES['1en:pt']}/doc/metadata.cgi")

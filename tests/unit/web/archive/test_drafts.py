@@ -158,8 +158,25 @@ async def test_a_draft_of_an_item_is_described_in_one_step(tmp_path: Path) -> No
 async def test_relations_are_no_matter_of_updates(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         rep = (await app.deposit())["rep"]
-        refused = await app.ask("PUT", f"{RECORDS}/{rep}/draft", {**SAID, "edition_of": "lab.br/arq/2020/01.02.03.04"})
-        assert (refused.status, refused.json()["field"]) == (400, "edition_of")
+        for field in ("edition_of", "describes"):
+            refused = await app.ask("PUT", f"{RECORDS}/{rep}/draft", {**SAID, field: "lab.br/arq/2020/01.02.03.04"})
+            assert (refused.status, refused.json()["field"]) == (400, field)
+
+
+async def test_a_draft_of_metadata_becomes_the_metadata_of_what_it_describes(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = (await app.deposit())["rep"]
+        draft = await app.begin({**SAID, "describes": rep})
+        assert (await app.ask("GET", draft)).json()["describes"] == {"rep": rep}
+        await app.send(draft, "a.txt")
+        about = (await app.publish(draft))["rep"]
+        assert (await app.ask("GET", f"{RECORDS}/{rep}")).json()["metadata_item"]["rep"] == about
+        assert (await app.ask("GET", f"{RECORDS}/{about}")).json()["describes"]["rep"] == rep
+        second = await app.begin({**SAID, "describes": rep})
+        await app.send(second, "a.txt")
+        refused = await app.ask("POST", f"{second}/publish")
+        assert (refused.status, refused.json()["type"]) == (409, "urn:ibi:problem:second-metadata-item")
+        assert about in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -296,6 +313,7 @@ async def test_a_change_may_be_for_one_state_of_the_draft_only(tmp_path: Path) -
         ({"url": "javascript:alert(1)"}, "url"),
         ({"edition_of": "nonsense"}, "edition_of"),
         ({"edition_of": {"rep": "nonsense"}}, "edition_of"),
+        ({"describes": "nonsense"}, "describes"),
         ({"visibility": {"networks": ["10.0.0.1/8"]}}, "visibility.networks"),
         ({"visibility": {"networks": ["10.0.0.0/8"] * 1001}}, "visibility.networks"),
         ({"visibility": {"embargo": "tomorrow"}}, "visibility.embargo"),

@@ -152,6 +152,27 @@ async def test_related_items_elsewhere_are_the_resolvers_to_find() -> None:
         assert FOREIGN in alone.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("added", "accepted", "rep"),
+    [
+        (":", "pt", OTHER),
+        (":+", "pt", NEW),
+        (":+", "en", OTHER),
+        (":+", "fr", OTHER),
+        (":+(pt)", "en", NEW),
+        ("!:+", "pt", NEW),
+        ("!+:+", "pt", NEW),
+    ],
+)
+async def test_metadata_that_is_an_item_is_led_to_in_the_readers_language(added: str, accepted: str, rep: str) -> None:
+    app = archive_app(
+        kept(REP, metadata_item=forms(OTHER)),
+        kept(OTHER, language=_EN, describes=forms(REP), translations=((_PT, forms(NEW)),)),
+        kept(NEW, language=_PT, translation_of=forms(OTHER)),
+    )
+    assert (await app.get(f"/{REP}{added}", {"accept-language": accepted})).headers["location"] == data(rep)
+
+
 async def test_a_last_edition_that_was_deleted_is_gone() -> None:
     app = archive_app(kept(REP, next_edition=forms(NEW)), kept(NEW, next_edition=forms(GONE)), deleted(GONE))
     for path in (f"/{REP}!", f"/{REP}!:", f"/{REP}!+", f"/{REP}!+(en)"):

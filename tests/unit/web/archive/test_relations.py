@@ -47,11 +47,36 @@ async def test_a_translation_is_said_and_withdrawn(tmp_path: Path) -> None:
         assert "en" not in withdrawn.json().get("translations", {})
 
 
+async def test_metadata_is_said_and_withdrawn(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        item, about = await two(app)
+        place = f"{RECORDS}/{item}/relations"
+        said = await app.ask("POST", place, {"metadata_item": about})
+        assert (said.status, said.json()["metadata_item"]["rep"]) == (200, about)
+        assert (await app.ask("GET", f"{RECORDS}/{about}/relations")).json()["describes"]["rep"] == item
+        elsewhere = {"metadata_item": "lab.br/arq/2020/01.02.03.04"}
+        for other, problem in (
+            (place, "second-metadata-item"),
+            (f"{RECORDS}/{about}/relations", "metadata-of-metadata"),
+        ):
+            refused = await app.ask("POST", other, elsewhere)
+            assert (refused.status, refused.json()["type"]) == (409, f"urn:ibi:problem:{problem}")
+        withdrawn = await app.ask("DELETE", f"{place}?metadata_item={about}")
+        assert (withdrawn.status, "metadata_item" in withdrawn.json()) == (200, False)
+        assert "describes" not in (await app.ask("GET", f"{RECORDS}/{about}")).json()
+        nothing = await app.ask("DELETE", f"{place}?metadata_item={about}")
+        assert (nothing.status, nothing.json()["type"]) == (409, "urn:ibi:problem:not-related")
+        itself = await app.ask("POST", place, {"metadata_item": item})
+        assert (itself.status, itself.json()["type"]) == (409, "urn:ibi:problem:metadata-of-itself")
+
+
 @pytest.mark.parametrize(
     ("said", "field"),
     [
-        ({}, "next_edition or translation"),
-        ({"next_edition": "x", "translation": "y"}, "next_edition or translation"),
+        ({}, "next_edition, translation or metadata_item"),
+        ({"next_edition": "x", "translation": "y"}, "next_edition, translation or metadata_item"),
+        ({"next_edition": "x", "metadata_item": "y"}, "next_edition, translation or metadata_item"),
+        ({"metadata_item": "nonsense"}, "metadata_item"),
         ({"translation": "lab.br/arq/2020/01.02.03.04"}, "language"),
         ({"translation": "lab.br/arq/2020/01.02.03.04", "language": "zz"}, "language"),
         ({"next_edition": "nonsense"}, "next_edition"),
@@ -200,6 +225,9 @@ async def test_every_answer_is_as_the_description_says(tmp_path: Path) -> None:
         for said in ({"next_edition": other}, {}, {"next_edition": rep}):
             described(await app.ask("POST", f"{RECORDS}/{rep}/relations", said), "POST", relations)
         described(await app.ask("DELETE", f"{RECORDS}/{rep}/relations?next_edition={other}"), "DELETE", relations)
+        described(await app.ask("POST", f"{RECORDS}/{rep}/relations", {"metadata_item": other}), "POST", relations)
+        described(await app.ask("DELETE", f"{RECORDS}/{rep}/relations?metadata_item={other}"), "DELETE", relations)
+        described(await app.ask("POST", RECORDS, {**SAID, "describes": rep}), "POST", "/api/records")
         described(await app.ask("DELETE", f"{RECORDS}/{rep}?reason=x"), "DELETE", "/api/records/{label}")
         described(await app.ask("DELETE", f"{RECORDS}/{rep}"), "DELETE", "/api/records/{label}")
         for path in ("/api/usage", "/api/archive"):

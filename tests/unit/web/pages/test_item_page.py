@@ -302,6 +302,51 @@ async def test_translations_are_named_by_their_languages() -> None:
     assert f"{BASE}/{REP}+(pt-BR)" in page.links
 
 
+ABOUT, ABOUT_PT = "lab.br/arq/2022/05.06.07.08", "lab.br/arq/2022/05.06.07.09"
+
+
+def described() -> ArchiveApp:
+    """A thesis, its metadata, and a translation of the metadata."""
+    return archive_app(
+        kept(REP, metadata=THESIS, metadata_item=forms(ABOUT)),
+        kept(ABOUT, language=ENGLISH, describes=forms(REP), translations=((PORTUGUESE, forms(ABOUT_PT)),)),
+        kept(ABOUT_PT, language=PORTUGUESE, translation_of=forms(ABOUT)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "heading", "by", "of"),
+    [
+        ("en", "Metadata with an identifier of its own", "Described by:", "This describes:"),
+        ("pt-BR", "Metadados com identificador próprio", "Descrito por:", "Descreve:"),
+        ("es", "Metadatos con identificador propio", "Descrito por:", "Describe:"),
+    ],
+)
+async def test_metadata_and_what_it_describes_name_each_other(language: str, heading: str, by: str, of: str) -> None:
+    for rep, words, other in ((REP, by, ABOUT), (ABOUT, of, REP), (ABOUT_PT, of, REP)):
+        answer = await described().get(f"/col/{rep}/metadata", {"accept-language": language})
+        page = read_page(answer.body)
+        assert (heading in page.text, words in page.text) == (True, True), rep
+        assert f"{BASE}/col/{other}/metadata" in page.links
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "Its metadata in the reader's language"),
+        ("pt-BR", "Seus metadados no idioma do leitor"),
+        ("es", "Sus metadatos en el idioma del lector"),
+    ],
+)
+async def test_metadata_that_is_an_item_has_links_of_its_own(language: str, words: str) -> None:
+    page = read_page((await described().get(PAGE, {"accept-language": language})).body)
+    assert {f"{BASE}/{REP}:", f"{BASE}/{REP}:+"} <= set(page.links)
+    assert words in page.text
+    written = await shown(kept(REP, metadata=THESIS), headers={"accept-language": language})
+    assert f"{BASE}/{REP}:" in written.links
+    assert f"{BASE}/{REP}:+" not in written.links
+
+
 async def test_every_kind_of_link_is_there() -> None:
     page = await shown(kept(REP, IBIP), resolver=RESOLVER)
 
