@@ -126,7 +126,7 @@ def create_app(
     if archive is not None or resolver is not None:
         # Not a route: routes know a path decoded only, and one that takes every path would hide wrong methods.
         app.router.default = front
-    choose = shortcut if content_host is None else _elsewhere_than(content_host, shortcut)
+    choose = shortcut.endpoint if content_host is None else _elsewhere_than(content_host, shortcut.endpoint)
     app.state.at_once = AtOnce(choose, metrics=metrics, log=log, routes=patterns, names=names)
     if bound is not None:
         bound.watch(metrics.connection_refused)

@@ -35,6 +35,7 @@ _LONGEST_KEY = 512
 """Characters of a request that is worth remembering."""
 
 _ACKNOWLEDGMENT = b"servicesubject=acknowledgment"
+_PLAIN_TEXT = (b"content-type", b"text/plain")
 _NO_STORE = b"no-store"
 _NOTICE = Notice().encode()
 
@@ -99,30 +100,32 @@ class ArchiveService:
         return item is not None and name_one_item(item.labels, service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = self.at_once(scope)
-        await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-        await send({"type": "http.response.body", "body": answer.body})
+        status, headers, body = self._response(scope)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     def at_once(self, scope: Scope) -> Answer:
+        return Answer(*self._response(scope))
+
+    def _response(self, scope: Scope) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         if scope["method"] == "GET":
             status, body, caching = self.answered(scope["query_string"])
         else:  # R §6.1: every message is a GET
             status, body, caching = self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET"))
-        headers = [
-            (b"content-type", b"text/plain"),
-            (b"content-length", b"%d" % len(body)),
-            (b"cache-control", caching),
-        ]
+        headers = [_PLAIN_TEXT, (b"content-length", b"%d" % len(body)), (b"cache-control", caching)]
         if status == 405:
             headers.append((b"allow", b"GET"))
-        return Answer(status, headers, body)
+        return status, headers, body
 
     def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
         """Status, body and Cache-Control of the answer to that query of a GET, as they are sent over HTTP. A refusal is
         an answer too (E18)."""
         try:
             # Thanks have each a key of their own: what was kept need not be looked through, nor its truth asked for.
-            found = None if _ACKNOWLEDGMENT in query else self._kept(query)
+            if _ACKNOWLEDGMENT in query:
+                return 200, *self._answer(query)
+            self._forget_what_has_changed()
+            found = self._by_words.find(query, self._now)
             body, caching = self._answer(query) if found is None else self._with_key(found)
         except IbiError as error:
             return self._refusal(error)
@@ -189,10 +192,6 @@ class ArchiveService:
             return self._with_key(self._made(query if len(query) <= _LONGEST_KEY else None, request, site.now))
         body, _ = answer(site.profile, site.catalog, as_text(query), site.now, 0, site.keys)
         return body, _NO_STORE
-
-    def _kept(self, query: bytes) -> StaticAnswer | None:
-        self._forget_what_has_changed()
-        return self._by_words.find(query, self._now)
 
     def _forget_what_has_changed(self) -> None:
         """Where nobody tells of changes, nothing was kept."""

@@ -45,8 +45,8 @@ class Shortcut:
         self._services, self._persistent = tuple(services), persistent
         self._taken = frozenset(each.encode() for each in taken)
 
-    def __call__(self, scope: Scope) -> Service | ResolverFront | None:
-        path, query = raw_path(scope), scope["query_string"]
+    def endpoint(self, scope: Scope) -> Service | ResolverFront | None:
+        path, query = scope.get("raw_path") or raw_path(scope), scope["query_string"]
         if query:  # a request without a subject is none
             for service in self._services:
                 if service.is_asked(path, query):
@@ -62,10 +62,10 @@ class ServiceFirst:
     """Pure ASGI: what there is a shortcut to is not led through the framework."""
 
     def __init__(self, app: ASGIApp, shortcut: Shortcut) -> None:
-        self._app, self._shortcut = app, shortcut
+        self._app, self._endpoint = app, shortcut.endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._shortcut(scope) if scope["type"] == "http" else None
+        endpoint = self._endpoint(scope) if scope["type"] == "http" else None
         if endpoint is None:
             await self._app(scope, receive, send)
         else:
