@@ -7,13 +7,14 @@ the clock on the wall tells of the others. `python -m bench.archive` measures th
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from ipaddress import ip_address
 from itertools import count, cycle, islice
 from pathlib import Path
@@ -53,7 +54,7 @@ from ibi.web.app import create_app
 from ibi.web.archive_service import MOST_KEPT, ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.front import ServiceFirst, Shortcut
-from ibi.web.server import serve
+from ibi.web.server import serve, spare_collector
 
 __all__ = ["figures"]
 
@@ -361,8 +362,20 @@ def deposits(home: Path) -> Iterator[Figure]:
         def write() -> None:
             three_files(plain, next(numbers), contents)
 
-        rounds = [deposit_round(write, deposit) for _ in range(DEPOSIT_ROUNDS)]
+        with collecting_as_a_server():
+            rounds = [deposit_round(write, deposit) for _ in range(DEPOSIT_ROUNDS)]
     yield from deposit_figures(rounds)
+
+
+@contextmanager
+def collecting_as_a_server() -> Iterator[None]:
+    before = gc.get_threshold()
+    spare_collector()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 class Rates(NamedTuple):

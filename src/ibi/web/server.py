@@ -20,7 +20,7 @@ from uvicorn.server import HANDLED_SIGNALS
 from ibi.errors import IbiError
 from ibi.web.protocol import GuardedProtocol
 
-__all__ = ["AddressInUse", "AddressUnusable", "Server", "listen", "serve", "url_of"]
+__all__ = ["AddressInUse", "AddressUnusable", "Server", "listen", "serve", "spare_collector", "url_of"]
 
 _BACKLOG = 2048
 _COLLECTION = (20_000, 20, 20)
@@ -98,6 +98,13 @@ def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
     return type("ServedProtocol", (GuardedProtocol,), given) if given else GuardedProtocol
 
 
+def spare_collector() -> None:
+    """What is there now stays as long as the server: the collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTION)
+
+
 class Server(uvicorn.Server):
     """uvicorn with our bounds. Set `should_exit` to stop it from another thread."""
 
@@ -123,10 +130,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What is there now stays as long as the server: the collector need not look through it again and again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_COLLECTION)
+        spare_collector()
         if self.started and self._ready is not None:
             self._ready(url_of((sockets or [])[0]))
 
