@@ -66,7 +66,10 @@ class Deposits:
         list of files only the media types count. Asked again with the same `key`, it gives the item of the first time.
         """
         draft = self._known(draft)
-        taken = TakenFiles(sources, draft, on_bytes=on_bytes)
+        with closing(TakenFiles(sources, draft, on_bytes=on_bytes)) as taken:
+            return self._deposited(draft, taken, self._change(who, message), key, transferable)
+
+    def _deposited(self, draft: Draft, taken: TakenFiles, change: Change, key: str | None, transferable: bool) -> Item:
         is_quick = taken.are_at_hand and not named_by(draft)
         files = taken.sources() if is_quick else {}
         checked = self._checked(taken.actual(draft) if is_quick else taken.expected(draft))
@@ -74,7 +77,6 @@ class Deposits:
         self._kept.step("labels reserved")
         if key is not None and (known := find_forms(self._catalog, labels)) is not None:
             return known
-        change = self._change(who, message)
         try:
             if is_quick:
                 new = replace(checked, labels=labels, transferable=transferable)
@@ -90,7 +92,7 @@ class Deposits:
         """A new item that makes claims on others, or whose files take a while to read."""
         name = name_of(_rep(labels))
         held = tuple(map(name_of, claimed(self._catalog, draft)))
-        with self._kept.changing(name, *held), self._alone_on(name, *held), closing(taken):
+        with self._kept.changing(name, *held), self._alone_on(name, *held):
             if held:
                 self._checked(taken.expected(draft))  # others may have deposited an edition meanwhile
             item = cache(lambda: self._published(taken.actual(draft), labels, transferable))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha512
 
@@ -67,9 +68,8 @@ class TakenFiles:
 
     @property
     def are_at_hand(self) -> bool:
-        """Whether all of them are in memory already, and so little that it takes no time to write them."""
-        sizes = [len(source.content) if isinstance(source, Bytes) else _CHUNK for source in self._given.values()]
-        return sum(sizes) < _CHUNK
+        """Whether all of them are here already, and so little that it takes no time to keep them."""
+        return sum(map(_size_at_hand, self._given.values())) < _CHUNK
 
     def actual(self, draft: Draft) -> Draft:
         """The draft with the files that went through; to be asked when all have."""
@@ -149,3 +149,13 @@ class TakenFiles:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
+
+
+def _size_at_hand(source: Source) -> int:
+    """Too much, if nobody knows how long it takes to read it."""
+    if isinstance(source, Bytes):
+        return len(source.content)
+    if isinstance(source, Move):
+        with suppress(OSError, ValueError):  # what is wrong with it is told when it is opened
+            return os.lstat(source.path).st_size
+    return _CHUNK

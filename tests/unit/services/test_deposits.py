@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha512
 from pathlib import Path
 
 import pytest
@@ -30,11 +32,13 @@ from ibi.model.content import Bytes, Copy, Keep, Move, Source, Stream
 from ibi.model.errors import InvalidFileName, InvalidItem
 from ibi.model.item import Item
 from ibi.ports.content import ContentChanged, ContentMissing, FileMissing, SourceRefused
+from ibi.services import taken_files
 from ibi.services.deposits import Deposits
 from ibi.services.kept_items import ChangeUnfinished, Kept, KeptItems, name_of
 from ibi.storage.errors import DiskRefused
 from ibi.storage.memory.catalog import MemoryCatalog
 from ibi.storage.memory.content import MemoryContent
+from ibi.storage.ocfl.intake import open_source
 from tests.content_by_hand import content_of
 from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
 
@@ -91,6 +95,37 @@ def test_every_kind_of_source_is_measured_on_its_way(kept: KeptItems, made: Depo
     assert sum(seen) == sum(file.size for file in item.files) == 1000 * (5 + 6 + 5 + 6)
     assert (tmp_path / "copied").exists()
     assert not (tmp_path / "moved").exists()
+
+
+def test_a_small_file_that_is_moved_leaves_nothing_behind(
+    kept: KeptItems, made: Deposits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+
+    def opening(origin: str) -> int:
+        opened.append(open_source(origin))
+        return opened[-1]
+
+    monkeypatch.setattr(taken_files, "open_source", opening)
+    (tmp_path / "a").write_bytes(b"moved")
+    item = made.deposit(draft("a"), {"a": Move(str(tmp_path / "a"))}, WHO)
+    assert content_of(kept.content, name_of(item), "doc/a") == b"moved"
+    assert (item.files[0].size, item.files[0].sha512) == (5, sha512(b"moved").hexdigest())
+    assert list(tmp_path.iterdir()) == []
+    assert opened
+    for descriptor in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
+
+
+def test_a_small_file_that_is_to_be_moved_stays_if_the_item_is_refused(kept: KeptItems, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"stays")
+    with pytest.raises(TitleMissing):
+        put(deposits(kept), {"a": Move(str(tmp_path / "a"))}, title="")
+    with pytest.raises(SourceRefused):
+        put(deposits(kept), {"b": Move(str(tmp_path / "b"))})
+    assert (tmp_path / "a").read_bytes() == b"stays"
+    assert list(kept.content.iterate()) == []
 
 
 @pytest.mark.parametrize(
