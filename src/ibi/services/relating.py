@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from ibi.archive.editions import record_next_edition, withdraw_next_edition
@@ -27,6 +28,7 @@ from ibi.services.kept_items import KeptItems
 __all__ = ["ClaimedElsewhere", "NotRelated", "Relating", "WrongLanguage"]
 
 Into = Callable[[Item], Item]
+Record = Callable[[Catalog, Item, LabelForms], Item]
 Claim = Literal["edition_of", "translation_of", "describes"]
 
 
@@ -56,22 +58,18 @@ class Relating:
     deposits: Deposits
 
     def record_next_edition(self, label: Label, new: Label, who: str) -> Item:
-        old, forms = self.kept.find(label), self.deposits.forms(new)
-        record_next_edition(self._catalog, old, forms)  # of two refusals, the one that speaks of editions
-        changes: dict[Label, Into] = {}
-        if self._is_ours(new):
-            changes[new] = lambda item: _with_claim(item, "edition_of", old.labels)
-        changes[label] = lambda item: record_next_edition(self._catalog, item, forms)
-        return self.deposits.change(changes, who, f"Next edition: {forms.labels[0]}")[label]
+        return self._record(label, new, "edition_of", record_next_edition, who, "Next edition")
 
     def withdraw_next_edition(self, label: Label, new: Label, who: str) -> Item:
-        old, forms = self.kept.find(label), self.deposits.forms(new)
-        if old.next_edition is None or not name_one_item(old.next_edition, forms):
-            raise NotRelated(label=str(label), other=str(new))
-        changes: dict[Label, Into] = {label: withdraw_next_edition}
-        if self._is_ours(new):
-            changes[new] = lambda item: _without_claim(item, "edition_of", old.labels)
-        return self.deposits.change(changes, who, f"Not the next edition: {forms.labels[0]}")[label]
+        known = self.kept.find(label).next_edition
+        return self._withdraw(label, new, known, "edition_of", withdraw_next_edition, who, "Not the next edition")
+
+    def record_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
+        return self._record(label, metadata, "describes", record_metadata_item, who, "Metadata")
+
+    def withdraw_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
+        known = self.kept.find(label).metadata_item
+        return self._withdraw(label, metadata, known, "describes", withdraw_metadata_item, who, "Not the metadata")
 
     def record_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
         source, forms = self.kept.find(label), self.deposits.forms(new)
@@ -83,32 +81,34 @@ class Relating:
         return self.deposits.change(changes, who, f"Translation into {language}: {forms.labels[0]}")[label]
 
     def withdraw_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
-        source, forms = self.kept.find(label), self.deposits.forms(new)
+        source = self.kept.find(label)
         known = source.translation(language)
-        if known is None or not name_one_item(known, forms) or name_one_item(known, source.labels):
-            raise NotRelated(label=str(label), other=str(new))
-        changes: dict[Label, Into] = {label: lambda item: withdraw_translation(item, language)}
-        if self._is_ours(new):
-            changes[new] = lambda item: _without_claim(item, "translation_of", source.labels)
-        return self.deposits.change(changes, who, f"No translation into {language}: {forms.labels[0]}")[label]
+        if known is not None and name_one_item(known, source.labels):
+            known = None  # the source itself is no translation
+        withdraw = partial(withdraw_translation, language=language)
+        return self._withdraw(label, new, known, "translation_of", withdraw, who, f"No translation into {language}")
 
-    def record_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
-        described, forms = self.kept.find(label), self.deposits.forms(metadata)
-        record_metadata_item(self._catalog, described, forms)  # of two refusals, the one that speaks of metadata
+    def _record(self, label: Label, other: Label, claim: Claim, record: Record, who: str, words: str) -> Item:
+        """Have the item say which `other` stands in a relation to it, and that one, if it is ours, make the claim."""
+        named, forms = self.kept.find(label), self.deposits.forms(other)
+        record(self._catalog, named, forms)  # of two refusals, the one that speaks of the relation
         changes: dict[Label, Into] = {}
-        if self._is_ours(metadata):
-            changes[metadata] = lambda item: _with_claim(item, "describes", described.labels)
-        changes[label] = lambda item: record_metadata_item(self._catalog, item, forms)
-        return self.deposits.change(changes, who, f"Metadata: {forms.labels[0]}")[label]
+        if self._is_ours(other):
+            changes[other] = lambda item: _with_claim(item, claim, named.labels)
+        changes[label] = lambda item: record(self._catalog, item, forms)
+        return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
 
-    def withdraw_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
-        described, forms = self.kept.find(label), self.deposits.forms(metadata)
-        if described.metadata_item is None or not name_one_item(described.metadata_item, forms):
-            raise NotRelated(label=str(label), other=str(metadata))
-        changes: dict[Label, Into] = {label: withdraw_metadata_item}
-        if self._is_ours(metadata):
-            changes[metadata] = lambda item: _without_claim(item, "describes", described.labels)
-        return self.deposits.change(changes, who, f"Not the metadata: {forms.labels[0]}")[label]
+    def _withdraw(
+        self, label: Label, other: Label, known: LabelForms | None, claim: Claim, withdraw: Into, who: str, words: str
+    ) -> Item:
+        """Take both halves back. `known` is what the item says by now."""
+        named, forms = self.kept.find(label), self.deposits.forms(other)
+        if known is None or not name_one_item(known, forms):
+            raise NotRelated(label=str(label), other=str(other))
+        changes: dict[Label, Into] = {label: withdraw}
+        if self._is_ours(other):
+            changes[other] = lambda item: _without_claim(item, claim, named.labels)
+        return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
 
     @property
     def _catalog(self) -> Catalog:
