@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from ibi.errors import InvalidInput
 from ibi.model.errors import InvalidDocument, NewerDocument
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 def decode_document(body: bytes) -> object:
     try:
-        return json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        return _DECODER.decode(body.decode())
     except InvalidDocument:
         raise
     except (ValueError, RecursionError) as error:
@@ -52,6 +52,9 @@ def _refuse_constant(name: str) -> NoReturn:
     raise InvalidDocument(name, 0, "it is not a number")
 
 
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+
+
 class Fields:
     """The fields of one object of a document, each to be taken once; those left over are not known here."""
 
@@ -68,6 +71,9 @@ class Fields:
             )
         if schema < 1:
             raise InvalidDocument(self._path, 0, "there is no schema {schema}", schema=schema)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._fields
 
     def required(self, name: str, reader: Callable[[object, str], T]) -> T:
         if name not in self._fields:

@@ -203,26 +203,36 @@ def _read_text(fields: Fields) -> Text:
     return Text(fields.required("value", string), fields.nullable("language", _read_tag))
 
 
+_read_orcid = of_string(Orcid)
+
+
 @of_object
 def _read_agent(fields: Fields) -> Agent:
-    orcid = fields.nullable("orcid", of_string(Orcid))
+    orcid = fields.nullable("orcid", _read_orcid)
     return Agent(fields.required("name", string), orcid, fields.nullable("language", _read_tag))
+
+
+_read_elements = {element: many(_read_agent if element in _AGENTS else _read_text) for element in DC_ELEMENTS}
+_read_licence = of_string(Licence)
+_read_resource_type = of_string(member(ResourceType))
 
 
 @of_object
 def read_metadata(fields: Fields) -> DescriptiveMetadata:
     values: Document = {
-        element: fields.optional(element, many(_read_agent if element in _AGENTS else _read_text), ())
-        for element in DC_ELEMENTS
+        element: fields.required(element, read) for element, read in _read_elements.items() if element in fields
     }
-    licence = fields.nullable("licence", of_string(Licence))
-    resource_type = fields.nullable("resource_type", of_string(member(ResourceType)))
+    licence = fields.nullable("licence", _read_licence)
+    resource_type = fields.nullable("resource_type", _read_resource_type)
     return DescriptiveMetadata(**values, licence=licence, resource_type=resource_type)
+
+
+_read_networks = many(of_string(network))
 
 
 @of_object
 def read_visibility(fields: Fields) -> Visibility:
-    networks = fields.optional("networks", many(of_string(network)), ())
+    networks = fields.optional("networks", _read_networks, ())
     return Visibility(networks, fields.nullable("embargo", read_instant), fields.optional("listing", boolean, True))
 
 
@@ -241,6 +251,10 @@ def _read_translations(value: object, path: str) -> tuple[tuple[LanguageTag, Lab
     return tuple((_tag(str(tag)), read_forms(forms, f"{path}.{tag}")) for tag, forms in texts.items())
 
 
+_read_files = many(read_file)
+_NO_METADATA = DescriptiveMetadata()
+
+
 def _read_shared(fields: Fields) -> Document:
     values: Document = {
         "labels": fields.required("labels", read_forms),
@@ -248,8 +262,8 @@ def _read_shared(fields: Fields) -> Document:
         "created": fields.required("created", read_instant),
         "updated": fields.required("updated", read_instant),
         "language": fields.nullable("language", _read_tag),
-        "metadata": fields.optional("metadata", read_metadata, DescriptiveMetadata()),
-        "files": fields.optional("files", many(read_file), ()),
+        "metadata": fields.optional("metadata", read_metadata, _NO_METADATA),
+        "files": fields.optional("files", _read_files, ()),
         "target": fields.nullable("target", string),
         "target_url": fields.nullable("target_url", string),
         "visibility": fields.optional("visibility", read_visibility, Visibility.PUBLIC),
@@ -260,12 +274,16 @@ def _read_shared(fields: Fields) -> Document:
     return values
 
 
+_read_state = of_string(member(State))
+_read_followers = many(string)
+
+
 def _read_local(fields: Fields) -> Document:
     values: Document = {
-        "state": fields.required("state", of_string(member(State))),
+        "state": fields.required("state", _read_state),
         "transferable": fields.required("transferable", boolean),
         "source": fields.nullable("source", string),
-        "followers": fields.optional("followers", many(string), ()),
+        "followers": fields.optional("followers", _read_followers, ()),
         "tombstone": fields.nullable("tombstone", _read_tombstone),
     }
     fields.finish()
