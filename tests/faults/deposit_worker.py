@@ -7,10 +7,7 @@ somebody relies on. The orders are in JSON, see `Orders`.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +16,7 @@ from ibi.model.content import Bytes, Keep, Source, Stream
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.relating import Relating
 from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, labels
+from tests.faults.killer import Killer
 
 LARGE = b"0123456789abcdef" * 4096
 
@@ -36,19 +34,6 @@ class Orders:
     @property
     def text(self) -> str:
         return json.dumps(asdict(self))
-
-
-class Killer:
-    """Ends this process as the system does when it runs out of memory: no exception, no clean-up."""
-
-    def __init__(self, orders: Orders) -> None:
-        self._orders = orders
-        self._visits: Counter[str] = Counter()
-
-    def __call__(self, step: str) -> None:
-        self._visits[step] += 1
-        if step == self._orders.step and self._visits[step] == self._orders.visit:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def files(text: str) -> dict[str, Source]:
@@ -112,7 +97,7 @@ def say(text: str) -> None:
 
 
 def main(data: Path, orders: Orders) -> None:
-    killer = Killer(orders)
+    killer = Killer(orders.step, orders.visit)
     with ArchiveStore(data, on_step=killer) as store:
         act: Callable[[], None] = getattr(Worker(store, orders.first), orders.act)
         act()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from ibi.services.archive_store import ArchiveStore
 from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, sources
-from tests.faults.deposit_worker import Killer, Orders, say
+from tests.faults.deposit_worker import Orders, say
+from tests.faults.killer import Killer
 from tests.groups_by_hand import Gate, in_one_group
 
 TITLES = "one", "two", "three"
@@ -21,7 +22,7 @@ TITLES = "one", "two", "three"
 
 
 def main(data: Path, orders: Orders) -> None:
-    gate = Gate(Killer(orders))
+    gate = Gate(Killer(orders.step, orders.visit))
     with ArchiveStore(data, on_step=gate) as store:
         made = deposits(store, CountedLabels(orders.first))
 

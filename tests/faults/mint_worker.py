@@ -7,10 +7,7 @@ somebody may use. The orders are in JSON, see `Orders`.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-from collections import Counter
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +19,7 @@ from ibi.model.minting import MintRequest, Share, TickState
 from ibi.ports.ticks import Remembered
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.ticks import SqliteTicks
+from tests.faults.killer import Killer
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 # This worker is no minter of the future: whatever the machine's clock says is good enough.
@@ -48,21 +46,8 @@ class Orders:
         return json.dumps(asdict(self))
 
 
-class Killer:
-    """Ends this process as the system does when it runs out of memory: no exception, no clean-up."""
-
-    def __init__(self, orders: Orders) -> None:
-        self._orders = orders
-        self._visits: Counter[str] = Counter()
-
-    def __call__(self, step: str) -> None:
-        self._visits[step] += 1
-        if step == self._orders.step and self._visits[step] == self._orders.visit:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
 def main(data: Path, locks: Path, orders: Orders) -> None:
-    on_step = Killer(orders) if orders.step else None
+    on_step = Killer(orders.step, orders.visit) if orders.step else None
     ticks = SqliteTicks(data, machine=MACHINE, lock_directory=locks, on_step=on_step)
     ticks.freeze(IDENTITY)
     if orders.wait:

@@ -7,10 +7,7 @@ may rely on. The orders are in JSON, see `Orders`.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +15,7 @@ from ibi.instant import Instant
 from ibi.model.content import Bytes, Change, Source, Stream
 from ibi.storage.ocfl import purge
 from ibi.storage.ocfl.store import OcflStore
+from tests.faults.killer import Killer
 
 NAMES = tuple(f"sid.inpe.br/worker/20{number:02}/02.16.17.46" for number in range(10, 13))
 
@@ -52,23 +50,10 @@ def sources(number: int) -> dict[str, Source]:
     return {**files, "doc/a/part.bin": Stream(lambda length: next(chunks, b""))}
 
 
-class Killer:
-    """Ends this process as the system does when it runs out of memory: no exception, no clean-up."""
-
-    def __init__(self, orders: Orders) -> None:
-        self._orders = orders
-        self._visits: Counter[str] = Counter()
-
-    def __call__(self, step: str) -> None:
-        self._visits[step] += 1
-        if step == self._orders.step and self._visits[step] == self._orders.visit:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
 def main(root: Path, orders: Orders) -> None:
     if not orders.exchange:
         vars(purge)["exchange"] = lambda one, other: False
-    store = OcflStore(root, on_step=Killer(orders))
+    store = OcflStore(root, on_step=Killer(orders.step, orders.visit))
     store.sweep()
     for number, (kind, name) in enumerate(orders.changes):
         make = {"create": store.create, "update": store.update, "purge": store.purge_to}[kind]

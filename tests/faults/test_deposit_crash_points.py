@@ -22,8 +22,8 @@ from tests.content_by_hand import ocfl_py_says
 from tests.deposits_by_hand import WHO, CountedLabels, draft, dump, kept_in, labels, sources
 from tests.deposits_by_hand import deposits as deposits_on
 from tests.faults.deposit_worker import LARGE, Orders, files
+from tests.faults.killer import PYTHONPATH
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("deposit_worker.py")
 
 OURS = tuple(step for step in deposits.STEPS if step not in ("labels reserved", "claim answered"))
@@ -80,7 +80,7 @@ def data(begun: Path, tmp_path: Path) -> Path:
 def run(data: Path, orders: Orders) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(data), orders.text],
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=120,

@@ -20,8 +20,8 @@ from tests.content_by_hand import ocfl_py_says
 from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, sources
 from tests.faults.deposit_worker import Orders
 from tests.faults.group_worker import TITLES
+from tests.faults.killer import PYTHONPATH
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("group_worker.py")
 
 STEPS = (
@@ -38,7 +38,7 @@ def run(data: Path, orders: Orders) -> tuple[int, list[str]]:
     """How it ended, and which items it said were made."""
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(data), orders.text],
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=120,

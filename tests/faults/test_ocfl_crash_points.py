@@ -11,9 +11,9 @@ import pytest
 
 from ibi.storage.ocfl.store import STEPS, OcflStore
 from tests.content_by_hand import everything_in, ocfl_py_says
+from tests.faults.killer import PYTHONPATH
 from tests.faults.ocfl_worker import NAMES, Orders, expected
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("ocfl_worker.py")
 CHANGES = (
     ("create", 0),
@@ -37,7 +37,7 @@ def run(root: Path, orders: Orders) -> tuple[int, int]:
     """How a worker ended, and how many changes it acknowledged."""
     worker = subprocess.run(
         [sys.executable, str(SCRIPT), str(root), orders.text],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=60,
@@ -144,7 +144,7 @@ def test_two_processes_change_one_store(tmp_path: Path) -> None:
     workers = [
         subprocess.Popen(
             [sys.executable, str(SCRIPT), str(root), Orders((("update", 0),) * 20).text],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH},
             stdout=subprocess.DEVNULL,
         )
         for _ in range(3)

@@ -12,9 +12,9 @@ from ibi.minting.mint_log import verify
 from ibi.model.minting import Share
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.ticks import SqliteTicks
+from tests.faults.killer import PYTHONPATH
 from tests.faults.mint_worker import MACHINE, Orders
 
-ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("mint_worker.py")
 
 
@@ -27,7 +27,7 @@ class Machine:
     def start(self, orders: Orders) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, str(SCRIPT), str(self.data), str(self.locks), orders.text],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
