@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from functools import lru_cache
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from typing import Final, NamedTuple
 
-from ibi.messages.field import IpAddress
 from ibi.model.visibility import IpNetwork
+from ibi.web.reader_address import read_address
 
 __all__ = ["Admission", "ConnectionBound", "Place"]
 
@@ -87,17 +86,7 @@ class ConnectionBound:
     def _client(self, text: str) -> str | None:
         if not self._most:
             return None
-        address = _address(text)
+        address = read_address(text)
         if address is None or any(address in network for network in self._exempt):
             return None
         return str(address) if address.version == 4 else str(ip_network((address, _NETWORK_BITS), strict=False))
-
-
-@lru_cache(maxsize=1024)
-def _address(text: str) -> IpAddress | None:
-    """IPv4 inside IPv6 is IPv4."""
-    try:
-        address = ip_address(text.partition("%")[0])
-    except ValueError:
-        return None
-    return (address.ipv4_mapped or address) if address.version == 6 else address

@@ -13,7 +13,7 @@ from ibi.messages.field import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.web.headers import values
 
-__all__ = ["NOBODY", "client_addresses", "reader_address"]
+__all__ = ["NOBODY", "client_addresses", "read_address", "reader_address"]
 
 NOBODY: Final = IPv4Address("0.0.0.0")  # noqa: S104 - an address that is nobody's, not one to listen on
 """Stands for a reader whose address is not known: it is in no network to which anything is allowed."""
@@ -46,7 +46,7 @@ def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddr
 def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:
     """From here back to the reader; None where an address cannot be read."""
     client = scope.get("client")
-    way = [_address(client[0]) if client else None]
+    way = [read_address(client[0]) if client else None]
     if not proxies:
         return way
     hops = [hop.strip() for value in values(scope["headers"], b"x-forwarded-for") for hop in value.split(",")]
@@ -54,12 +54,12 @@ def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:
         address = way[-1]
         if address is None or not any(address in network for network in proxies):
             break
-        way.append(_address(hop) if len(hop) <= _LONGEST else None)  # not remembered, whatever it is
+        way.append(read_address(hop) if len(hop) <= _LONGEST else None)  # not remembered, whatever it is
     return way
 
 
 @lru_cache(maxsize=1024)
-def _address(text: str) -> IpAddress | None:
+def read_address(text: str) -> IpAddress | None:
     """An address without scope and port; IPv4 inside IPv6 is IPv4."""
     try:
         address = ip_address(text.partition("%")[0])
