@@ -15,6 +15,7 @@ from ibi.resolver.outcome import Outcome
 from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
+from ibi.resolver.routing import Routing
 from ibi.resolver.trace import Failure
 
 __all__ = ["CLIENTS", "Answer", "KnownHolder", "Script", "archive", "body", "drive", "resolution", "resolve"]
@@ -48,16 +49,21 @@ def read(text: bytes) -> UrlList | Deletion | None:
 
 @dataclass
 class KnownHolder:
-    """Routing that knows who holds the Originals of these labels, and who is likely to have any item."""
+    """Routing that knows who holds the Originals of these labels, whose origin they are of, and who is likely to
+    have any item."""
 
     holders: Mapping[Label, ArchiveRef] = field(default_factory=dict)
     first: tuple[ArchiveRef, ...] = ()
+    homes: Mapping[Label, ArchiveRef] = field(default_factory=dict)
 
-    def likely(self, label: Label) -> tuple[ArchiveRef, ...]:
+    def likely(self, label: Label, now: float) -> tuple[ArchiveRef, ...]:
         return self.first
 
     def holder(self, label: Label) -> ArchiveRef | None:
         return self.holders.get(label)
+
+    def home(self, label: Label) -> ArchiveRef | None:
+        return self.homes.get(label)
 
 
 def resolution(
@@ -66,7 +72,7 @@ def resolution(
     languages: str = "",
     *,
     now: float = 0.0,
-    routing: KnownHolder | None = None,
+    routing: Routing | None = None,
     policy: Policy | None = None,
 ) -> Resolution:
     return Resolution(

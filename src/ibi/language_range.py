@@ -21,7 +21,7 @@ class Preference(NamedTuple):
 
 def preferences(accept_language: str) -> tuple[Preference, ...]:
     """What a header Accept-Language says (RFC 9110 §12.5.4), best first. What makes no sense in it is passed over."""
-    found = [each for each in map(_preference, accept_language.split(",")[:_MOST]) if each is not None]
+    found = [each for each in map(_preference, accept_language.split(",", _MOST)[:_MOST]) if each is not None]
     return tuple(sorted(found, key=lambda each: -each.weight))
 
 

@@ -213,6 +213,10 @@ class Relation:
         return bool(self.steps) and isinstance(self.steps[0], LastEdition)
 
     @property
+    def ends_in_last_edition(self) -> bool:
+        return bool(self.steps) and isinstance(self.steps[-1], LastEdition)
+
+    @property
     def asks_last_edition(self) -> bool:
         """Whether GetLastEdition is anywhere in it."""
         return LastEdition() in self.steps

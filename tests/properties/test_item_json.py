@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, encode_item, encode_local, item_document, local_document
+from ibi.model.recorded_files import without_files
 from tests.properties.item_strategies import items
 
 json_values = st.recursive(
@@ -26,6 +27,14 @@ def test_every_item_comes_back_from_its_records(item: Item) -> None:
     assert again == item
     assert (encode_item(again), encode_local(again)) == (encode_item(item), encode_local(item))
     assert again.rep.spelling == item.rep.spelling
+
+
+@given(items())
+def test_an_item_whose_files_are_read_later_is_the_same_item(item: Item) -> None:
+    rest, files = without_files(encode_item(item))
+    again = decode_item(rest, encode_local(item), files=files)
+    assert again == item
+    assert encode_item(again) == encode_item(item)
 
 
 def places(document: object) -> list[tuple[Any, Any]]:

@@ -14,9 +14,12 @@ __all__ = ["BELIEVABLE", "LIARS", "Liar"]
 Liar = Callable[[ArchiveRef, UrlRequest, Random], bytes]
 
 _WRONG = "example.org/wrong/1999/01.01.00.00"
+_SUCCESSOR = "example.org/successor/2021/01.01.00.00"
 
 
-def _answer(me: ArchiveRef, request: UrlRequest, *, ibi: str = "", service: str = "", url: str = "") -> bytes:
+def _answer(
+    me: ArchiveRef, request: UrlRequest, *, ibi: str = "", service: str = "", url: str = "", state: str = "Original"
+) -> bytes:
     """The Original of whatever is asked for, at `url`."""
     qualifier = request.relation.qualifier
     lines = [
@@ -24,7 +27,7 @@ def _answer(me: ArchiveRef, request: UrlRequest, *, ibi: str = "", service: str 
         f"ibi {{{ibi or _forms(request.label)}}}",
         f"ibi.archiveservice {{{service or me.service}}}",
         f"contenttype{qualifier} Data",
-        f"state{qualifier} Original",
+        f"state{qualifier} {state}",
         f"url{qualifier} {url or f'http://{me.address}/lie'}",
         "urlkey 1234567890",
     ]
@@ -90,6 +93,17 @@ def false_original(me: ArchiveRef, request: UrlRequest, random: Random) -> bytes
     return _answer(me, request)
 
 
+def false_copy(me: ArchiveRef, request: UrlRequest, random: Random) -> bytes:
+    return _answer(me, request, state="Copy")
+
+
+def false_successor(me: ArchiveRef, request: UrlRequest, random: Random) -> bytes:
+    """Of everything the next edition, which is there, with all that may be asked of it."""
+    if request.label.spelling == _SUCCESSOR:
+        return _answer(me, request)
+    return _pointing(me, request, _SUCCESSOR, {"ibi.nextedition", "ibi.lastedition"})
+
+
 LIARS: dict[str, Liar] = {
     each.__name__: each
     for each in (
@@ -99,5 +113,5 @@ LIARS: dict[str, Liar] = {
 }
 """Those that can be found out."""
 
-BELIEVABLE: dict[str, Liar] = {"false_original": false_original}
-"""Those that can be found out only by asking everybody, as is done for an Original."""
+BELIEVABLE: dict[str, Liar] = {each.__name__: each for each in (false_original, false_copy, false_successor)}
+"""Those that break no rule: they are not chosen only because somebody is believed before them."""

@@ -1,11 +1,14 @@
-"""A network of Archives from one seed: who keeps what, who lies, who is slow or dead; and a resolution in it.
+"""A network of Archives from one seed: who keeps what, who lies, who is slow or dead; and readers that come by.
 
-The honest ones are Archives of this project without their web; time is a number, the network a queue.
+The honest ones are Archives of this project without their web; time is a number, the network a queue. Between two
+readers items are transferred and deleted, Archives fall silent and come back, and liars join. The resolver remembers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 from heapq import heappop, heappush
 from random import Random
 
@@ -13,11 +16,11 @@ from ibi.archive.answer import answer
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
 from ibi.errors import InvalidInput
-from ibi.label import Label
-from ibi.messages import LabelForms, State, UrlRequest, parse_url_list
+from ibi.messages import State, UrlRequest, parse_url_list
 from ibi.model.item import Item
 from ibi.pairs import Pairs
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Outcome
 from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
@@ -25,133 +28,241 @@ from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
 from tests.archive_catalog import PlainCatalog
 from tests.scripted_archives import archive, resolution
-from tests.simulator.liars import BELIEVABLE, LIARS, Liar
-from tests.standards_archives import NOW, UrlibUrls, forms, item
+from tests.simulator.family import ROUTES, Family, Member, copied, deleted
+from tests.simulator.liars import BELIEVABLE, LIARS, Liar, pointers_without_end
+from tests.standards_archives import NOW, UrlibUrls
 
-__all__ = ["Run", "World"]
+__all__ = ["Visit", "World"]
 
 KEYS = UrlKeys(b"s" * 32)
-FIRST, SECOND = "example.org/lib/2010/01.01.00.01", "example.org/lib/2020/01.01.00.01"
-LEADS_TO = {"": FIRST, "!": SECOND, "!+": SECOND, "+": FIRST, "+!": SECOND}
+ORPHANED = "example.org/gone"
+"""Where labels were made by a host that has no Archive any more."""
 
 
-def edition(number: int) -> Item:
-    return item(
-        (FIRST, SECOND)[number],
-        at="2015-03-15T02:40:14Z",
-        files=("text.pdf",),
-        next_edition=forms(SECOND) if number == 0 else None,
-        edition_of=forms(FIRST) if number == 1 else None,
-    )
+class Weather(Enum):
+    """How long an answer takes: less than the hedge delay, less than the patience, more, or for ever."""
 
-
-def copied(original: Item, stale: bool) -> Item:
-    kept = replace(original, state=State.COPY, source="a0.example.org")
-    return replace(kept, next_edition=None) if stale else kept
+    PROMPT = (0.001, 0.15)
+    TARDY = (0.25, 0.8)
+    SLOW = (1.0, 30.0)
+    DEAD = (1.0, 9.0)
+    """Nothing comes, and after so long that is certain."""
 
 
 @dataclass(frozen=True)
-class Run:
-    """How one resolution went."""
+class Visit:
+    """How one reader fared, and what is known of the world that the resolver does not know."""
 
-    seed: int
-    world: World
+    url: str
     outcome: Outcome
-    ended_at: float
-    label: Label
+    took: float
+    honest_urls: frozenset[str]
+    """Wherever an honest Archive has any item of the family."""
+    right_urls: frozenset[str]
+    """Wherever one has what is wanted, as far as the reader accepts it."""
+    is_deleted: bool
+    """Whether what is wanted was deleted by its holder."""
+    is_certain: bool
+    """Whether the honest can be heard, and told from the liars: then the outcome has to be right."""
+    may_be_disputed: bool
+    has_believable_liars: bool
 
 
 class World:
-    """`calm`: the honest answer, and quickly; then the right outcome is certain. Otherwise anything may happen."""
-
     def __init__(self, seed: int) -> None:
         self.random = random = Random(seed)
-        self.seed = seed
-        self.calm = random.random() < 0.6
-        self.original = random.random() < 0.3
-        self.modifier = random.choice(list(LEADS_TO))
+        self.is_stormy = random.random() < 0.4
+        self.is_lossy = self.is_stormy and random.random() < 0.3
         self.honest: dict[ArchiveRef, tuple[ArchiveProfile, PlainCatalog]] = {}
         self.liars: dict[ArchiveRef, Liar] = {}
-        self._people_honest(random)
-        self._people_liars(random)
-        self.archives = [*self.honest, *self.liars]
-        random.shuffle(self.archives)
-        slow = [] if self.calm else random.sample(self.archives, random.randrange(len(self.archives) + 1))
-        self.slow, self.dead = set(slow[::2]), set(slow[1::2])
+        self.holders: dict[Member, ArchiveRef] = {}
+        self.gone: set[Member] = set()
+        self.memory = Memory()
+        self.now = 0.0
+        self._settle()
+        self.family = Family({member: self._birthplace() for member in Member})
+        self._stock()
+        for _ in range(random.choice([0, 0, 1, 1, 2])):
+            self._join_liar()
+        self._archives()
 
-    def _people_honest(self, random: Random) -> None:
-        refs = [archive(f"a{number}") for number in range(random.randint(1, 4))]
-        kept: dict[ArchiveRef, list[Item]] = {ref: [] for ref in refs}
-        for number in (0, 1):
-            original = edition(number)
-            home = random.choice(refs)
-            kept[home].append(original)
-            for ref in refs:
-                if ref != home and random.random() < 0.3:
-                    # Only for a relation that begins with it is a next edition looked for in all answers (SPEC §7).
-                    stale = self.modifier[:1] == "!" and random.random() < 0.5
-                    kept[ref].append(copied(original, stale))
-        for ref, items in kept.items():
-            follow, filtered = random.random() < 0.5, random.random() < 0.5
+    # --- who there is ---
+
+    def _settle(self) -> None:
+        for number in range(self.random.randint(1, 5)):
+            ref = archive(f"a{number}", registered=self.random.randrange(100))
+            follow, filtered = self.random.random() < 0.5, self.random.random() < 0.5
             urls = UrlibUrls(ref.address)
             profile = ArchiveProfile(ref.address, ref.service, urls, follow_editions=follow, filtered=filtered)
-            self.honest[ref] = profile, PlainCatalog(*items)
+            self.honest[ref] = profile, PlainCatalog()
 
-    def _people_liars(self, random: Random) -> None:
-        kinds = {**LIARS, **(BELIEVABLE if self.original else {})}
-        for number in range(random.randint(0, 3)):
-            self.liars[archive(f"liar{number}")] = kinds[random.choice(list(kinds))]
+    def _join_liar(self) -> None:
+        kinds = {**LIARS, **BELIEVABLE}
+        ref = archive(f"liar{len(self.liars)}", registered=self.random.randrange(150))
+        self.liars[ref] = kinds[self.random.choice(list(kinds))]
 
-    @property
-    def url(self) -> str:
-        return f"{FIRST}{self.modifier}{'?ibiurl.requireditemstatus=Original' if self.original else ''}"
+    def _archives(self) -> None:
+        archives = [*self.honest, *self.liars]
+        self.random.shuffle(archives)
+        self.archives = tuple(archives)
+        self.memory.include(self.archives)
 
-    @property
-    def right_urls(self) -> set[str]:
-        """Wherever an honest Archive has what is wanted."""
-        wanted = forms(LEADS_TO[self.modifier])
-        return {f"http://{ref.address}/col/{wanted.labels[0]}/doc/text.pdf" for ref in self._keepers(wanted)}
+    # --- who keeps what ---
 
-    def _keepers(self, wanted: LabelForms) -> list[ArchiveRef]:
-        found = {ref: catalog.find(wanted.labels[0]) for ref, (_, catalog) in self.honest.items()}
-        allowed = (State.ORIGINAL,) if self.original else (State.ORIGINAL, State.COPY)
-        return [ref for ref, kept in found.items() if kept is not None and kept.state in allowed]
+    def _birthplace(self) -> str:
+        if self.random.random() < 0.3:
+            return ORPHANED
+        return self.random.choice(list(self.honest)).service.labels[0].prefix
 
-    def said_by(self, asking: Asking) -> bytes | None:
-        """What an Archive answers; None if nothing ever comes."""
-        ref, request = asking.archive, asking.request
-        if ref in self.dead or (not self.calm and self.random.random() < 0.1):
-            return None
+    def _stock(self) -> None:
+        for member, original in self.family.items.items():
+            home = next((ref for ref in self.honest if ref.service.labels[0].prefix == original.rep.prefix), None)
+            stays = home is not None and self.random.random() < 0.7
+            holder = home if stays and home is not None else self.random.choice(list(self.honest))
+            self.holders[member] = holder
+            self.honest[holder][1].put(original)
+            for ref in self.honest:
+                if ref != holder and self.random.random() < 0.25:
+                    self.honest[ref][1].put(copied(original, self.random))
+
+    def _time_passes(self) -> None:
+        self.now += self.random.choice([1.0, 60.0, 400.0])
+        happens = self.random.random()
+        if happens < 0.3:
+            self._transfer(self.random.choice(list(Member)))
+        elif happens < 0.4:
+            self._delete(self.random.choice(list(Member)))
+        elif happens < 0.6:
+            self._join_liar()
+            self._archives()
+
+    def _transfer(self, member: Member) -> None:
+        """R §5.2: the Original moves; a Copy may stay behind."""
+        if member in self.gone:
+            return
+        old, new = self.holders[member], self.random.choice(list(self.honest))
+        if old == new:
+            return
+        original = self.family.items[member]
+        if self.random.random() < 0.5:
+            self.honest[old][1].put(copied(original, self.random))
+        else:
+            self.honest[old][1].remove(original.rep)
+        self.honest[new][1].put(original)
+        self.holders[member] = new
+
+    def _delete(self, member: Member) -> None:
+        self.gone.add(member)
+        self.honest[self.holders[member]][1].put(deleted(self.family.items[member]))
+
+    def _urls(self, member: Member, states: tuple[State, ...]) -> frozenset[str]:
+        item = self.family.items[member]
+        kept = {ref: catalog.find(item.rep) for ref, (_, catalog) in self.honest.items()}
+        return frozenset(UrlibUrls(ref.address).file(item, "text.pdf") for ref in kept if _is_in(kept[ref], states))
+
+    # --- a reader ---
+
+    def visits(self, policy: Policy | None = None) -> Iterator[Visit]:
+        for number in range(self.random.randint(1, 5)):
+            if number:
+                self._time_passes()
+            yield self._visit(policy)
+
+    def _visit(self, policy: Policy | None) -> Visit:
+        modifier, original = self.random.choice(list(ROUTES)), self.random.random() < 0.25
+        route = ROUTES[modifier]
+        self._change_weather()
+        url = f"{self.family.labels[Member.FIRST].labels[0]}{modifier}"
+        if original:
+            url += "?ibiurl.requireditemstatus=Original"
+        states = (State.ORIGINAL,) if original else (State.ORIGINAL, State.COPY)
+        believable = [ref for ref, liar in self.liars.items() if liar in BELIEVABLE.values()]
+        certain = all(self._can_be_believed(member, modifier, believable) for member in route)
+        began = self.now
+        outcome = self._resolve(url, policy)
+        return Visit(
+            url,
+            outcome,
+            self.now - began,
+            frozenset().union(*(self._urls(member, tuple(State)) for member in Member)),
+            self._urls(route[-1], states),
+            route[-1] in self.gone,
+            certain and not self.is_lossy and self.gone.isdisjoint(route[:-1]),
+            original and bool(believable),
+            bool(believable),
+        )
+
+    def _change_weather(self) -> None:
+        self.weather = dict.fromkeys(self.archives, Weather.PROMPT)
+        if self.is_stormy:
+            self.weather = {ref: self.random.choice(list(Weather)) for ref in self.archives}
+        self.crashes = {ref: self.random.uniform(0, 2) for ref in self.archives if self.random.random() < 0.1}
+        if not self.is_stormy:
+            self.crashes = {}
+
+    def _can_be_believed(self, member: Member, modifier: str, believable: list[ArchiveRef]) -> bool:
+        """Whether the holder is heard in time, and nobody who lies is believed before it."""
+        holder, weather = self.holders[member], self.weather[self.holders[member]]
+        if holder in self.crashes or weather in (Weather.SLOW, Weather.DEAD):
+            return False
+        if member in self.gone and (believable or pointers_without_end in self.liars.values()):
+            return False  # once it is gone, anybody else is followed
+        if weather is Weather.TARDY and believable:
+            return False  # after the hedge delay anybody's Copy is as good
+        label = self.family.labels[member].labels[0]
+        if len(modifier) > 1 and modifier[0] == "!" and believable:
+            return False  # what is said of the next step does not tell whether it is the holder who says it
+        if (self.memory.holder(label) or self.memory.home(label)) == holder:
+            return True
+        if any(ref in believable for ref in self.memory.likely(label, self.now)):
+            return False  # one of them was chosen while others were silent, and is asked first for a while
+        # Nobody knows who would have to be waited for.
+        if weather is Weather.TARDY and ("!" in modifier or modifier == "+"):
+            return False
+        # One liar may point to what only the other has.
+        endless = [ref for ref, liar in self.liars.items() if believable and liar is pointers_without_end]
+        return all(holder.registered < liar.registered for liar in (*believable, *endless))
+
+    def _resolve(self, url: str, policy: Policy | None) -> Outcome:
+        """With every message sent over the simulated network."""
+        began = self.now
+        under_way = resolution(url, self.archives, "pt", now=began, routing=self.memory, policy=policy)
+        network: list[tuple[float, int, Asking, bytes | None]] = []
+        count = 0
+        while under_way.outcome is None:
+            for asking in under_way.requests():
+                for _ in range(2 if self.random.random() < 0.05 else 1):
+                    count += 1
+                    heappush(network, (*self._sent(asking, count, began),))
+            if network and network[0][0] <= under_way.wake_at:
+                self.now, _, asking, said = heappop(network)
+                deliver(under_way, asking, said, self.now)
+            else:
+                self.now = under_way.wake_at
+                under_way.elapsed(self.now)
+        self.memory.learn(under_way.trace, under_way.outcome, self.now)
+        return under_way.outcome
+
+    def _sent(self, asking: Asking, count: int, began: float) -> tuple[float, int, Asking, bytes | None]:
+        """When something comes back, and what; None if nothing ever does."""
+        ref, weather = asking.archive, self.weather[asking.archive]
+        arrives = self.now + self.random.uniform(*weather.value)
+        crashed = ref in self.crashes and arrives > began + self.crashes[ref]
+        lost = self.is_lossy and self.random.random() < 0.1
+        said = None if weather is Weather.DEAD or crashed or lost else self._said_by(ref, asking.request)
+        if said is None:
+            arrives = self.now + self.random.uniform(*Weather.DEAD.value)
+        return arrives, count, asking, said
+
+    def _said_by(self, ref: ArchiveRef, request: UrlRequest) -> bytes:
         if ref in self.liars:
             return self.liars[ref](ref, request, self.random)
-        return self._honestly(ref, request)
-
-    def _honestly(self, ref: ArchiveRef, request: UrlRequest) -> bytes:
         profile, catalog = self.honest[ref]
         return answer(profile, catalog, request.to_query(), NOW, 1, KEYS)[0]
 
-    def delay(self, ref: ArchiveRef) -> float:
-        return self.random.uniform(0.3, 30.0) if ref in self.slow else self.random.uniform(0.001, 0.15)
 
-    def run(self, policy: Policy | None = None) -> Run:
-        """Resolve, with every message sent over the simulated network."""
-        under_way = resolution(self.url, tuple(self.archives), policy=policy)
-        network: list[tuple[float, int, Asking, bytes | None]] = []
-        now, count = 0.0, 0
-        while under_way.outcome is None:
-            for asking in under_way.requests():
-                said, repeats = self.said_by(asking), 2 if self.random.random() < 0.05 else 1
-                for _ in range(repeats):
-                    count += 1
-                    late = self.random.uniform(1, 9) if said is None else self.delay(asking.archive)
-                    heappush(network, (now + late, count, asking, said))
-            if network and network[0][0] <= under_way.wake_at:
-                now, _, asking, said = heappop(network)
-                deliver(under_way, asking, said, now)
-            else:
-                now = under_way.wake_at
-                under_way.elapsed(now)
-        return Run(self.seed, self, under_way.outcome, now, under_way.trace.hops[-1].label)
+def _is_in(kept: Item | None, states: tuple[State, ...]) -> bool:
+    return kept is not None and kept.state in states
 
 
 def deliver(under_way: Resolution, asking: Asking, said: bytes | None, now: float) -> None:

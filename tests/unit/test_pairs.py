@@ -9,7 +9,7 @@ import pytest
 
 from ibi.errors import InvalidPairs
 from ibi.messages import State
-from ibi.pairs import LIMIT, Pairs, encoded_word
+from ibi.pairs import LIMIT, MOST, Pairs, encoded_word
 
 PAIRS = Pairs([("state", "Original"), ("ibi", ("rep", "a.br/b/2009/07.21.13.23"))])
 
@@ -119,6 +119,27 @@ def test_a_body_longer_than_the_limit_is_not_read() -> None:
         Pairs.decode(b"a 12", limit=3)
     with pytest.raises(InvalidPairs):
         Pairs.decode(b" " * (LIMIT + 1))
+
+
+@pytest.mark.parametrize("between", [b" ", b"\r\n", b"\n"])
+def test_of_very_many_pairs_none_is_read(between: bytes) -> None:
+    pairs = [b"%x y" % number for number in range(MOST + 1)]
+    assert len(Pairs.decode(between.join(pairs[:-1]))) == MOST
+    with pytest.raises(InvalidPairs, match=f"more than {MOST} pairs"):
+        Pairs.decode(between.join(pairs))
+
+
+def test_many_words_of_one_value_are_one_pair() -> None:
+    words = ["w"] * 3 * MOST
+    assert Pairs.decode(b"a {" + " ".join(words).encode() + b"} b 1") == Pairs([("a", tuple(words)), ("b", "1")])
+
+
+def test_of_a_long_list_the_end_is_read_as_strictly() -> None:
+    long = b" ".join(b"%x {y z}" % number for number in range(MOST - 1))
+    assert len(Pairs.decode(long)) == MOST - 1
+    for end, reason in ((b" 0 y", "twice"), (b" name", "without a value"), (b" name {", "braces that")):
+        with pytest.raises(InvalidPairs, match=reason):
+            Pairs.decode(long + end)
 
 
 @pytest.mark.parametrize(

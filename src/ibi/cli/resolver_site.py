@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -28,13 +29,14 @@ from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
+from ibi.transport.archive_line import Budgets
 from ibi.transport.gateways import Gateways
 from ibi.transport.local_archive import LocalArchive
 from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.resolver_site import ResolverSite
 
-__all__ = ["opened_resolver_site", "opened_resolving", "resolves_here"]
+__all__ = ["archive_budgets", "opened_resolver_site", "opened_resolving", "resolves_here"]
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -59,7 +61,7 @@ def opened_resolver_site(
         return None
     registry = SqliteRegistry(settings.data)
     opened.callback(registry.close)
-    gateway = _gateway(archive, frozenset({listening, _host_and_port(public_url)}))
+    gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
     return ResolverSite(
         resolving=_resolving(settings, registry, gateway, archive),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
@@ -79,30 +81,39 @@ async def opened_resolving(settings: Settings) -> AsyncIterator[Resolving]:
         registry = SqliteRegistry(settings.data)
         opened.callback(registry.close)
         archive = _kept_archive(settings, opened)
-        gateway = _gateway(archive, frozenset())
+        gateway = _gateway(settings, archive, frozenset())
         opened.push_async_callback(gateway.close)
         yield _resolving(settings, registry, gateway, archive)
 
 
 def _resolving(settings: Settings, registry: Registry, gateway: Gateways, archive: ArchiveSite | None) -> Resolving:
     own = None if archive is None else _own_ref(archive)
-    wanted = settings.resolve
+    wanted, directory = settings.resolve, ArchiveDirectory(registry, own)
     return Resolving(
-        ArchiveDirectory(registry, own),
+        directory,
         gateway,
         policy=Policy(hedge_delay=float(wanted.hedge_delay), budget=float(wanted.budget)),
         foreign_urls=ForeignUrls(wanted.foreign_urls),
         own=own,
         changes=None if archive is None else archive.changes,
+        away=directory.away,
     )
 
 
-def _gateway(archive: ArchiveSite | None, own: frozenset[tuple[str, int]]) -> Gateways:
+def _gateway(settings: Settings, archive: ArchiveSite | None, own: frozenset[tuple[str, int]]) -> Gateways:
     local = []
     if archive is not None:
         service = ArchiveService(archive, structlog.get_logger("ibi.archive"))
         local.append(LocalArchive(archive.profile.service, service))
-    return Gateways(local, ArchiveHttp(AddressGuard(own)))
+    return Gateways(local, ArchiveHttp(AddressGuard(own), budgets=archive_budgets(settings)))
+
+
+def archive_budgets(settings: Settings) -> Budgets:
+    """Whoever gives a resolution more time gives it to the Archives: a slow one is then still waited for."""
+    usual = Budgets()
+    wanted = settings.resolve
+    total = max(usual.total, float(wanted.budget))
+    return replace(usual, total=total, connections=wanted.connections_per_archive)
 
 
 def _own_ref(archive: ArchiveSite) -> ArchiveRef:

@@ -22,6 +22,7 @@ __all__ = [
     "ADDRESS",
     "BOOLEAN",
     "BOUND",
+    "CONNECTIONS",
     "DAYS",
     "GRANULARITY",
     "HOST",
@@ -229,6 +230,7 @@ LISTENING_PORT = _whole_number(0, 65_535)
 PORT = _whole_number(1, 65_535)
 DAYS = _whole_number(1, 36_500)
 BOUND = _whole_number(0, 1_000_000)
+CONNECTIONS = _whole_number(1, 512)
 SIZE = Kind("a number of bytes, also in kB, MB, GB or TB", _read_size, frozenset({"string", "integer"}))
 SIZE_BOUND = Kind(
     "a number of bytes, also in kB, MB, GB or TB, or 0", _read_size_bound, frozenset({"string", "integer"})

@@ -68,6 +68,7 @@ class ResolveSettings:
     """None is unless `resolver` is another."""
     budget: Fraction
     hedge_delay: Fraction
+    connections_per_archive: int
     foreign_urls: Literal["refuse", "confirm"]
 
 

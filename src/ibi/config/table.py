@@ -8,6 +8,7 @@ from ibi.config.kinds import (
     ADDRESS,
     BOOLEAN,
     BOUND,
+    CONNECTIONS,
     DAYS,
     GRANULARITY,
     HOST,
@@ -348,6 +349,14 @@ SETTINGS: tuple[Setting, ...] = (
         "0.2",
         "How many seconds Archives that are likely to have an item are ahead of all others, and a better answer may"
         " come after the first.",
+    ),
+    Setting(
+        "resolve.connections_per_archive",
+        "IBI_RESOLVE_CONNECTIONS_PER_ARCHIVE",
+        None,
+        CONNECTIONS,
+        "32",
+        "How many connections there may be to one Archive at a time, each for one question after the other.",
     ),
     Setting(
         "resolve.foreign_urls",

@@ -108,7 +108,8 @@ class ErrorAnswer(_OneLineAnswer):
     text: str
 
     def __post_init__(self) -> None:
-        text = self.text.encode(errors="replace").decode()
+        # The mark of what our messages leave out is the one sign of theirs that is not ASCII.
+        text = self.text.replace("…", "...").encode(errors="replace").decode()
         object.__setattr__(self, "text", " ".join(map(encoded_word, text.split())))
 
     @classmethod

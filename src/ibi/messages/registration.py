@@ -25,6 +25,8 @@ MAIL_LIMIT: Final = 1 << 18
 _SERVICE: Final = "archiveserviceibi"
 _KEY: Final = "registrationkey"
 
+_KINDS: Final = ("text/plain", "text/html")
+
 _BODY: Final = f"""\
 IBI do serviço de Arquivo:
 {_SERVICE} = {{service}}
@@ -35,6 +37,10 @@ Chave de cadastro:
 
 # What mail programs put around a line: blanks, marks of quotation and of emphasis.
 _MARGIN: Final = " \t\xa0>|*"
+
+# Where HTML begins a line, and all else that it puts between words. Each is found in time linear in the text.
+_NEW_LINE: Final = re.compile(r"<(?:br|/?(?:p|div|tr|li|h[1-6]|blockquote|pre|table))\b[^<>]*>", re.IGNORECASE)
+_TAG: Final = re.compile(r"<[^<>]*>")
 
 # The library's reader nests as deep as a mail asks it to, and takes the square of the length of these fields and a good
 # while for every line and part: hostile mails are sorted out before it sees them.
@@ -125,15 +131,37 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain_text(raw: bytes) -> str:
-    """All text/plain parts of a message; what has no head is text and nothing else."""
+    """All text/plain parts of a message, or those in HTML if it has no other; what has no head is text and nothing
+    else."""
     from email import message_from_bytes
 
     message = message_from_bytes(raw)
     if not message.keys():
         return _unquoted(raw)
-    parts = (part for part in message.walk() if part.get_content_type() == "text/plain")
-    texts = (part.get_payload(decode=True) for part in parts)
-    return "\n".join(_decoded(text) for text in texts if isinstance(text, bytes))
+    parts = [(part.get_content_type(), part.get_payload(decode=True)) for part in message.walk()]
+    texts = {
+        kind: [_decoded(text) for own, text in parts if own == kind and isinstance(text, bytes)] for kind in _KINDS
+    }
+    return "\n".join(texts["text/plain"] or map(_without_tags, texts["text/html"]))
+
+
+def _without_tags(html: str) -> str:
+    """What HTML says, its lines where a reader sees them."""
+    from html import unescape
+
+    if not _names_both(html):
+        return ""
+    lines = _TAG.sub("", _NEW_LINE.sub("\n", html.replace("\n", " "))).split("\n", _MAX_LINES)
+    # Only lines with a name are written out, and the next ones, where a value may stand: a mail may be made of nothing
+    # but characters by their number.
+    named = [_SERVICE in line.lower() or _KEY in line.lower() for line in lines]
+    near = (line for line, is_named, follows in zip(lines, named, [False, *named], strict=False) if is_named or follows)
+    return unescape("\n".join(near))
+
+
+def _names_both(text: str) -> bool:
+    lower = text.lower()
+    return _SERVICE in lower and _KEY in lower
 
 
 def _unquoted(raw: bytes) -> str:

@@ -104,6 +104,19 @@ class Acknowledgment(ServiceRequest):
         object.__setattr__(self, "url", field.read("url", self.url, field.url))
         object.__setattr__(self, "persistent_url", field.read("url.persistent", self.persistent_url, field.url))
 
+    def for_clients(self, clients: tuple[IpAddress, ...]) -> Acknowledgment:
+        """The same on behalf of others. What stays was read when this was made, and is not read again."""
+        field.read("clientinformation.ipaddress", clients, field.checked_addresses)
+        made, put = object.__new__(Acknowledgment), object.__setattr__
+        put(made, "client_addresses", clients)
+        put(made, "content_type", self.content_type)
+        put(made, "url", self.url)
+        put(made, "persistent_url", self.persistent_url)
+        put(made, "url_key", self.url_key)
+        put(made, "state", self.state)
+        put(made, "ibi", self.ibi)
+        return made
+
     @classmethod
     def _from_pairs(cls, found: Mapping[str, str]) -> Acknowledgment:
         return cls(

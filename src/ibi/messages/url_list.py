@@ -20,12 +20,15 @@ from ibi.messages.query import MissingPair, RepeatedPair
 from ibi.pairs import Pairs, Value
 from ibi.relation import Relation
 
-__all__ = ["Deletion", "UrlEntry", "UrlList", "parse_url_list"]
+__all__ = ["MOST_ENTRIES", "Deletion", "UrlEntry", "UrlList", "parse_url_list"]
 
 # R Table 9.3: the prefixes that a relation qualifies, and the names that look as if one did.
 _QUALIFIED: Final = frozenset({"contenttype", "ibi", "state", "timestamp", "url"})
 _UNQUALIFIED: Final = frozenset({"ibi.archiveservice", "ibi.nextedition", "ibi.platformsoftware"})
 _NO_NAMES: Final[Mapping[str, str]] = {}
+MOST_ENTRIES: Final = 512
+"""Entries of an answer that is read. Of an item in 24 languages, with metadata in the two forms that R Table 9.5 has,
+all the relations of that table in which one language is named come to 331; an answer with thousands is no item's."""
 _LONGEST_REMEMBERED: Final = 64
 """Characters of a name or a value that may come again; what is longer is not worth remembering."""
 
@@ -233,6 +236,8 @@ def _names_by_relation(pairs: Pairs) -> dict[Relation, dict[str, str]]:
         # Qualifiers are read in any case, so that two names may say the same.
         if known.setdefault(relation, {}).setdefault(prefix, name) != name:
             raise RepeatedPair(name, 0, "the pair {name} is there twice", name=name)
+        if len(known) > MOST_ENTRIES:
+            raise InvalidMessage(name, 0, "it speaks of more than {most} relations", most=MOST_ENTRIES)
     return known
 
 

@@ -16,7 +16,9 @@ class ArchiveRef:
     """Where an Archive is asked, and thanked; and on which hosts its URLs may be (E31).
 
     `hosts` are those it declared beyond that of its `address`: `host`, which means every port, or `host:port`.
-    `networks` are those, not of the whole Internet, in which its registration allows it to be dialled.
+    `networks` are those, not of the whole Internet, in which its registration allows it to be dialled. `registered` is
+    when, in seconds: of several that claim one Original, the one that has been there longest is believed. It is no
+    part of what makes two of them equal.
     """
 
     service: LabelForms
@@ -24,6 +26,7 @@ class ArchiveRef:
     protocol: ArchiveProtocol = ArchiveProtocol.HTTP
     hosts: frozenset[str] = frozenset()
     networks: tuple[IpNetwork, ...] = ()
+    registered: int = 0
     _host: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ibi.language_range import Preference
+from ibi.messages.field import IpAddress
+from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.persistent_url import PersistentUrl
-from ibi.relation import Step
+from ibi.relation import Step, Translation
+from ibi.resolver.heard import Heard
 from ibi.resolver.kept import Kept
+from ibi.resolver.lead import Located
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing
-from ibi.resolver.selection import Heard, Located
+from ibi.resolver.redirection import redirect
 
 __all__ = ["LONGEST", "NEGATIVE_AGE", "Cache", "Remembered", "Wish"]
 
@@ -20,6 +25,18 @@ NEGATIVE_AGE: Final = 5
 """Seconds for which it is believed that there is nothing: long enough for a flood of one wrong link, and no more."""
 _MOST: Final = 20_000
 _MOST_NEGATIVE: Final = 2_000
+_ROOM: Final = 64 << 20
+"""Bytes, by the estimates below: as much as so many ordinary ones take."""
+_ORDINARY: Final = 2_500
+"""Bytes that one takes whose texts are short, the redirect of its last link included."""
+_ENTRY: Final = 600
+_LANGUAGE: Final = 200
+_WIDEST: Final = 4
+"""Bytes of a character."""
+_LONGEST_REMEMBERED: Final = 512
+"""Characters: what is asked for by a longer link is found anew, so that nobody fills the memory with long links."""
+_MOST_PREFERENCES: Final = 8
+"""Languages that a reader may prefer for what he gets to be kept: few have more, and each counts in the choice."""
 
 
 class Wish(NamedTuple):
@@ -42,30 +59,82 @@ class Wish(NamedTuple):
             url.label.spelling, url.relation.steps, url.file_path, url.file_list, url.required_original, languages
         )
 
+    @property
+    def length(self) -> int:
+        """Characters that whoever asks has chosen."""
+        length = len(self.spelling) + len(self.file_path or "")
+        for step in self.steps:
+            length += len(step.parameter or "")
+        if isinstance(self.languages, tuple):
+            length += sum(len(each.range) for each in self.languages)
+        return length
 
-class Remembered(NamedTuple):
+    @property
+    def has_many_languages(self) -> bool:
+        return isinstance(self.languages, tuple) and len(self.languages) > _MOST_PREFERENCES
+
+    @property
+    def is_one_of_many(self) -> bool:
+        """Whether the same can be asked for in as many ways as somebody likes: with other languages that lead to the
+        same text, or with capitals here and there."""
+        return self.languages is not None or not (self.spelling.islower() or self.spelling.isupper())
+
+
+class Remembered:
     """What was found, to be made a redirect for another reader; or the outcome if it was nothing."""
 
-    found: Located | Outcome
-    until: float
+    __slots__ = ("_base", "_made", "_url", "found", "until")
+
+    def __init__(self, found: Located | Outcome, until: float) -> None:
+        self.found, self.until = found, until
+        self._url: PersistentUrl | None = None
+        self._base = ""
+        self._made: Redirect | None = None
+        """The redirect of the last link by which it was asked for, which `_url` is."""
+
+    def outcome(self, url: PersistentUrl, base: str, clients: tuple[IpAddress, ...]) -> Outcome:
+        """What a reader gets. Most readers of an item follow the very same link, which is read once: only their
+        addresses are new."""
+        found = self.found
+        if not isinstance(found, Located):
+            return found
+        if self._made is not None and url is self._url and base == self._base:
+            return self._made.for_clients(clients)
+        made = redirect(url, base, clients, found)
+        thanks = made.acknowledgment
+        # Pairs are not remembered: a few hundred characters can be a hundred of them, which take far more.
+        if thanks is not None and not url.query and len(thanks.persistent_url) <= _LONGEST_REMEMBERED:
+            self._url, self._base, self._made = url, base, made
+        return made
 
     def seconds_left(self, now: float) -> int:
         return max(0, int(self.until - now))
 
 
 class Cache:
-    """Kept under one `state` of the world: whoever joins, leaves or changes may have another answer."""
+    """Kept under one `state` of the world: whoever joins, leaves or changes may have another answer.
 
-    def __init__(self, most: int = _MOST, most_negative: int = _MOST_NEGATIVE) -> None:
-        self._found: Kept[Wish, Remembered] = Kept(most)
-        # Apart: a flood of links that lead nowhere drives nothing out that is of use.
-        self._nothing: Kept[Wish, Remembered] = Kept(most_negative)
+    It is bounded by how many there are, and by their bytes: `room` for most of them, a fifth and an eighth of it beside
+    that for the rest.
+    """
+
+    def __init__(self, most: int = _MOST, most_negative: int = _MOST_NEGATIVE, room: int = _ROOM) -> None:
+        self._found: Kept[Wish, Remembered] = Kept(most, room)
+        # Apart: a flood of links that lead nowhere, or all to one place, drives nothing out that is of use.
+        self._varied: Kept[Wish, Remembered] = Kept(-(-most // 5), room // 5)
+        self._nothing: Kept[Wish, Remembered] = Kept(most_negative, room // 8)
         self._state: Hashable = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return self._found.size + self._varied.size + self._nothing.size
 
     def enter(self, state: Hashable) -> None:
         """Forget everything if this is not the state of before."""
         if state != self._state:
             self._found.clear()
+            self._varied.clear()
             self._nothing.clear()
             self._state = state
 
@@ -74,7 +143,7 @@ class Cache:
         return state == self._state
 
     def find(self, wish: Wish, now: float) -> Remembered | None:
-        for kept in (self._found, self._nothing):
+        for kept in (self._found, self._varied, self._nothing):
             remembered = kept.find(wish)
             if remembered is not None:
                 if now < remembered.until:
@@ -83,26 +152,66 @@ class Cache:
         return None
 
     def keep(self, wish: Wish, outcome: Outcome, max_age: int, now: float) -> int:
-        """Keep the outcome if that is allowed; `max_age` is what its answers say. How many seconds it is kept for."""
+        """Keep the outcome if that is allowed; `max_age` is what its answers say. For how many seconds anybody may keep
+        it, also if it is not worth keeping here."""
         if isinstance(outcome, Redirect):
             age = min(max_age, LONGEST)
-            if age > 0:
-                located = Located(Heard(outcome.archive, outcome.answer), outcome.entry)
-                self._found.keep(wish, Remembered(located, now + age))
-                self._nothing.forget(wish)
+            if age > 0 and _is_worth_keeping(wish):
+                self._keep_found(wish, outcome, now + age)
             return max(0, age)
         if not _is_final(outcome):
             return 0
-        self._nothing.keep(wish, Remembered(outcome, now + NEGATIVE_AGE))
-        self._found.forget(wish)
+        if _is_worth_keeping(wish):
+            self._nothing.keep(wish, Remembered(outcome, now + NEGATIVE_AGE), _size_of_nothing(wish, outcome))
+            self._found.forget(wish)
+            self._varied.forget(wish)
         return NEGATIVE_AGE
 
+    def _keep_found(self, wish: Wish, found: Redirect, until: float) -> None:
+        located = Located(Heard(found.archive, _abridged(found.answer, wish)), found.entry)
+        kept = self._varied if wish.is_one_of_many else self._found
+        kept.keep(wish, Remembered(located, until), _size_of_found(wish, located))
+        self._nothing.forget(wish)
+
     def __len__(self) -> int:
-        return len(self._found) + len(self._nothing)
+        return len(self._found) + len(self._varied) + len(self._nothing)
+
+
+def _is_worth_keeping(wish: Wish) -> bool:
+    return wish.length <= _LONGEST_REMEMBERED and not wish.has_many_languages
+
+
+def _abridged(answer: UrlList, wish: Wish) -> UrlList:
+    """What of an answer is told beside the entry that was chosen: the item, the next edition, the key; and where a
+    translation is wanted, which there are. An answer may speak of hundreds of relations."""
+    if len(answer.entries) == 1:
+        return answer
+    by_language = any(isinstance(step, Translation) for step in wish.steps)
+    told = (each for each in answer.entries if each.relation.is_itself or (by_language and _is_translated(each)))
+    return replace(
+        answer, entries=tuple(each if each.ibi is None else UrlEntry(each.relation, each.ibi) for each in told)
+    )
+
+
+def _is_translated(entry: UrlEntry) -> bool:
+    return any(isinstance(step, Translation) for step in entry.relation.steps)
+
+
+def _size_of_found(wish: Wish, located: Located) -> int:
+    (_, answer, _), chosen = located
+    size = _ORDINARY + _WIDEST * wish.length + len(chosen.url or "")
+    for entry in answer.entries:
+        size += _ENTRY + (0 if entry is chosen else len(entry.url or ""))
+    return size
+
+
+def _size_of_nothing(wish: Wish, outcome: Outcome) -> int:
+    languages = outcome.languages if isinstance(outcome, RelatedItemMissing) else ()
+    return _ORDINARY + _WIDEST * wish.length + _LANGUAGE * len(languages)
 
 
 def _is_final(outcome: Outcome) -> bool:
     """Whether everybody was heard: silence is not kept (E24)."""
-    if isinstance(outcome, NotFound | RelatedItemMissing | OriginalNotFound):
+    if isinstance(outcome, NotFound | RelatedItemMissing | OriginalNotFound | Deleted):
         return outcome.silence.is_complete
-    return isinstance(outcome, Deleted)
+    return False

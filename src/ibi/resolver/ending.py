@@ -16,6 +16,7 @@ from ibi.resolver.outcome import (
 )
 from ibi.resolver.question import Question
 from ibi.resolver.selection import Hearing
+from ibi.resolver.trace import Failure
 
 __all__ = ["deleted", "ending", "silence_of"]
 
@@ -40,7 +41,11 @@ def deleted(question: Question) -> Deleted | None:
         for archive, deletion in question.deletions
         if archive == question.holder or (question.holder is None and not copies)
     ]
-    return Deleted(question.label, believed[0][0], believed[0][1].timestamp, copies) if believed else None
+    if not believed:
+        return None
+    archive, deletion = believed[0]
+    silence = Silence() if archive == question.holder else silence_of(question)
+    return Deleted(question.label, archive, deletion.timestamp, copies, silence)
 
 
 def _not_there(question: Question, label: Label) -> Outcome:
@@ -48,10 +53,16 @@ def _not_there(question: Question, label: Label) -> Outcome:
     home_is_silent = question.holder in silence.silent
     if len(silence.silent) == silence.asked or home_is_silent:
         home = question.holder if home_is_silent else None
-        return NoArchiveAnswered(label, silence, home, timed_out=bool(question.pending))
+        return NoArchiveAnswered(label, silence, home, timed_out=_took_too_long(question))
     if not question.path:
         return NotFound(label, silence, other_spellings(label))
     return RelatedItemMissing(label, question.label, question.wanted.relation, Missing.ITEM, (), silence)
+
+
+def _took_too_long(question: Question) -> bool:
+    """Whether somebody is still expected to answer, or was given up: each Archive has a time of its own."""
+    late = (note.failure is Failure.TIMED_OUT for note in question.notes.values())
+    return bool(question.pending) or any(late)
 
 
 def _lacking(question: Question, hearing: Hearing, label: Label) -> RelatedItemMissing:

@@ -49,6 +49,12 @@ class Wanted:
         return Wanted(self.relation.with_language(index, tag), self.only)
 
     @property
+    def needs_holder(self) -> bool:
+        """Whether only the holder can tell alone: an old Copy knows neither the later edition nor the translation that
+        was made after it."""
+        return self.relation.begins_with_last_edition or bool(self.relation.open_translations)
+
+    @property
     def named_languages(self) -> tuple[int, ...]:
         """Where a language was asked for by name."""
         steps = enumerate(self.relation.steps)
@@ -63,6 +69,17 @@ class Choice(NamedTuple):
 
     wanted: Wanted
     undecided: tuple[int, ...] = ()
+    resigned: tuple[int, ...] = ()
+    """Where it is the language of the item itself, for want of one that was asked for."""
+
+    def rest_after(self, steps: int) -> Wanted:
+        """What is to be asked of an item that so many steps lead to. Whoever keeps that may know of a translation that
+        was not offered here."""
+        rest = self.wanted
+        for index in self.resigned:
+            if index >= steps:
+                rest = Wanted(rest.relation.without_language(index), rest.only)
+        return rest.after(steps)
 
 
 def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Sequence[Preference]) -> Choice:
@@ -71,25 +88,28 @@ def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Se
     One that stays open and is decided means the text without a language, which is offered as `.translation`.
     """
     undecided: list[int] = []
+    resigned: list[int] = []
     for index in wanted.relation.open_translations:
         tags = set(_tags(wanted.relation, index, answers))
         own = next((tag for tag, is_own in _own_languages(wanted.relation, index, answers) if is_own), None)
-        tag = _chosen(wanted.only[index], tags, preferences, own)
+        tag = _chosen(wanted.only[index], tags, preferences)
+        if tag is None and None not in tags and wanted.only[index] is None and own is not None:
+            tag = own
+            resigned.append(index)
         if tag is not None:
             wanted = wanted.in_language(index, tag)
         elif None not in tags or wanted.only[index] is not None:
             undecided.append(index)
-    return Choice(wanted, tuple(undecided))
+    return Choice(wanted, tuple(undecided), tuple(resigned))
 
 
 def _chosen(
     only: LanguageTag | None,
     tags: set[LanguageTag | None],
     preferences: Sequence[Preference],
-    own: LanguageTag | None,
 ) -> LanguageTag | None:
     if only is None:
-        return chosen_language(tags, preferences, own)
+        return chosen_language(tags, preferences, None)
     if only in tags:
         return only
     # `+(pt)` takes a single pt-XX; `+(pt-BR)` nothing but pt-BR.

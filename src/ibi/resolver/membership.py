@@ -50,7 +50,12 @@ def archive_ref(registration: Registration) -> ArchiveRef | None:
     if inclusion is None:
         return None
     return ArchiveRef(
-        registration.service, inclusion.address, inclusion.protocol, registration.hosts, registration.networks
+        registration.service,
+        inclusion.address,
+        inclusion.protocol,
+        registration.hosts,
+        registration.networks,
+        registration.registered.seconds,
     )
 
 

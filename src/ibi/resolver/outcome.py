@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ibi.instant import Instant
-from ibi.label import Label, RepositoryName
+from ibi.label import Label, RepositoryName, parse
 from ibi.languages import LanguageTag
+from ibi.messages.field import IpAddress
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.relation import Relation
@@ -43,6 +45,9 @@ class Silence:
         return not self.silent
 
 
+_COMPLETE: Final = Silence()
+
+
 class Redirect(NamedTuple):
     """Where to send the reader, and whom to thank: the `archive` at its registered address, and nobody else.
 
@@ -54,6 +59,11 @@ class Redirect(NamedTuple):
     answer: UrlList
     entry: UrlEntry
     acknowledgment: Acknowledgment | None
+
+    def for_clients(self, clients: tuple[IpAddress, ...]) -> Redirect:
+        """The same for another reader of the same link."""
+        url, archive, answer, entry, thanks = self
+        return self if thanks is None else Redirect(url, archive, answer, entry, thanks.for_clients(clients))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +78,14 @@ class NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The Original was deleted, says the Archive `by` that held it (E20). `copies` are those who still have one."""
+    """The Original was deleted, says the Archive `by` that held it (E20). `copies` are those who still have one; where
+    it is not known who the holder was, `silence` tells who might contradict."""
 
     label: Label
     by: ArchiveRef
     when: Instant | None
     copies: tuple[ArchiveRef, ...]
+    silence: Silence = _COMPLETE
 
 
 class Missing(StrEnum):
@@ -132,13 +144,17 @@ class LoopDetected:
 
 @dataclass(frozen=True, slots=True)
 class NoArchiveAnswered:
-    """Nobody could be asked, or not the Archive known to be the `home` of this item while all others have nothing."""
+    """Nobody could be asked, or not the Archive known to be the `home` of this item while all others have nothing.
+
+    `away` is the service of that Archive if it is registered and switched off.
+    """
 
     label: Label
     silence: Silence
     home: ArchiveRef | None
     timed_out: bool
-    """Whether somebody was still expected to answer when time was up."""
+    """Whether somebody took too long."""
+    away: LabelForms | None = None
 
 
 Outcome = (
@@ -154,9 +170,11 @@ Outcome = (
 
 
 def other_spellings(label: Label) -> tuple[Label, ...]:
-    """E3: `host`, `host.80` and `host@80` are three labels, which people mistake for each other."""
+    """What may have been meant: the label as it was generated, if it is spelled otherwise, since an Archive's store may
+    be case sensitive; and E3: `host`, `host.80` and `host@80` are three labels, which people mistake for each other."""
+    generated = () if label.spelling == str(label) else (parse(str(label)),)
     if not isinstance(label, RepositoryName) or label.port != 80:
-        return ()
+        return generated
     host = label.prefix.removesuffix("@80").removesuffix(".80")
     texts = (f"{host}{port}/{label.suffix}" for port in ("", "@80", ".80"))
-    return tuple(found for found in map(RepositoryName.parse, texts) if found != label)
+    return (*generated, *(found for found in map(RepositoryName.parse, texts) if found != label))

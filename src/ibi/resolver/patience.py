@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from ibi.messages.field import State
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.lead import Following, Located
 from ibi.resolver.policy import Policy
 from ibi.resolver.question import Question
-from ibi.resolver.selection import Following, Located
 
 __all__ = ["Patience"]
 
@@ -38,17 +38,31 @@ class Patience:
         """Whether everybody was asked, at least so long ago."""
         return question.all_asked is not None and now >= question.all_asked + self.policy.hedge_delay
 
+    def may_count(self, question: Question, now: float) -> bool:
+        """Whether everybody has answered, or had the time for it, so that pointers may be followed."""
+        return not question.pending or now >= question.began + self.policy.patience
+
     def may_take(self, question: Question, lead: Located | Following, now: float) -> bool:
         """Whether nothing better can be expected within the hedge delay."""
         if self.is_settled(question, now):
             return True
-        if question.wanted.relation.begins_with_last_edition:
+        if question.wanted.needs_holder:
             if question.holder_heard is not None or question.awaits_holder:
                 return question.holder_heard is not None
             return self.all_had_a_moment(question, now)
-        if isinstance(lead, Located) and (lead.entry.state is State.ORIGINAL or lead.heard == question.holder_heard):
+        if isinstance(lead, Located) and self._is_best(question, lead):
             return True
-        return not question.pending or self.is_hedged(question, now)
+        return not question.pending or now >= _asked_at(question, lead) + self.policy.hedge_delay
+
+    def _is_best(self, question: Question, lead: Located) -> bool:
+        """Whether nobody who is still expected could outrank it: neither the holder nor, if it is an Original, anybody
+        who has been there longer."""
+        if lead.heard == question.holder_heard:
+            return True
+        if lead.entry.state is not State.ORIGINAL or question.awaits_holder:
+            return False
+        since = lead.heard.archive.registered
+        return not any(archive.registered < since for archive in question.pending)
 
     def times(self, question: Question) -> Iterator[float]:
         """When one of the above changes by itself."""
@@ -56,3 +70,8 @@ class Patience:
         yield question.began + self.policy.patience
         if question.all_asked is not None:
             yield question.all_asked + self.policy.hedge_delay
+
+
+def _asked_at(question: Question, lead: Located | Following) -> float:
+    """When whoever leads on was asked, and with it those who may be better."""
+    return question.began if lead.heard is None else question.notes[lead.heard.archive].asked_at

@@ -12,8 +12,10 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver import trace
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.heard import Heard
 from ibi.resolver.language import Wanted
-from ibi.resolver.selection import Heard, Hearing, Reason
+from ibi.resolver.lead import Reason
+from ibi.resolver.selection import Hearing
 from ibi.resolver.trace import Failure, Report, Verdict
 
 __all__ = ["Asking", "Note", "Question"]
@@ -66,11 +68,14 @@ class Question:
     first: Sequence[ArchiveRef]
     waiting: Sequence[ArchiveRef]
     holder: ArchiveRef | None = None
+    """Who is known, or presumed, to hold the Original."""
     all_asked: float | None = None
     heard: list[Heard] = field(default_factory=list)
     deletions: list[tuple[ArchiveRef, Deletion]] = field(default_factory=list)
     notes: dict[ArchiveRef, Note] = field(default_factory=dict)
     pending: set[ArchiveRef] = field(default_factory=set)
+    pointed_by: ArchiveRef | None = None
+    """Who led here, if it was anybody's word."""
     refused_url: bool = False
     """Whether an answer had the URL that is wanted, and it broke a rule."""
 
@@ -110,6 +115,17 @@ class Question:
         """Whether an Archive has not had its say: it was asked in vain, or not at all."""
         note = self.notes.get(archive)
         return note is None or note.verdict is Verdict.SILENT or note.failure in _UNASKED
+
+    def is_left_open_by(self, heard: Heard) -> bool:
+        """Whether the last edition is wanted, and an answer neither names a later one nor says that it is of the
+        Original: it may be of an old Copy."""
+        is_silent = heard.answer.next_edition is None and heard.state is None
+        return is_silent and self.wanted.relation.begins_with_last_edition
+
+    def release(self, archive: ArchiveRef) -> None:
+        """An Archive does not hold the Original, by its own word."""
+        if archive == self.holder:
+            self.holder = None
 
     @property
     def holder_heard(self) -> Heard | None:

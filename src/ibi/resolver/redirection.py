@@ -5,8 +5,8 @@ from __future__ import annotations
 from ibi.messages.field import ContentType, IpAddress
 from ibi.messages.requests import Acknowledgment
 from ibi.persistent_url import PersistentUrl
+from ibi.resolver.lead import Located
 from ibi.resolver.outcome import Redirect
-from ibi.resolver.selection import Located
 
 __all__ = ["redirect"]
 

@@ -22,17 +22,19 @@ from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.ending import deleted, ending, silence_of
+from ibi.resolver.heard import Heard
 from ibi.resolver.language import Wanted
-from ibi.resolver.outcome import LoopDetected, OriginalDisputed, OriginalNotFound, Outcome
+from ibi.resolver.lead import Following, Located, Reason
+from ibi.resolver.outcome import Deleted, OriginalDisputed, OriginalNotFound, Outcome
 from ibi.resolver.patience import Patience
 from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking, Note, Question
 from ibi.resolver.redirection import redirect
 from ibi.resolver.routing import NOWHERE, Routing
-from ibi.resolver.selection import Following, Heard, Hearing, Located, Reason
+from ibi.resolver.selection import Hearing
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.validity import Claim, Rule, broken_rule
-from ibi.resolver.visited import Visited
+from ibi.resolver.way import Way
 
 __all__ = ["Asking", "Resolution"]
 
@@ -63,13 +65,13 @@ class Resolution:
         self._base, self._routing, self._policy = base, routing, policy
         self._deadline = now + policy.budget
         self._now = now
-        self._visited = Visited()
+        self._way = Way(url.label, policy)
         self._questions: list[Question] = []
         self._current: Question | None = None
         self._reopened: list[Question] = []
         self._patience = Patience(policy, url.required_original)
         self._given_up: list[Question] = []
-        self._loop: LoopDetected | None = None
+        self._turns: set[tuple[int, int]] = set()
         self._outbox: list[Asking] = []
         self._outcome: Outcome | None = None
         self._ask(Following(LabelForms.of(url.label), Wanted.of(url.relation), Reason.GIVEN), None, now)
@@ -109,8 +111,7 @@ class Resolution:
             note.verdict = Verdict.LATE
         elif answer is None:
             note.verdict = Verdict.EMPTY
-            if archive == question.holder:
-                question.holder = None  # R §5.2: it has transferred the item away
+            question.release(archive)  # R §5.2: it has transferred the item away
         elif (rule := broken_rule(Claim(archive, question.label, answer), self._policy.rules)) is not None:
             note.verdict, note.broken_rule = Verdict.DISBELIEVED, rule.__name__
         else:
@@ -131,7 +132,7 @@ class Resolution:
     # --- what Archives say ---
 
     def _believe(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion, note: Note) -> None:
-        self._visited.link(answer.ibi)
+        self._way.link(answer.ibi)
         if question is not self._current and question not in self._path():
             self._reopened.append(question)
         if isinstance(answer, Deletion):
@@ -141,6 +142,8 @@ class Resolution:
         refused = self._refused_urls(question, archive, answer)
         heard = Heard(archive, answer, frozenset(refused))
         question.heard.append(heard)
+        if heard.state is State.COPY or question.is_left_open_by(heard):
+            question.release(archive)
         note.verdict, note.hearing = Verdict.OUTRANKED, self._hearing(question, (heard,))
         for relation, rule in refused.items():
             if question.wanted.relation.matches(relation):
@@ -185,21 +188,23 @@ class Resolution:
         if question.reason is Reason.NO_NEXT_EDITION and self._hearing(question.path[-1]).has_next_edition:
             self._current = question.path[-1]  # somebody knows of one after all
             return True
-        step = self._original(question) if self._url.required_original else self._lead(question, now)
+        step = self._original(question, now) if self._url.required_original else self._lead(question, now)
         if step is None and self._patience.is_settled(question, now):
             resorts = self._hearing(question).last_resorts(question.forms)
-            step = next((resort for resort in resorts if self._may_follow(resort, question)), None)
+            step = next((resort for resort in resorts if self._way.may_follow(resort, question)), None)
             if step is None and self._outcome is None:
                 self._give_up(question)
                 return True
         if isinstance(step, Located):
             self._choose(question, step)
-        elif step is not None:
-            self._ask(*self._fairly(step, question), now)
+        elif step is not None and not self._turns_back(question):
+            self._ask(step, question, now)
         return step is not None
 
     def _is_time_for_everybody(self, question: Question, now: float) -> bool:
         if question.holder_deletion is not None or self._patience.is_hedged(question, now):
+            return True
+        if question.holder is None and question.wanted.needs_holder:
             return True
         return not question.pending and self._first_lead(question) is None
 
@@ -221,19 +226,19 @@ class Resolution:
         if question.reason is Reason.NO_NEXT_EDITION:
             # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
-        return Hearing(question.wanted, heard, self._preferences, question.holder_heard)
+        return Hearing(question.wanted, heard, self._preferences, question.holder_heard, self._way.misled)
 
     def _first_lead(self, question: Question) -> Located | Following | None:
         if not question.heard:
             return None
         for lead in self._hearing(question).leads():
-            if isinstance(lead, Located) or self._may_follow(lead, question):
+            if isinstance(lead, Located) or self._way.may_follow(lead, question):
                 return lead
         return None
 
     def _first_pointer(self, question: Question) -> Following | None:
         pointers = self._hearing(question).pointers()
-        return next((pointer for pointer in pointers if self._may_follow(pointer, question)), None)
+        return next((pointer for pointer in pointers if self._way.may_follow(pointer, question)), None)
 
     def _lead(self, question: Question, now: float) -> Located | Following | None:
         lead = self._first_lead(question)
@@ -241,16 +246,21 @@ class Resolution:
 
     # --- requireditemstatus=Original: resolution step 4 ---
 
-    def _original(self, question: Question) -> Following | None:
-        if question.waiting or question.pending:
+    def _original(self, question: Question, now: float) -> Following | None:
+        """Everybody who claims it is counted, so everybody is waited for; pointers are followed before the silence of
+        one has used up the time.
+        """
+        if question.waiting or not self._patience.may_count(question, now):
             return None
         hearing = self._hearing(question)
         located = hearing.originals()
-        if not any(each.entry.state is State.ORIGINAL for each in located):
+        if not hearing.has_believed_original:
             # Whoever has a Copy may well know the IBI under which another has the Original.
             pointer = self._first_pointer(question)
             if pointer is not None:
                 return pointer
+        if question.pending:
+            return None
         located = located or hearing.set_aside()
         if located:
             self._judge(question, located)
@@ -270,39 +280,34 @@ class Resolution:
 
     # --- moving between questions ---
 
-    def _may_follow(self, step: Following, question: Question) -> bool:
-        """Whether it leads to something new, not too far. A way back to where it came from is a loop (E23)."""
-        if self._visited.has(step.forms, step.wanted):
-            if step.reason is Reason.NEXT_EDITION and self._is_on_the_way(step, question):
-                self._note_loop(question, step)
+    def _turns_back(self, question: Question) -> bool:
+        """Far from the beginning, earlier answers that lead elsewhere have their turn: a liar's way has no end, and the
+        honest one would not be tried in time.
+        """
+        if len(question.path) < self._policy.fair_after:
             return False
-        policy = self._policy
-        if len(question.path) + 1 < policy.most_hops and len(self._questions) < policy.most_questions:
-            return True
-        if step.reason is Reason.NEXT_EDITION:
-            self._note_loop(question, step)
+        self._way.note_misled(question)
+        nearer = [each for each in self._questions if len(each.path) < len(question.path)]
+        for earlier in sorted(nearer, key=lambda each: len(each.path)):
+            turn = question.number, earlier.number
+            if turn not in self._turns and self._leads_elsewhere(earlier, question):
+                self._turns.add(turn)
+                self._reopened.append(question)
+                self._current = earlier
+                return True
         return False
 
-    def _fairly(self, step: Following, question: Question) -> tuple[Following, Question]:
-        """What to ask next. Far from the beginning, whatever earlier answers point to comes first: a liar's way has no
-        end, and the honest one would not be tried in time.
-        """
-        if len(question.path) >= self._policy.fair_after:
-            nearer = [each for each in self._questions if len(each.path) < len(question.path)]
-            for earlier in sorted(nearer, key=lambda each: len(each.path)):
-                pointer = self._first_pointer(earlier)
-                if pointer is not None:
-                    self._reopened.append(question)
-                    return pointer, earlier
-        return step, question
-
-    def _is_on_the_way(self, step: Following, question: Question) -> bool:
-        way = (*question.path, question)
-        return any(each.wanted == step.wanted and self._visited.are_one(each.forms, step.forms) for each in way)
-
-    def _note_loop(self, question: Question, step: Following) -> None:
-        way = (*(each.label for each in (*question.path, question)), step.forms.labels[0])
-        self._loop = self._loop or LoopDetected(self._url.label, way)
+    def _leads_elsewhere(self, earlier: Question, question: Question) -> bool:
+        """Whether what would be done first at an earlier question is worth turning back for."""
+        misled = 0 if question.pointed_by is None else self._way.misled[question.pointed_by]
+        for lead in self._hearing(earlier).first_leads():
+            if isinstance(lead, Following):
+                if self._way.may_follow(lead, earlier):
+                    return lead.heard is not None and self._way.misled[lead.heard.archive] <= misled
+            elif not self._url.required_original:
+                # A Copy was there all the time, and not taken because more may come.
+                return lead.entry.state is State.ORIGINAL
+        return False
 
     def _ask(self, step: Following, parent: Question | None, now: float) -> None:
         """Put a new question, to those first who are likely to know."""
@@ -311,9 +316,7 @@ class Resolution:
             label = parent.label  # as it was spelled
         if step.heard is not None and parent is not None:
             parent.notes[step.heard.archive].verdict = Verdict.FOLLOWED
-        holder = self._routing.holder(label)
-        if holder is not None and holder not in self._archives:
-            holder = None
+        holder = self._included(self._routing.holder(label)) or self._included(self._routing.home(label))
         first, waiting = self._order(step, holder)
         request = UrlRequest(
             self._clients, label, step.wanted.relation, self._url.file_path, self._url.file_list
@@ -321,20 +324,27 @@ class Resolution:
         path = () if parent is None else (*parent.path, parent)
         number = len(self._questions)
         question = Question(number, step.forms, step.wanted, request, step.reason, path, now, first, waiting, holder)
-        self._visited.add(step.forms, step.wanted)
+        question.pointed_by = None if step.heard is None else step.heard.archive
+        self._way.add(step.forms, step.wanted)
         self._questions.append(question)
         self._outbox += question.ask(now, everybody=not waiting)
         self._current = question
 
+    def _included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
+        return archive if archive in self._archives else None
+
     def _order(self, step: Following, holder: ArchiveRef | None) -> tuple[Sequence[ArchiveRef], Sequence[ArchiveRef]]:
         """E31: the likely ones, then all others; all at once for an Original, or if nobody is likely.
 
-        Whether there is a later edition nobody but the holder can tell alone, so without one all are asked for it.
+        Whether there is a later edition, or a better translation, nobody but the holder can tell alone: without one all
+        are asked.
         """
-        likely = [archive for archive in self._routing.likely(step.forms.labels[0]) if archive in self._archives]
+        likely = [
+            archive for archive in self._routing.likely(step.forms.labels[0], self._now) if archive in self._archives
+        ]
         if holder is not None:
             likely.insert(0, holder)
-        needs_all = step.wanted.relation.begins_with_last_edition and holder is None
+        needs_all = step.wanted.needs_holder and holder is None
         if not likely or needs_all or self._url.required_original:
             return self._archives, ()
         first = tuple(dict.fromkeys(likely))
@@ -349,6 +359,7 @@ class Resolution:
     def _give_up(self, question: Question) -> None:
         """Leave a question: for one that was left before its time, or else for the one before it."""
         self._patience.slow |= question.pending
+        self._way.note_misled(question)
         if len(self._hearing(question).heard) == len(question.heard):
             self._given_up.append(question)  # what does not count here was not said in time of the question before
         self._current = question.path[-1] if question.path else None
@@ -375,4 +386,8 @@ class Resolution:
     def _verdict(self) -> Outcome:
         """Nothing was found. The path that was tried first says why, unless it went in a circle."""
         question = self._given_up[0]
-        return self._loop or ending(question, self._hearing(question), self._url.label)
+        outcome = ending(question, self._hearing(question), self._url.label)
+        if isinstance(outcome, Deleted):
+            return outcome
+        self._way.note_circle(question)
+        return self._way.loop or outcome

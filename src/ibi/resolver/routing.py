@@ -14,18 +14,24 @@ __all__ = ["NOWHERE", "Routing"]
 class Routing(Protocol):
     """What is known before anybody is asked. It may be wrong: whoever answers decides."""
 
-    def likely(self, label: Label) -> Sequence[ArchiveRef]:
+    def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
         """The Archives to ask first, best first; none if nothing is known."""
 
     def holder(self, label: Label) -> ArchiveRef | None:
         """The Archive known to hold the Original, whose word counts before anyone else's (E20)."""
 
+    def home(self, label: Label) -> ArchiveRef | None:
+        """The Archive of the label's own origin, which holds the Original unless it says otherwise."""
+
 
 class _Nowhere:
-    def likely(self, label: Label) -> Sequence[ArchiveRef]:
+    def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
         return ()
 
     def holder(self, label: Label) -> ArchiveRef | None:
+        return None
+
+    def home(self, label: Label) -> ArchiveRef | None:
         return None
 
 

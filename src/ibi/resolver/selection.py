@@ -2,77 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from enum import StrEnum
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from ibi.language_range import Preference
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
-from ibi.messages.url_list import UrlEntry, UrlList
+from ibi.messages.url_list import UrlEntry
+from ibi.model.item import name_one_item
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.heard import Heard
 from ibi.resolver.language import Choice, Wanted, choose_languages
+from ibi.resolver.lead import Following, Located, Reason, later_than
 
-__all__ = ["Following", "Heard", "Hearing", "Located", "Reason"]
+__all__ = ["Hearing"]
 
-
-class Reason(StrEnum):
-    """Why an item is asked for: the parts of resolution step 3, and of its languages."""
-
-    GIVEN = "it was asked for"
-    PREFIX = "a part of the relation leads to it"
-    RELATED = "the relation leads to it"
-    NEXT_EDITION = "it is the next edition"
-    NO_NEXT_EDITION = "nobody knows of a next edition"
-    ANY_LANGUAGE = "nobody has that very language"
-    NO_TRANSLATION = "there is no translation that suits"
-
-
-class Heard(NamedTuple):
-    """A valid answer, and who gave it. `refused` are the relations for which it has a URL that is not believed."""
-
-    archive: ArchiveRef
-    answer: UrlList
-    refused: frozenset[Relation] = frozenset()
-
-    def is_believed(self, entry: UrlEntry) -> bool:
-        """Whether an entry of the answer has a URL that somebody may be sent to."""
-        return entry.url is not None and not (self.refused and entry.relation in self.refused)
-
-
-class Located(NamedTuple):
-    """An answer with the URL that is wanted."""
-
-    heard: Heard
-    entry: UrlEntry
-
-
-class Following(NamedTuple):
-    """Another question: an item under `forms`, and what is wanted of it. `heard` is whoever pointed there."""
-
-    forms: LabelForms
-    wanted: Wanted
-    reason: Reason
-    heard: Heard | None = None
+_NOBODY: Final[Mapping[ArchiveRef, int]] = {}
 
 
 class Hearing(NamedTuple):
     """All valid answers to one question, in order of arrival.
 
-    `holder` is the one known to hold the Original, if it has answered.
+    `holder` is the one known to hold the Original, if it has answered. `misled` counts how often pointers of an Archive
+    led nowhere: it is then the turn of others.
     """
 
     wanted: Wanted
     heard: tuple[Heard, ...]
     preferences: Sequence[Preference]
     holder: Heard | None
+    misled: Mapping[ArchiveRef, int] = _NOBODY
 
     def leads(self) -> Iterator[Located | Following]:
         """resolution step 3 (a) to (d), best first."""
-        for group in self._groups():
-            yield from self._located(group)
-            yield from self._pointers(group)
+        return (lead for group in self._groups() for lead in self._leads(group))
+
+    def first_leads(self) -> Iterator[Located | Following]:
+        """Without those that are set aside because of a next edition."""
+        return (lead for group in self._groups()[:1] for lead in self._leads(group))
+
+    def _leads(self, group: tuple[Heard, ...]) -> Iterator[Located | Following]:
+        choice = self.choice(group)
+        located = self._located(choice, group)
+        believed = self._believed(located, choice, group)
+        yield from self._each_checked(believed, choice)
+        yield from self._pointers(choice, group)
+        if len(believed) < len(located):
+            yield from self._each_checked([each for each in located if each not in believed], choice)
+
+    def _each_checked(self, found: Sequence[Located], choice: Choice) -> Iterator[Located | Following]:
+        """Each with what is to be asked before it is taken, if it is a Copy: that may have been made before there was a
+        later edition, or a translation into a language that was asked for."""
+        for located in found:
+            if located.entry.state is State.COPY:
+                later = later_than(*located)
+                if later is not None:
+                    yield later
+                if choice.resigned:
+                    ways = self._ways(choice, (located.heard,))
+                    yield from (way for way in ways if way.reason is Reason.PREFIX)
+            yield located
 
     @property
     def leads_anywhere(self) -> bool:
@@ -80,15 +71,24 @@ class Hearing(NamedTuple):
 
     def originals(self) -> tuple[Located, ...]:
         """resolution step 4: the URLs to choose among if the Original is required."""
-        return tuple(located for group in self._groups()[:1] for located in self._located(group))
+        return tuple(located for group in self._groups()[:1] for located in self._located(self.choice(group), group))
+
+    @property
+    def has_believed_original(self) -> bool:
+        """Whether the Original is there, and nobody who is believed before says that it is elsewhere."""
+        for group in self._groups()[:1]:
+            choice = self.choice(group)
+            originals = [each for each in self._located(choice, group) if each.entry.state is State.ORIGINAL]
+            return bool(self._believed(originals, choice, group))
+        return False
 
     def set_aside(self) -> tuple[Located, ...]:
         """Those to choose among if the next edition, because of which they were set aside, is nowhere."""
-        return tuple(located for group in self._groups()[1:] for located in self._located(group))
+        return tuple(located for group in self._groups()[1:] for located in self._located(self.choice(group), group))
 
     def pointers(self) -> Iterator[Following]:
-        """Where the answers that are looked at first lead."""
-        return (pointer for group in self._groups()[:1] for pointer in self._pointers(group))
+        """Where the answers lead, those first that are looked at first."""
+        return (pointer for group in self._groups() for pointer in self._pointers(self.choice(group), group))
 
     def last_resorts(self, forms: LabelForms) -> Iterator[Following]:
         """What is asked of the item itself once all have answered: resolution step 3 (e), then its languages."""
@@ -112,32 +112,65 @@ class Hearing(NamedTuple):
     @property
     def has_next_edition(self) -> bool:
         """Whether the last edition is wanted, and somebody who counts names a later one."""
-        return self.wanted.relation.begins_with_last_edition and any(map(_knows_more, self._groups()[0]))
+        return self.wanted.relation.begins_with_last_edition and any(heard.knows_more for heard in self._groups()[0])
 
     def _groups(self) -> list[tuple[Heard, ...]]:
         """The answers to look at first, and those to look at next.
 
         For the last edition, one that knows of a next edition outranks one that does not, which may be an old Copy. The
-        known holder of the Original decides whether there is one: whoever contradicts it is not listened to.
+        holder of the Original decides whether there is one: whoever contradicts it is not listened to. If it is not
+        known who that is, somebody who claims the Original decides, and has been there longer than all who contradict.
         """
         if not self.heard:
             return []
         if not self.wanted.relation.begins_with_last_edition:
             return [self._ranked(self.heard)]
-        knowing = tuple(heard for heard in self.heard if _knows_more(heard))
-        others = tuple(heard for heard in self.heard if not _knows_more(heard))
+        knowing = tuple(heard for heard in self.heard if heard.knows_more)
+        others = tuple(heard for heard in self.heard if not heard.knows_more)
         if self.holder is not None:
-            return [self._ranked(knowing if _knows_more(self.holder) else others)]
-        return [self._ranked(group) for group in (knowing, others) if group]
+            return [self._ranked(knowing if self.holder.knows_more else others)]
+        groups = (others, knowing) if self._is_claimed_before(others, knowing) else (knowing, others)
+        return [self._ranked(group) for group in groups if group]
+
+    def _is_claimed_before(self, others: Sequence[Heard], knowing: Sequence[Heard]) -> bool:
+        """Whether somebody who knows of no next edition is listened to first: one that claims the Original, or any that
+        misled nobody if all did who know of one."""
+        claims = [self._trust(heard) for heard in others if heard.claims_original]
+        if claims and all(min(claims) < self._trust(heard) for heard in knowing):
+            return True
+        misled = self.misled
+        return all(misled.get(heard.archive) for heard in knowing) and not all(misled.get(x.archive) for x in others)
 
     def _ranked(self, group: tuple[Heard, ...]) -> tuple[Heard, ...]:
         if self.holder is None or len(group) == 1:
             return group
         return tuple(sorted(group, key=lambda heard: heard != self.holder))
 
+    def _belief(self, heard: Heard) -> tuple[bool, int]:
+        """Whose word is taken before whose: the holder's, then that of whoever has been there longest. A newcomer takes
+        nothing away by being quick."""
+        return heard != self.holder, heard.archive.registered
+
+    def _trust(self, heard: Heard) -> tuple[int, bool, int]:
+        """The same for pointers, of which some may have been tried."""
+        return self.misled.get(heard.archive, 0), *self._belief(heard)
+
+    def _believed(self, located: list[Located], choice: Choice, group: Sequence[Heard]) -> list[Located]:
+        """Without those of which somebody who is believed before, and does not have it, says that it is elsewhere."""
+        if len(group) == 1 or not located:
+            return located
+        having = {each.heard.archive for each in located if later_than(*each) is None}
+        pointing = [heard for heard in group if heard.archive not in having and self._points_on(choice, heard)]
+        if not pointing:
+            return located
+        limit = min(map(self._belief, pointing))
+        return [each for each in located if self._belief(each.heard) <= limit]
+
+    def _points_on(self, choice: Choice, heard: Heard) -> bool:
+        return next(self._pointers(choice, (heard,)), None) is not None
+
     # (a) url<R>
-    def _located(self, group: tuple[Heard, ...]) -> list[Located]:
-        choice = self.choice(group)
+    def _located(self, choice: Choice, group: Sequence[Heard]) -> list[Located]:
         if choice.undecided:
             return []
         relation = choice.wanted.relation
@@ -147,36 +180,46 @@ class Hearing(NamedTuple):
             if entry is not None and heard.is_believed(entry):
                 found.append(Located(heard, entry))
         if len(found) > 1:
-            # An Original outranks a Copy; sorting keeps the holder, then the order of arrival.
-            found.sort(key=lambda located: located.entry.state is not State.ORIGINAL)
+            named = min(found, key=lambda located: self._belief(located.heard)).entry.ibi
+            found.sort(key=lambda located: self._rank(located, named))
         return found
 
-    def _pointers(self, group: tuple[Heard, ...]) -> Iterator[Following]:
-        choice = self.choice(group)
+    def _rank(self, located: Located, named: LabelForms | None) -> tuple[bool, bool, bool, int]:
+        """What the holder has comes first, then what is the item that is `named` by whoever is believed first; of that
+        an Original before a Copy. Copies stay in the order of arrival."""
+        of_another, since = self._belief(located.heard)
+        forms, is_copy = located.entry.ibi, located.entry.state is not State.ORIGINAL
+        is_other = named is not None and (forms is None or not name_one_item(forms, named))
+        return of_another, is_other, is_copy, 0 if is_copy else since
+
+    def _pointers(self, choice: Choice, group: Sequence[Heard]) -> Iterator[Following]:
+        """(b) to (d): where those lead who are believed first, then the others."""
+        if len(group) == 1:
+            return self._ways(choice, group)
+        ranked = groupby(sorted(group, key=self._trust), key=self._trust)
+        return (way for _, equals in ranked for way in self._ways(choice, tuple(equals)))
+
+    def _ways(self, choice: Choice, equals: Sequence[Heard]) -> Iterator[Following]:
         wanted, undecided = choice.wanted, choice.undecided
         # (b) ibi<P> of the longest P, up to where no language would do
         for prefix in wanted.relation.proper_prefixes():
             if undecided and len(prefix.steps) > undecided[0]:
                 continue
-            rest = wanted.after(len(prefix.steps))
-            yield from (Following(forms, rest, Reason.PREFIX, heard) for heard, forms in _named(group, prefix))
+            rest = choice.rest_after(len(prefix.steps))
+            yield from (Following(forms, rest, Reason.PREFIX, heard) for heard, _, forms in _named(equals, prefix))
         # (c) ibi<R>, unless it is metadata in a format: an item gives that only of another
         if wanted.relation.steps and not undecided and not wanted.relation.ends_in_metadata_format:
-            found = _named(group, wanted.relation)
-            yield from (Following(forms, Wanted(), Reason.RELATED, heard) for heard, forms in found)
+            for heard, entry, forms in _named(equals, wanted.relation):
+                yield later_than(heard, entry) or Following(forms, Wanted(), Reason.RELATED, heard)
         # (d) ibi.nextedition, with what is wanted unchanged
         if wanted.relation.begins_with_last_edition:
-            for heard in group:
-                if heard.answer.next_edition is not None:
+            for heard in equals:
+                if heard.answer.next_edition is not None and not heard.succeeds_itself:
                     yield Following(heard.answer.next_edition, self.wanted, Reason.NEXT_EDITION, heard)
 
 
-def _knows_more(heard: Heard) -> bool:
-    return heard.answer.next_edition is not None
-
-
-def _named(group: Sequence[Heard], relation: Relation) -> Iterator[tuple[Heard, LabelForms]]:
+def _named(group: Sequence[Heard], relation: Relation) -> Iterator[tuple[Heard, UrlEntry, LabelForms]]:
     for heard in group:
         entry = heard.answer.entry(relation)
         if entry is not None and entry.ibi is not None:
-            yield heard, entry.ibi
+            yield heard, entry, entry.ibi

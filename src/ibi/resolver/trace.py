@@ -9,7 +9,7 @@ from ibi.label import Label
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.selection import Reason
+from ibi.resolver.lead import Reason
 
 __all__ = ["Failure", "Hop", "Report", "Trace", "Verdict"]
 

@@ -14,20 +14,21 @@ from functools import partial
 from math import ceil
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from ibi.label import Label
 from ibi.language_range import Preference
 from ibi.messages.field import IpAddress
+from ibi.messages.label_forms import LabelForms
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.caching import Cache, Remembered, Wish
+from ibi.resolver.doubt import DOUBTFUL_AGE, is_doubtful
 from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Missing, NoArchiveAnswered, NotFound, Outcome, Redirect, RelatedItemMissing
+from ibi.resolver.outcome import Missing, NoArchiveAnswered, NotFound, Outcome, Redirect, RelatedItemMissing, Silence
 from ibi.resolver.policy import Policy
-from ibi.resolver.redirection import redirect
 from ibi.resolver.reply import Reply
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.routing import NOWHERE
-from ibi.resolver.selection import Located
-from ibi.resolver.trace import Trace
+from ibi.resolver.trace import Failure, Report, Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
 from ibi.services.fresh_turns import FreshTurns, TooManyTraces, TurnBound
@@ -90,6 +91,13 @@ class _Nobody:
 
 
 _NOBODY: Final = _Nobody()
+
+
+def _nobody_is_away(_: Label) -> LabelForms | None:
+    """For a resolver without a register."""
+    return None
+
+
 _LEAST_BUDGET: Final = 0.1
 
 
@@ -98,7 +106,8 @@ class Resolving:
 
     `own` is the Archive of this very server: whoever runs both need not declare to himself where its items may be.
     `changes` gives another value whenever an Archive in the same process has changed: what was found before is then
-    forgotten at once, and not when its time is up.
+    forgotten at once, and not when its time is up. `away` gives the Archive of a label's own origin if it is switched
+    off at the moment.
     """
 
     def __init__(
@@ -113,10 +122,11 @@ class Resolving:
         cache: Cache | None = None,
         turns: FreshTurns | None = None,
         changes: Callable[[], Hashable] | None = None,
+        away: Callable[[Label], LabelForms | None] = _nobody_is_away,
         clock: Callable[[], float] = time.monotonic,
         watcher: Watcher = _NOBODY,
     ) -> None:
-        self._directory, self._gateway = directory, gateway
+        self._directory, self._gateway, self._own = directory, gateway, own
         policy = policy or Policy()
         others = tuple(rule for rule in policy.rules if rule is not is_on_a_declared_host)
         self._lenient = replace(policy, rules=others)
@@ -126,7 +136,7 @@ class Resolving:
         self._memory = Memory() if memory is None else memory
         self._cache = Cache() if cache is None else cache
         self._turns = FreshTurns() if turns is None else turns
-        self._changes, self._clock, self._watcher = changes, clock, watcher
+        self._changes, self._away, self._clock, self._watcher = changes, away, clock, watcher
 
     def watch(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -172,6 +182,7 @@ class Resolving:
     def _begun(self, reader: _Reader, *, fresh: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives = self._directory.archives()
+        self._memory.include(archives)
         state = archives, None if self._changes is None else self._changes()
         self._cache.enter(state)
         wish = Wish.of(reader.url, reader.preferences)
@@ -189,8 +200,7 @@ class Resolving:
     # --- what was found before ---
 
     def _again(self, remembered: Remembered, reader: _Reader, began: float) -> Resolved:
-        found = remembered.found
-        outcome = redirect(reader.url, reader.base, reader.clients, found) if isinstance(found, Located) else found
+        outcome = remembered.outcome(reader.url, reader.base, reader.clients)
         seconds_left = remembered.seconds_left(began)
         return Resolved(outcome, self._clock() - began, seconds_left, was_kept=True, began=began)
 
@@ -219,8 +229,11 @@ class Resolving:
     def _learned(self, asked: _Asked) -> Outcome:
         run = asked.drive.run
         outcome = self._judged(run)
-        if len(asked.archives) > 1:  # whoever is alone needs no way to be found
-            self._memory.learn(run.trace, outcome)
+        if len(asked.archives) > 1:  # whoever is alone needs no way to be found, and is not contradicted
+            trace = run.trace
+            self._memory.learn(trace, outcome, self._clock())
+            if isinstance(outcome, Redirect) and is_doubtful(trace, outcome, asked.archives, self._memory.believed):
+                asked.drive.max_age = min(asked.drive.max_age, DOUBTFUL_AGE)
         return outcome
 
     def _ended(self, asked: _Asked, outcome: Outcome) -> Resolved:
@@ -257,18 +270,30 @@ class Resolving:
         return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher)
 
     def _judged(self, run: Resolution) -> Outcome:
-        """E24: "not found" without the word of the known home of such items is "could not be asked"."""
+        """E24: "not found" without the word of the known home of such items, or of anybody but ourselves, is "could not
+        be asked"."""
         outcome = run.outcome
         assert outcome is not None  # that is why it is judged
-        if not isinstance(outcome, NotFound) or outcome.silence.is_complete:
+        if not isinstance(outcome, NotFound):
             return outcome
-        home = self._memory.home(outcome.label)
-        if home is None or home not in outcome.silence.silent:
+        away = self._away(outcome.label)
+        if away is not None:
+            return NoArchiveAnswered(outcome.label, outcome.silence, None, timed_out=False, away=away)
+        if outcome.silence.is_complete:
             return outcome
-        reports = [report for hop in run.trace.hops for report in hop.reports if report.archive == home]
-        return NoArchiveAnswered(
-            outcome.label, outcome.silence, home, timed_out=any(report.answered_at is None for report in reports)
-        )
+        silence, home = outcome.silence, self._memory.expected(outcome.label)
+        if home not in silence.silent if home is not None else self._was_another_heard(silence):
+            return outcome
+        missed = silence.silent if home is None else (home,)
+        reports = [report for hop in run.trace.hops for report in hop.reports if report.archive in missed]
+        return NoArchiveAnswered(outcome.label, silence, home, timed_out=any(map(_was_late, reports)))
+
+    def _was_another_heard(self, silence: Silence) -> bool:
+        """The Archive of this server can always be asked. That it has nothing is no word on what others may have."""
+        if self._own is None:
+            return len(silence.silent) < silence.asked
+        others = silence.asked - 1
+        return not others or sum(each != self._own for each in silence.silent) < others
 
 
 class _Reader(NamedTuple):
@@ -298,6 +323,10 @@ def _declared_unless_of(own: ArchiveRef) -> Rule:
     # A trace tells the rule by its name: it is the same rule.
     is_on_a_declared_host_or_our_own.__name__ = is_on_a_declared_host.__name__
     return is_on_a_declared_host_or_our_own
+
+
+def _was_late(report: Report) -> bool:
+    return report.answered_at is None or report.failure is Failure.TIMED_OUT
 
 
 def _lacks_a_declared_url(outcome: Outcome | None) -> bool:

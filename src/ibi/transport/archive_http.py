@@ -119,7 +119,10 @@ class ArchiveHttp:
 
         def settled(response: HttpResponse | Failure) -> None:
             del self._calls[call]
-            _note(line, response)
+            if call.had_no_time:
+                line.breaker.unused()
+            else:
+                _note(line, response)
             done(response)
 
         deadline = _now() + self._budgets.total

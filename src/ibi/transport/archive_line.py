@@ -40,7 +40,7 @@ class Budgets:
     total: float = 5.0
     """For all of a request. Whoever asks may have less time, and stops waiting then."""
     most_body: int = 256 * 1024
-    connections: int = 8
+    connections: int = 32
     """To one Archive."""
     connections_in_all: int = 512
     idle: float = 30.0
@@ -52,7 +52,7 @@ class Budgets:
 class Call:
     """A request to an Archive. `done` gets the answer, once."""
 
-    __slots__ = ("_done", "_line", "connection", "deadline", "request", "was_sent_again")
+    __slots__ = ("_done", "_line", "connection", "deadline", "had_no_time", "left_late", "request", "was_sent_again")
 
     def __init__(
         self, line: ArchiveLine, request: bytes, deadline: float, done: Callable[[HttpResponse | Failure], None]
@@ -61,6 +61,10 @@ class Call:
         self._done: Callable[[HttpResponse | Failure], None] | None = done
         self.connection: HttpConnection | None = None
         self.was_sent_again = False
+        self.left_late = False
+        """Whether it had to wait for a connection for so long that there was little time left for an answer."""
+        self.had_no_time = False
+        """Whether it was given up because of such a wait: too many asked, and the Archive has not failed."""
 
     @property
     def is_done(self) -> bool:
@@ -82,6 +86,7 @@ class Call:
     def give_up(self, failure: Failure) -> None:
         """Nobody waits for the answer any longer."""
         connection = self.connection
+        self.had_no_time = connection is None or self.left_late
         self.answered(failure)
         if connection is not None:
             connection.abort()
@@ -127,7 +132,7 @@ class ArchiveLine:
             self._waiting.append(call)
             self._dial()
         else:
-            call.answered(Failure.TIMED_OUT)
+            call.give_up(Failure.TIMED_OUT)
 
     def send_again(self, call: Call) -> None:
         self._waiting.appendleft(call)
@@ -160,13 +165,13 @@ class ArchiveLine:
 
     def _use(self, connection: HttpConnection) -> None:
         """It gets the next call, or is kept for a while."""
-        call = self._next_call()
+        call, now = self._next_call(), asyncio.get_running_loop().time()
         if call is not None:
-            call.connection = connection
+            call.connection, call.left_late = connection, call.deadline - now < self._budgets.total / 2
             connection.send(call)
         else:
             self._idle.append(connection)
-            self._allowance.note_idle(connection, asyncio.get_running_loop().time())
+            self._allowance.note_idle(connection, now)
 
     def _lost(self, connection: HttpConnection) -> None:
         if self._opened.pop(connection, None) is not None:

@@ -22,7 +22,9 @@ _NOTHING: Final = Pairs()
 _NOTICE: Final = Notice().encode()
 _KEY: Final = re.compile(rb"[0-9-]{1,256}")
 _LONGEST_KEPT: Final = 4096
-_READ: Final[Kept[bytes, UrlList]] = Kept(1024)
+_ENTRY: Final = 1_000
+"""Bytes that an entry of an answer takes once it is read, its texts aside."""
+_READ: Final[Kept[bytes, UrlList]] = Kept(1024, 16 << 20)
 """What was read lately, by all that stands before its key. An Archive's answers about one item differ in that alone,
 and reading one takes longer than anything else that a resolution does in its own process."""
 
@@ -58,7 +60,8 @@ def _keyless(before: bytes) -> UrlList | None:
     answer = None if "urlkey" in pairs or "error" in pairs else parse_url_list(pairs)
     if not isinstance(answer, UrlList):
         return None
-    _READ.keep(before, answer)
+    # Its texts are there twice: as they came, and as they were read.
+    _READ.keep(before, answer, 2 * len(before) + _ENTRY * len(answer.entries))
     return answer
 
 

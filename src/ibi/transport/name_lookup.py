@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from threading import Thread
 from typing import Final
 
@@ -18,6 +19,16 @@ __all__ = ["NameLookup"]
 _KEPT_FOR: Final = 30.0
 _MOST_KEPT: Final = 4096
 _MOST_AT_ONCE: Final = 16
+"""Of names that were resolved when they were last asked for, and as many of the others: names whose servers say nothing
+keep their threads for long, and nobody else from being found."""
+
+
+@dataclass(slots=True, eq=False)
+class _Queue:
+    """Names that wait for a thread, and how many have one."""
+
+    waiting: deque[str] = field(default_factory=deque)
+    threads: int = 0
 
 
 class NameLookup:
@@ -35,9 +46,8 @@ class NameLookup:
         self._addresses_of, self._kept_for, self._monotonic = addresses_of, kept_for, monotonic
         self._kept: OrderedDict[str, tuple[float, Sequence[str]]] = OrderedDict()
         self._flights: SingleFlight[str, Sequence[str]] = SingleFlight()
-        self._waiting: deque[str] = deque()
         self._under_way: dict[str, Callable[[Sequence[str]], None]] = {}
-        self._threads = 0
+        self._known, self._others = _Queue(), _Queue()
 
     async def addresses(self, host: str) -> Sequence[str]:
         """Every address of `host`; none if it does not resolve."""
@@ -48,34 +58,35 @@ class NameLookup:
 
     def _ask(self, host: str, land: Callable[[Sequence[str]], None]) -> None:
         self._under_way[host] = land
-        self._waiting.append(host)
-        self._start_threads()
+        queue = self._known if host in self._kept else self._others
+        queue.waiting.append(host)
+        self._start_threads(queue)
 
-    def _start_threads(self) -> None:
+    def _start_threads(self, queue: _Queue) -> None:
         loop = asyncio.get_running_loop()
-        while self._waiting and self._threads < _MOST_AT_ONCE:
-            self._threads += 1
-            host = self._waiting.popleft()
-            thread = Thread(target=self._in_thread, args=(host, loop), name="ibi-name-lookup", daemon=True)
+        while queue.waiting and queue.threads < _MOST_AT_ONCE:
+            queue.threads += 1
+            host = queue.waiting.popleft()
+            thread = Thread(target=self._in_thread, args=(host, queue, loop), name="ibi-name-lookup", daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # the machine has no more of them
-                loop.call_soon(self._answered, host, ())
+                loop.call_soon(self._answered, host, queue, ())
 
-    def _in_thread(self, host: str, loop: asyncio.AbstractEventLoop) -> None:
+    def _in_thread(self, host: str, queue: _Queue, loop: asyncio.AbstractEventLoop) -> None:
         found: Sequence[str] = ()
         try:
             found = self._addresses_of(host)
         finally:
             with suppress(RuntimeError):  # the loop has ended in the meantime, and everybody who waited with it
-                loop.call_soon_threadsafe(self._answered, host, found)
+                loop.call_soon_threadsafe(self._answered, host, queue, found)
 
-    def _answered(self, host: str, found: Sequence[str]) -> None:
-        self._threads -= 1
-        self._start_threads()
+    def _answered(self, host: str, queue: _Queue, found: Sequence[str]) -> None:
+        queue.threads -= 1
+        self._start_threads(queue)
+        self._kept.pop(host, None)
         if found:  # that a name is unknown is asked again: it may be new
             self._kept[host] = self._monotonic() + self._kept_for, found
-            self._kept.move_to_end(host)
             if len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
         self._under_way.pop(host)(found)

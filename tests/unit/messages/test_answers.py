@@ -72,6 +72,7 @@ def test_constants_are_read_in_any_case() -> None:
 def test_the_text_of_an_error_is_kept_as_it_travels() -> None:
     assert ErrorAnswer("  chave  inválida ").text == "chave inv%C3%A1lida"
     assert ErrorAnswer("").encode() == b"error {}"
+    assert ErrorAnswer("'registrationkey=…' is wrong").encode() == b"error {'registrationkey=...' is wrong}"
 
 
 def test_an_error_may_quote_anything() -> None:

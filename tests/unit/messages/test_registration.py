@@ -72,6 +72,27 @@ def test_a_message_is_read_however_it_is_encoded(encoding: str, content: bytes, 
     assert RegistrationMail.parse(in_parts(encoding, content).replace(b"\n", newline)) == MAIL
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<p>{SERVICE}</p><p>{KEY}</p>",
+        f"<html><head><style>p {{margin: 0}}</style></head><body><DIV>{SERVICE}<br/>\n{KEY}</DIV></body></html>",
+        f"<pre>{SERVICE}<br>{KEY}</pre>".replace(" ", "&nbsp;"),
+        f"<table><tr><td><b>{SERVICE}</b></td></tr><tr><td>{KEY}</td></tr></table>".replace(" =", "</b>\n&#61;"),
+        f"<p>{SERVICE}</p><p>{KEY}</p>".replace("= ", "=<br>"),
+        '<blockquote class="x">archiveserviceibi = <a href="http://dpi.inpe.br/banon">dpi.inpe.br/banon/1999/01.09.22.14'
+        f"</a></blockquote>{KEY}",
+    ],
+)
+@pytest.mark.parametrize("encoding", ["8bit", "quoted-printable", "base64"])
+def test_a_message_in_html_alone_is_read_as_its_reader_sees_it(html: str, encoding: str) -> None:
+    encoded = {"quoted-printable": quopri.encodestring, "base64": base64.encodebytes}.get(encoding, bytes)(
+        html.encode()
+    )
+    head = f"From: ana@host.org\nContent-Type: text/html; charset=utf-8\nContent-Transfer-Encoding: {encoding}\n\n"
+    assert RegistrationMail.parse(head.encode() + encoded) == MAIL
+
+
 def test_a_label_of_either_form_is_written_as_it_was_spelled_and_read() -> None:
     mail = RegistrationMail(parse("lk47b6w/362sfkh"), RegistrationKey("1234567890"))
     assert "archiveserviceibi = lk47b6w/362sfkh\n" in mail.body
@@ -137,6 +158,10 @@ def test_neither_a_mail_nor_its_errors_show_the_key() -> None:
         + b"Content-Type: multipart/mixed; boundary=a\n\n--a\n" * 60,
         b"Content-Transfer-Encoding: base64\n\n" + b"!" * 200_000,
         b"Content-Transfer-Encoding: uuencode\n\nbegin 644 x\n" + b"!" * 200_000,
+        *(
+            b"Content-Type: text/html\n\n" + tag * (200_000 // len(tag))
+            for tag in (b"<", b"<br", b"<p>", b"&#1", b"&amp")
+        ),
         b"a" * MAIL_LIMIT,
         b"\n" * MAIL_LIMIT,
         b"=" * MAIL_LIMIT,

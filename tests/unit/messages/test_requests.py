@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from ipaddress import IPv6Address
 
 import pytest
@@ -28,6 +28,7 @@ from ibi.messages import (
     service_url,
     subject_of,
 )
+from ibi.messages.field import IpAddress
 
 CLIENTS = ip_addresses("150.163.2.175")
 LABEL = parse("LK47B6W/362SFKH")
@@ -147,3 +148,17 @@ def test_a_url_that_programs_would_read_differently_is_refused(url: str) -> None
 def test_an_empty_optional_pair_is_none() -> None:
     query = acknowledgment().to_query().replace("state=Copy", "state=&ibi=")
     assert Acknowledgment.from_query(query).state is Acknowledgment.from_query(query).ibi is None
+
+
+@pytest.mark.parametrize("clients", ["192.0.2.1", "2001:db8::7 192.0.2.9"])
+def test_thanks_on_behalf_of_others_differ_in_nothing_else(clients: str) -> None:
+    first = acknowledgment("http://host/a b", State.ORIGINAL)
+    others = first.for_clients(ip_addresses(clients))
+    assert others == replace(first, client_addresses=ip_addresses(clients))
+    assert first == acknowledgment("http://host/a b", State.ORIGINAL)
+
+
+@pytest.mark.parametrize("clients", [(), (IPv6Address("fe80::1%eth0"),), CLIENTS * 65])
+def test_the_others_are_looked_at_like_the_first(clients: tuple[IpAddress, ...]) -> None:
+    with pytest.raises(InvalidMessage, match=r"clientinformation\.ipaddress"):
+        acknowledgment().for_clients(clients)

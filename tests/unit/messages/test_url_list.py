@@ -18,7 +18,9 @@ from ibi.messages import (
     UrlList,
     parse_url_list,
 )
-from ibi.pairs import Pairs
+from ibi.messages import url_list as url_list_module
+from ibi.messages.url_list import MOST_ENTRIES
+from ibi.pairs import Pairs, Value
 from ibi.relation import Relation
 
 FORMS = LabelForms.parse("rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57")
@@ -111,3 +113,53 @@ def test_the_error_names_the_pair_as_the_archive_spelled_it() -> None:
     pairs = Pairs([*url_list(ITSELF).to_pairs().items(), ("state.Metadata", "Lost")])
     with pytest.raises(InvalidMessage, match=r"state\.Metadata=Lost"):
         parse_url_list(pairs)
+
+
+# --- how much of it is read ---
+
+HEAD: list[tuple[str, Value]] = [
+    ("archiveaddress", "host.org"),
+    ("ibi", ("rep", "a.b/x/2020/01.01.01.01")),
+    ("ibi.archiveservice", ("rep", "a.b/y/2020/01.01.01.01")),
+    ("ibi.platformsoftware", ()),
+]
+
+
+def speaking_of(qualifiers: list[str]) -> Pairs:
+    """Everything that can be said of each relation."""
+    pairs = list(HEAD)
+    for qualifier in qualifiers:
+        pairs += [(f"ibi{qualifier}", ("rep", "a.b/z/2020/01.01.01.01")), (f"url{qualifier}", "http://host/z")]
+        pairs += [(f"contenttype{qualifier}", "Data"), (f"state{qualifier}", "Copy")]
+        pairs += [(f"timestamp{qualifier}", "2014-01-02T17:23:57Z")]
+    return Pairs(pairs)
+
+
+def test_all_relations_of_an_item_in_two_dozen_languages_are_read() -> None:
+    """R Table 9.5, with the metadata that it knows, and each translation without a language and in 24 of them."""
+    texts = [".translation", *(f".translation(a{letter})" for letter in "abcdefghijklmnopqrstuvwx")]
+    described = [".metadata", ".metadata(oai_dc)"]
+    heads = ["", ".lastedition", *texts]
+    heads += [f".lastedition{text}" for text in texts] + [f"{text}.lastedition" for text in texts]
+    once = [head + metadata for head in heads for metadata in ("", *described)]
+    once += [head + metadata + text for head in heads[:2] for metadata in described for text in texts]
+    answer = parse_url_list(Pairs.decode(speaking_of(once[1:]).encode()))
+    assert isinstance(answer, UrlList)
+    assert len(answer.entries) == len(once) == 331
+
+
+def test_what_speaks_of_very_many_relations_is_not_read() -> None:
+    many = [f".metadata(many{number})" for number in range(MOST_ENTRIES)]
+    answer = parse_url_list(speaking_of(many[1:]))
+    assert isinstance(answer, UrlList)
+    assert len(answer.entries) == MOST_ENTRIES
+    with pytest.raises(InvalidMessage, match=f"more than {MOST_ENTRIES} relations"):
+        parse_url_list(speaking_of(many))
+
+
+def test_it_is_refused_before_the_rest_is_looked_at() -> None:
+    many = [f".metadata(rest{number})" for number in range(3 * MOST_ENTRIES)]
+    before = url_list_module._remembered_parts.cache_info().misses
+    with pytest.raises(InvalidMessage):
+        parse_url_list(Pairs([*HEAD, *((f"ibi{each}", ("rep", "a.b/z/2020/01.01.01.01")) for each in many)]))
+    assert url_list_module._remembered_parts.cache_info().misses - before <= MOST_ENTRIES + len(HEAD)

@@ -6,9 +6,11 @@ import pytest
 
 from ibi.label import parse
 from ibi.language_range import preferences
+from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Cache, Wish
+from ibi.resolver.lead import Located
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -22,17 +24,19 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
     Silence,
 )
-from ibi.resolver.selection import Located
+from ibi.resolver.redirection import redirect as made
 from tests.scripted_archives import archive, body, resolve
 
 REP = "lab.br/arq/2009/07.21.14.43"
 LABEL = parse(REP)
 A, B = archive("a"), archive("b")
 HEARD, SILENT = Silence(2), Silence(2, (B,))
+BASE = "http://urlib.net:80/"
+ONE, TWO = ip_addresses("192.0.2.1"), ip_addresses("2001:db8::7 192.0.2.9")
 
 
-def redirect() -> Redirect:
-    found = body(A, f"rep {REP}", url=f"http://{A.address}/x", contenttype="Data", state="Original")
+def redirect(**more: str) -> Redirect:
+    found = body(A, f"rep {REP}", url=f"http://{A.address}/x", contenttype="Data", state="Original", **more)
     outcome = resolve(f"/{REP}", {A: lambda _: found})
     assert isinstance(outcome, Redirect)
     return outcome
@@ -79,6 +83,31 @@ def test_a_url_is_kept_as_long_as_allowed() -> None:
     assert found.seconds_left(104.5) == 5
     assert cache.find(wish(), 110.0) is None
     assert len(cache) == 0
+
+
+@pytest.mark.parametrize("key", [{"urlkey": "1424636122"}, {}], ids=["thanked", "not thanked"])
+@pytest.mark.parametrize(
+    "target", [f"/{REP}", f"/{REP}?page=2", f"/{REP}?{'a' * 600}=1"], ids=["plain", "pair", "long"]
+)
+def test_every_reader_gets_the_redirect_of_his_own_link_in_his_own_name(target: str, key: dict[str, str]) -> None:
+    """Whatever of it was made before: for the same link, for another one, or at another resolver."""
+    cache = Cache()
+    cache.keep(wish(), redirect(**key), 10, 0.0)
+    kept = cache.find(wish(), 0.0)
+    assert kept is not None
+    assert isinstance(kept.found, Located)
+    url, other = PersistentUrl.parse(target), PersistentUrl.parse(f"/{REP}?other")
+    readers = [(url, BASE, ONE), (url, BASE, TWO), (other, BASE, TWO), (url, BASE, ONE), (url, "http://b.br:80/", ONE)]
+    for link, base, clients in readers:
+        assert kept.outcome(link, base, clients) == made(link, base, clients, kept.found)
+
+
+def test_that_there_is_nothing_is_the_same_for_every_reader() -> None:
+    cache, nothing = Cache(), NotFound(LABEL, HEARD)
+    cache.keep(wish(), nothing, 0, 0.0)
+    kept = cache.find(wish(), 0.0)
+    assert kept is not None
+    assert kept.outcome(PersistentUrl.parse(f"/{REP}"), BASE, ONE) is nothing
 
 
 def test_nothing_is_kept_without_leave_nor_for_ever() -> None:
@@ -140,3 +169,120 @@ def test_another_state_of_the_world_forgets_everything() -> None:
     assert len(cache) == 1
     cache.enter("two")
     assert len(cache) == 0
+
+
+# --- what somebody who asks, or an Archive that answers, can make it take ---
+
+LANGUAGES = ("pt", "en", "fr")
+
+
+def with_texts(target: str, texts: int = 3, relations: int = 0, url: str = "http://a.example.org/x") -> Redirect:
+    """Found in an answer that has so many translations, and speaks of so many other relations."""
+    pairs = {"url": url, "contenttype": "Data", "state": "Original", "urlkey": "1424636122"}
+    for language in LANGUAGES[:texts]:
+        of_text = f"__translation({language})"
+        pairs |= {f"ibi{of_text}": f"{{rep {REP}.{len(pairs):02}}}", f"url{of_text}": f"{url}/{language}"}
+        pairs |= {f"contenttype{of_text}": "Data", f"state{of_text}": "Original"}
+    pairs |= {f"ibi__metadata(f{number})": f"{{rep {REP}}}" for number in range(relations)}
+    found = body(A, f"rep {REP}", **pairs)
+    outcome = resolve(target, {A: lambda _: found})
+    assert isinstance(outcome, Redirect)
+    return outcome
+
+
+def kept_answer(target: str, outcome: Redirect) -> tuple[Relation, ...]:
+    """The relations in what is kept of an answer."""
+    cache = Cache()
+    cache.keep(wish(target), outcome, 10, 0.0)
+    kept = cache.find(wish(target), 0.0)
+    assert kept is not None
+    assert isinstance(kept.found, Located)
+    assert kept.outcome(PersistentUrl.parse(target), BASE, ONE) == made(
+        PersistentUrl.parse(target), BASE, ONE, Located(kept.found.heard, outcome.entry)
+    )
+    return tuple(entry.relation for entry in kept.found.heard.answer.entries)
+
+
+def test_of_an_answer_no_more_is_kept_than_is_told() -> None:
+    found = with_texts(f"/{REP}", relations=200)
+    assert len(found.answer.entries) == 204
+    assert kept_answer(f"/{REP}", found) == (Relation.ITSELF,)
+
+
+def test_of_a_translation_it_is_kept_which_others_there_are() -> None:
+    found = with_texts(f"/{REP}+(pt)", relations=200)
+    kept = kept_answer(f"/{REP}+(pt)", found)
+    offered = (f"+({language})" for language in sorted(LANGUAGES))
+    assert kept == (Relation.ITSELF, *map(Relation.from_modifier, offered))
+
+
+def test_the_size_is_that_of_what_is_kept() -> None:
+    small, large = Cache(), Cache()
+    small.keep(wish(), with_texts(f"/{REP}"), 10, 0.0)
+    large.keep(wish(), with_texts(f"/{REP}", relations=200), 10, 0.0)
+    assert 0 < small.size == large.size
+    long_url = "http://a.example.org/" + "x" * 5000
+    large.keep(wish(), with_texts(f"/{REP}", url=long_url), 10, 0.0)
+    assert 4900 < large.size - small.size < 5100
+
+
+def test_long_urls_are_kept_as_far_as_there_is_room() -> None:
+    cache, found = Cache(room=100_000), with_texts(f"/{REP}", url="http://a.example.org/" + "x" * 5000)
+    for number in range(100):
+        cache.keep(wish(f"/lab.br/a{number}/2009/07.21.14.43"), found, 10, 0.0)
+    assert 5 <= len(cache) <= 20
+    assert cache.size <= 100_000
+
+
+@pytest.mark.parametrize(
+    ("target", "languages", "is_kept"),
+    [
+        (f"/{REP}/{'a' * 400}", "", True),
+        (f"/{REP}/{'a' * 600}", "", False),
+        (f"/{REP}/{'%F0%9F%98%80' * 600}", "", False),
+        (f"/{REP}:(x{'a' * 600})", "", False),
+        (f"/{REP}+", "pt-BR, pt;q=0.9, en;q=0.8, *;q=0.1", True),
+        (f"/{REP}+", ", ".join(f"a{letter}" for letter in "abcdefgh"), True),
+        (f"/{REP}+", ", ".join(f"a{letter}" for letter in "abcdefghi"), False),
+        (f"/{REP}+(pt)", ", ".join(f"a{letter}" for letter in "abcdefghi"), True),
+    ],
+)
+def test_what_is_asked_for_at_length_is_not_kept_and_others_may_keep_it(
+    target: str, languages: str, is_kept: bool
+) -> None:
+    cache, asked = Cache(), wish(target, languages)
+    assert cache.keep(asked, redirect(), 10, 0.0) == 10
+    assert (cache.find(asked, 0.0) is not None, len(cache)) == (is_kept, is_kept)
+    assert cache.keep(asked, NotFound(LABEL, HEARD), 10, 0.0) == NEGATIVE_AGE
+    assert (cache.find(asked, 0.0) is not None, len(cache)) == (is_kept, is_kept)
+
+
+@pytest.mark.parametrize("language", ["", "?ibiurl.language=pt"])
+def test_one_item_asked_for_in_many_ways_drives_out_no_other(language: str) -> None:
+    cache, found = Cache(most=10), redirect()
+    honest = [wish(f"/lab.br/a{number}/2009/07.21.14.43") for number in range(10)]
+    for each in honest:
+        cache.keep(each, found, 10, 0.0)
+    for number in range(100):
+        cache.keep(wish(f"/{REP}+{language}", f"pt-{number}"), found, 10, 0.0)
+        capitals = "".join(letter if number >> index & 1 else letter.upper() for index, letter in enumerate("abcdefg"))
+        cache.keep(wish(f"/x{capitals}.br/arq/2009/07.21.14.43"), found, 10, 0.0)
+    assert all(cache.find(each, 0.0) is not None for each in honest)
+    assert len(cache) == 12
+
+
+def test_pairs_of_a_reader_are_not_remembered() -> None:
+    cache = Cache()
+    cache.keep(wish(), redirect(urlkey="1424636122"), 10, 0.0)
+    kept = cache.find(wish(), 0.0)
+    assert kept is not None
+    plain, with_pairs = PersistentUrl.parse(f"/{REP}"), PersistentUrl.parse(f"/{REP}?{'&'.join('a' * 100)}")
+    first = kept.outcome(plain, BASE, ONE)
+    kept.outcome(with_pairs, BASE, ONE)
+    again = kept.outcome(plain, BASE, ONE)
+    assert isinstance(first, Redirect)
+    assert isinstance(again, Redirect)
+    # The link without pairs was not driven out, so its texts are the very same.
+    assert first.acknowledgment is not None
+    assert again.acknowledgment is not None
+    assert again.acknowledgment.persistent_url is first.acknowledgment.persistent_url

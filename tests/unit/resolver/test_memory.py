@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ibi.label import parse
+from ibi.messages import LabelForms
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.memory import Memory
+from ibi.resolver.memory import PROVISIONAL_AGE, Memory
 from ibi.resolver.resolution import Resolution
+from ibi.resolver.trace import Failure
 from tests.scripted_archives import Answer, Script, archive, body, drive, resolution
 
 REP, SAME_ORIGIN, OTHER = (
@@ -14,6 +18,7 @@ REP, SAME_ORIGIN, OTHER = (
     "elsewhere.br/arq/2010/10.10.10.10",
 )
 A, B = archive("a"), archive("b")
+HOME = ArchiveRef(LabelForms.of(parse("lab.br/arq/2000/01.01.00.00")), "home.example.org", registered=50)
 KEY = "1414141414-12345678901234"
 
 
@@ -27,17 +32,18 @@ def always(answer: Answer) -> Script:
 
 def after(answers: dict[ArchiveRef, Answer], url: str = f"/{REP}", memory: Memory | None = None) -> Memory:
     memory = memory or Memory()
+    memory.include(tuple(answers))
     run: Resolution = resolution(url, tuple(answers))
     outcome, _ = drive(run, {each: always(answer) for each, answer in answers.items()})
-    memory.learn(run.trace, outcome)
+    memory.learn(run.trace, outcome, 0.0)
     return memory
 
 
 def test_whoever_had_the_item_is_likely_to_have_it_and_others_of_its_origin() -> None:
     memory = after({A: b"", B: item(B)})
-    assert memory.likely(parse(REP)) == (B,)
-    assert memory.likely(parse(SAME_ORIGIN)) == (B,)
-    assert memory.likely(parse(OTHER)) == ()
+    assert memory.likely(parse(REP), 0.0) == (B,)
+    assert memory.likely(parse(SAME_ORIGIN), 0.0) == (B,)
+    assert memory.likely(parse(OTHER), 0.0) == ()
 
 
 def test_the_original_that_was_chosen_has_a_holder_and_a_copy_has_none() -> None:
@@ -45,11 +51,57 @@ def test_the_original_that_was_chosen_has_a_holder_and_a_copy_has_none() -> None
     assert after({A: item(A, "Copy")}).holder(parse(REP)) is None
 
 
-def test_one_who_claims_what_another_claims_is_not_believed() -> None:
+def test_of_two_that_claim_the_original_neither_is_its_holder() -> None:
     original = f"/{REP}?ibiurl.requireditemstatus=Original"
     assert after({A: item(A), B: item(B)}, original).holder(parse(REP)) is None
+
+
+def test_a_holder_loses_nothing_by_what_another_claims() -> None:
+    """Otherwise anybody would take an item from its holder by claiming it, and asking for the Original himself."""
     known = after({A: item(A)})
-    assert after({A: item(A), B: item(B)}, original, known).holder(parse(REP)) is None
+    after({A: item(A), B: item(B)}, f"/{REP}?ibiurl.requireditemstatus=Original", known)
+    assert known.holder(parse(REP)) == A
+
+
+def test_a_holder_that_says_it_has_a_copy_is_the_holder_no_more() -> None:
+    memory = after({A: item(A)})
+    after({A: item(A, "Copy"), B: item(B)}, memory=memory)
+    assert memory.holder(parse(REP)) == B
+
+
+def test_the_archive_of_the_labels_own_origin_holds_it_until_another_is_known_to() -> None:
+    """Nobody else can be given a label with its prefix."""
+    memory = Memory()
+    memory.include((A, HOME, B))
+    assert memory.holder(parse(REP)) is None
+    assert memory.home(parse(REP)) == memory.expected(parse(REP)) == HOME
+    assert memory.home(parse(OTHER)) is None
+    after({HOME: b"", B: item(B)}, memory=memory)
+    assert memory.holder(parse(REP)) == memory.expected(parse(REP)) == B
+    assert memory.expected(parse(SAME_ORIGIN)) == HOME
+
+
+def test_of_two_archives_of_one_origin_the_one_that_was_registered_first_is_the_home() -> None:
+    squatter = replace(HOME, address="squatter.example.org", registered=HOME.registered + 1)
+    memory = Memory()
+    memory.include((squatter, HOME))
+    assert memory.home(parse(REP)) == HOME
+
+
+def test_a_newcomer_that_is_quicker_than_the_others_is_asked_first_for_a_while_and_is_no_holder() -> None:
+    newcomer = replace(B, registered=100)
+    memory = after({newcomer: item(newcomer), A: Failure.TIMED_OUT})
+    assert memory.holder(parse(REP)) is None
+    assert memory.likely(parse(REP), PROVISIONAL_AGE - 1) == (newcomer,)
+    assert memory.likely(parse(REP), PROVISIONAL_AGE) == ()
+
+
+def test_a_copy_that_was_found_while_others_were_silent_is_asked_first_for_a_while() -> None:
+    memory = after({A: item(A, "Copy"), B: Failure.TIMED_OUT})
+    assert memory.likely(parse(REP), PROVISIONAL_AGE - 1) == (A,)
+    assert memory.likely(parse(REP), PROVISIONAL_AGE) == ()
+    heard = after({A: item(A, "Copy"), B: b""})
+    assert heard.likely(parse(REP), PROVISIONAL_AGE) == (A,)
 
 
 def test_a_known_holder_is_not_replaced_by_whoever_says_so() -> None:
@@ -61,7 +113,7 @@ def test_a_holder_that_has_nothing_any_more_is_forgotten() -> None:
     memory = after({A: item(A)})
     after({A: b"", B: item(B)}, memory=memory)
     assert memory.holder(parse(REP)) == B
-    assert memory.likely(parse(REP)) == (B,)
+    assert memory.likely(parse(REP), 0.0) == (B,)
 
 
 def test_no_label_is_learned_that_was_not_asked_for() -> None:
@@ -72,8 +124,8 @@ def test_no_label_is_learned_that_was_not_asked_for() -> None:
 
 
 def test_the_home_of_an_origin_is_who_holds_an_original_of_it() -> None:
-    assert after({A: item(A)}).home(parse(SAME_ORIGIN)) == A
-    assert after({A: item(A, "Copy")}).home(parse(SAME_ORIGIN)) is None
+    assert after({A: item(A)}).expected(parse(SAME_ORIGIN)) == A
+    assert after({A: item(A, "Copy")}).expected(parse(SAME_ORIGIN)) is None
 
 
 def test_what_was_not_asked_for_longest_is_forgotten_first() -> None:
@@ -82,4 +134,4 @@ def test_what_was_not_asked_for_longest_is_forgotten_first() -> None:
     for label in labels:
         after({A: item(A, ibi=f"rep {label}")}, f"/{label}", memory)
     assert [memory.holder(parse(label)) for label in labels] == [None, A, A]
-    assert [memory.likely(parse(label)) for label in labels] == [(), (A,), (A,)]
+    assert [memory.likely(parse(label), 0.0) for label in labels] == [(), (A,), (A,)]

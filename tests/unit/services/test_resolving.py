@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ibi.label import parse
 from ibi.language_range import preferences
-from ibi.messages import UrlRequest
+from ibi.messages import LabelForms, UrlRequest
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.doubt import DOUBTFUL_AGE
 from ibi.resolver.outcome import (
     Deleted,
     NoArchiveAnswered,
     NotFound,
     OriginalDisputed,
+    Outcome,
     Redirect,
     RelatedItemMissing,
 )
@@ -30,6 +33,7 @@ from tests.virtual_time import in_virtual_time, now
 REP = "lab.br/arq/2009/07.21.14.43"
 BASE = "http://resolver.example.org:80/"
 A, B, C = archive("a"), archive("b"), archive("c")
+LAST = {"url.lastedition": "http://b.example.org/x", "contenttype.lastedition": "Data", "state.lastedition": "Original"}
 
 
 def item(of: ArchiveRef, state: str = "Original", host: str | None = None, **more: str) -> bytes:
@@ -209,6 +213,46 @@ class TestRemembering:
         assert isinstance(found.outcome, Redirect)
         assert found.max_age == 7
 
+    def test_what_somebody_who_was_not_heard_may_know_better_is_kept_for_a_moment_only(self) -> None:
+        last = body(B, f"rep {REP}", **LAST)
+        for answer, link in ((item(B, "Copy"), f"/{REP}"), (last, f"/{REP}!")):
+            for silent in (After(9, b""), After(0, Failure.UNREACHABLE), After(0, item(C), 600)):
+                found, _ = once({A: silent, B: After(0.01, answer, 600)}, link)
+                assert isinstance(found.outcome, Redirect), link
+                assert found.max_age == DOUBTFUL_AGE
+            found, _ = once({A: After(0.02, b""), B: After(0.01, answer, 600)}, link)
+            assert found.max_age == 600
+            found, _ = once({A: After(9, b""), B: After(0.01, answer, 3)}, link)
+            assert found.max_age == 3
+        found, _ = once({A: After(9, b""), B: After(0.01, item(B), 600)})
+        assert found.max_age == 600, "an Original is nowhere else"
+
+    def test_what_its_holder_says_is_kept_whoever_is_silent(self) -> None:
+        def say(request: UrlRequest) -> bytes:
+            if not request.relation.steps:
+                return item(B)
+            return body(B, f"rep {REP}", ibi__nextedition="{rep lab.br/arq/2010/01.01.01.01}", **LAST)
+
+        replies = {A: After(0.01, b""), B: After(0.02, say, 600)}
+
+        async def run() -> Resolved:
+            service = resolving(ScriptedGateway(replies))
+            await resolve(service)  # all are heard: B is the holder from now on
+            replies[A] = After(9, b"")
+            return await resolve(service, f"/{REP}!")
+
+        found = in_virtual_time(run())
+        assert isinstance(found.outcome, Redirect)
+        assert found.max_age == 600
+
+    def test_so_is_what_the_archive_of_the_labels_own_origin_says(self) -> None:
+        home = ArchiveRef(LabelForms.of(parse("lab.br/arq/2000/01.01.00.00")), "home.example.org", registered=9)
+        last = body(home, f"rep {REP}", **{**LAST, "url.lastedition": "http://home.example.org/last"})
+        found, gateway = once({A: After(9, b""), home: After(0.02, last, 600)}, f"/{REP}!")
+        assert isinstance(found.outcome, Redirect)
+        assert [archive for archive, _ in gateway.asked] == [home]
+        assert found.max_age == 600
+
     def test_a_change_of_the_directory_or_of_an_archive_at_hand_forgets_everything(self) -> None:
         gateway = ScriptedGateway({A: at_once(item(A), 100)})
         changes = [1]
@@ -299,6 +343,37 @@ class TestRemembering:
         outcome = in_virtual_time(run()).outcome
         assert isinstance(outcome, Deleted)
         assert (outcome.by, outcome.copies) == (A, (B,))
+
+    def test_the_holder_is_known_when_it_has_moved(self) -> None:
+        moved = replace(A, address="elsewhere.example.org")
+        gone = body(moved, f"rep {REP}", state="Deleted", timestamp="2020-05-06T07:08:09Z")
+        replies: dict[ArchiveRef, After] = {A: After(0.01, item(A)), B: After(0.02, item(B, "Copy"))}
+
+        async def run() -> list[Outcome]:
+            service = resolving(ScriptedGateway(replies))
+            await resolve(service)
+            del replies[A]
+            replies[moved] = After(0.01, gone)
+            deleted = await resolve(service)
+            replies.update({moved: After(0.01, Failure.UNREACHABLE), B: After(0.01, b"")})
+            return [deleted.outcome, (await resolve(service, fresh=True)).outcome]
+
+        deleted, unheard = in_virtual_time(run())
+        assert isinstance(deleted, Deleted)
+        assert (deleted.by, deleted.copies) == (moved, (B,))
+        assert isinstance(unheard, NoArchiveAnswered)
+        assert unheard.home == moved
+
+    def test_that_it_was_deleted_says_who_might_contradict_and_is_then_not_kept(self) -> None:
+        """E20, E24: whoever says so is not known to have been its holder."""
+        gone = body(A, f"rep {REP}", state="Deleted", timestamp="2020-05-06T07:08:09Z")
+        found, _ = once({A: After(0.01, gone), B: After(0.01, Failure.UNREACHABLE), C: After(0.01, b"")})
+        assert isinstance(found.outcome, Deleted)
+        assert (found.outcome.silence.asked, found.outcome.silence.silent) == (3, (B,))
+        assert found.max_age == 0
+        found, _ = once({A: After(0.01, gone), B: After(0.01, b"")})
+        assert isinstance(found.outcome, Deleted)
+        assert found.max_age == 5
 
     def test_two_originals_are_never_kept(self) -> None:
         gateway = ScriptedGateway({A: at_once(item(A), 100), B: at_once(item(B), 100)})

@@ -9,7 +9,7 @@ from ibi.messages import ErrorAnswer, ServiceSubject, UrlKey, UrlList, parse_ans
 from ibi.pairs import Pairs
 from ibi.resolver.reply import Answered
 from ibi.resolver.trace import Failure
-from ibi.transport.archive_replies import reply_of
+from ibi.transport.archive_replies import _READ, reply_of
 from ibi.transport.http_response import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 
@@ -67,3 +67,12 @@ def test_each_has_the_key_that_came_with_it(times: int) -> None:
 )
 def test_whatever_else_is_spelled_otherwise_is_read_as_a_whole(body: bytes) -> None:
     assert [reply(body), reply(ANSWER), reply(body)] == [read(body), read(ANSWER), read(body)]
+
+
+def test_what_was_read_is_kept_as_far_as_there_is_room() -> None:
+    """A few kilobytes are many entries once they are read."""
+    for item in range(2000):
+        about = b"\r\n".join(b"ibi.metadata(f%d) {rep lab.br/a%d/2020/01.01.01.01}" % (n, item) for n in range(70))
+        reply(KEYLESS.partition(b"\r\nurl ")[0] + b"\r\n" + about + b"\r\nurlkey 1427244889-5349022633744855")
+    assert 0 < _READ.size <= 16 << 20
+    assert len(_READ) < 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Sequence
 
 import pytest
@@ -86,6 +87,50 @@ async def test_names_beyond_those_at_once_wait_for_their_turn() -> None:
     go.set()
     assert await asyncio.gather(*tasks) == [[f"{number}.example"] for number in range(50)]
     assert 1 <= most[0] <= 16
+
+
+async def test_names_whose_servers_say_nothing_keep_no_other_from_being_found() -> None:
+    go, hanging, now = threading.Event(), threading.Event(), [0.0]
+
+    def addresses_of(host: str) -> Sequence[str]:
+        if host.startswith("dead") and hanging.is_set():
+            go.wait(60)
+            return []
+        return ["192.0.2.1"]
+
+    lookup = NameLookup(addresses_of, monotonic=lambda: now[0])
+    assert await lookup.addresses("good.example") == ["192.0.2.1"]
+    now[0] += 3600
+    hanging.set()
+    dead = [asyncio.create_task(lookup.addresses(f"dead{number}.example")) for number in range(40)]
+    await asyncio.sleep(0)
+    try:
+        assert await asyncio.wait_for(lookup.addresses("good.example"), 30) == ["192.0.2.1"]
+    finally:
+        go.set()
+    assert await asyncio.gather(*dead) == [[]] * 40
+
+
+async def test_a_name_that_is_no_longer_resolved_waits_with_the_unknown_ones() -> None:
+    go, hanging, now = threading.Event(), threading.Event(), [0.0]
+
+    def addresses_of(host: str) -> Sequence[str]:
+        if hanging.is_set() and host != "good.example":
+            go.wait(60)
+        return [] if now[0] and host == "lost.example" else ["192.0.2.1"]
+
+    lookup = NameLookup(addresses_of, monotonic=lambda: now[0])
+    assert await lookup.addresses("lost.example") == ["192.0.2.1"]
+    now[0] += 3600
+    assert await lookup.addresses("lost.example") == []
+    hanging.set()
+    new = [asyncio.create_task(lookup.addresses(f"{number}.example")) for number in range(16)]
+    await asyncio.sleep(0)
+    lost = asyncio.create_task(lookup.addresses("lost.example"))
+    await asyncio.sleep(0)
+    assert lookup._others.waiting == deque(["lost.example"])
+    go.set()
+    await asyncio.gather(*new, lost)
 
 
 async def test_one_who_tires_of_waiting_leaves_the_answer_to_the_others() -> None:

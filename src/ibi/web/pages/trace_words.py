@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
+from ibi.resolver.lead import Reason
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -16,11 +17,10 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
-from ibi.resolver.selection import Reason
-from ibi.resolver.trace import Failure, Verdict
+from ibi.resolver.trace import Failure, Report, Verdict
 from ibi.web.pages.translation import message
 
-__all__ = ["FAILURES", "REASONS", "VERDICTS", "outcome_words"]
+__all__ = ["FAILURES", "REASONS", "RULES", "VERDICTS", "outcome_words", "verdict_words"]
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.CHOSEN: message("here it is: this URL is taken"),
@@ -45,15 +45,31 @@ FAILURES: Final[Mapping[Failure, str]] = {
     Failure.TOO_LARGE: message("an answer that is too large"),
 }
 
+RULES: Final[Mapping[str, str]] = {
+    "is_about_the_item": message("it is about another item"),
+    "speaks_for_itself": message("it names another Archive than the one asked"),
+    "is_on_a_declared_host": message("its URL is on a host that the Archive did not declare"),
+    "has_bearable_length": message("its URL is too long"),
+}
+"""What an answer has done that breaks a rule of `ibi.resolver.validity`, by the name of the rule."""
+
 REASONS: Final[Mapping[Reason, str]] = {
     Reason.GIVEN: message("what was asked for"),
     Reason.PREFIX: message("a part of what is wanted leads there"),
     Reason.RELATED: message("what is wanted leads there"),
     Reason.NEXT_EDITION: message("the next edition"),
+    Reason.LATER_EDITION: message("a later edition than the Copy"),
     Reason.NO_NEXT_EDITION: message("there is no later edition"),
     Reason.ANY_LANGUAGE: message("in any language"),
     Reason.NO_TRANSLATION: message("no translation suits"),
 }
+
+
+def verdict_words(report: Report) -> str:
+    """What became of an answer. One that is valid, with a URL that is not, has a URL all the same."""
+    if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):
+        return message("a URL that is not believed")
+    return VERDICTS[report.verdict]
 
 
 def outcome_words(outcome: Outcome) -> str:

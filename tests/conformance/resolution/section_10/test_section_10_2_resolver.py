@@ -11,9 +11,9 @@ from ibi.messages import LabelForms, ip_addresses, parse_url_list
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.lead import Reason
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.selection import Reason
 from ibi.resolver.trace import Verdict
 
 SERVICE_C, SERVICE_D = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17", "sid.inpe.br/mtc-m19@80/2009/08.21.17.02"

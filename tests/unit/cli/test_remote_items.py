@@ -1,0 +1,43 @@
+"""An item as a server tells it: with a token all of it, without one what is for everybody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibi.cli.remote_items import item_of, links_of
+from ibi.config import load_settings
+from ibi.instant import Instant
+from ibi.model.visibility import Visibility, network
+from ibi.web.records import record
+from tests.archive_app import BASE, NOW, REP, archive_app, kept
+from tests.asgi_client import Answer
+
+
+async def told(visibility: Visibility) -> Answer:
+    return await archive_app(kept(REP, visibility=visibility)).get(f"/api/records/{REP}")
+
+
+@pytest.mark.parametrize(
+    "visibility",
+    [Visibility((network("10.0.0.0/8"),)), Visibility(embargo=Instant(NOW.seconds + 60)), Visibility(listing=False)],
+)
+async def test_of_what_is_not_for_everybody_the_description_is_shown(visibility: Visibility, tmp_path: Path) -> None:
+    said = (await told(visibility)).json()
+    item = item_of(said, load_settings({"data": tmp_path}, {}))
+    assert item == kept(REP, visibility=visibility)[0].without_files()
+    assert links_of(said, item)["url"] == f"{BASE}/col/{REP}/metadata"
+
+
+async def test_of_what_is_for_everybody_all_is(tmp_path: Path) -> None:
+    said = (await told(Visibility.PUBLIC)).json()
+    assert item_of(said, load_settings({"data": tmp_path}, {})) == kept(REP)[0]
+
+
+async def test_whoever_shows_a_token_gets_all(tmp_path: Path) -> None:
+    item = kept(REP, visibility=Visibility((network("10.0.0.0/8"),), listing=False))
+    site = archive_app(item).site
+    shown = record(site, item[0], in_full=True)
+    shown["files"] = list(shown["files"])
+    assert item_of(shown, load_settings({"data": tmp_path}, {})) == item[0]

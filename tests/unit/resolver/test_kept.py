@@ -1,0 +1,64 @@
+"""What is remembered is bounded by number and by size; what was not looked at for longest goes first."""
+
+from __future__ import annotations
+
+from ibi.resolver.kept import Kept
+
+
+def kept(most: int = 10, room: int = 100, **sizes: int) -> Kept[str, str]:
+    made: Kept[str, str] = Kept(most, room)
+    for key, size in sizes.items():
+        made.keep(key, key.upper(), size)
+    return made
+
+
+def found(among: Kept[str, str], keys: str) -> str:
+    return "".join(key for key in keys if among.find(key) is not None)
+
+
+def test_what_is_too_much_together_drives_out_the_oldest() -> None:
+    all_of_them = kept(a=40, b=40, c=20)
+    assert (found(all_of_them, "abc"), all_of_them.size) == ("abc", 100)
+    all_of_them.keep("d", "D", 30)
+    assert (found(all_of_them, "abcd"), all_of_them.size) == ("bcd", 90)
+    all_of_them.keep("e", "E", 100)
+    assert (found(all_of_them, "abcde"), all_of_them.size) == ("e", 100)
+
+
+def test_what_was_looked_at_is_not_the_oldest() -> None:
+    all_of_them = kept(a=40, b=40)
+    all_of_them.find("a")
+    all_of_them.keep("c", "C", 40)
+    assert found(all_of_them, "abc") == "ac"
+
+
+def test_what_is_bigger_than_all_the_room_is_not_kept_and_drives_nothing_out() -> None:
+    all_of_them = kept(a=40)
+    all_of_them.keep("b", "B", 101)
+    assert (found(all_of_them, "ab"), all_of_them.size) == ("a", 40)
+
+
+def test_what_takes_the_place_of_another_has_its_own_size() -> None:
+    all_of_them = kept(a=40)
+    all_of_them.keep("a", "A", 10)
+    assert (len(all_of_them), all_of_them.size) == (1, 10)
+    all_of_them.keep("a", "A", 101)
+    assert (len(all_of_them), all_of_them.size) == (0, 0)
+
+
+def test_what_is_forgotten_takes_no_room() -> None:
+    all_of_them = kept(a=40, b=10)
+    all_of_them.forget("a")
+    all_of_them.forget("a")
+    assert all_of_them.size == 10
+    all_of_them.clear()
+    assert (len(all_of_them), all_of_them.size) == (0, 0)
+
+
+def test_the_number_counts_whatever_the_size() -> None:
+    all_of_them = kept(most=2, a=1, b=1, c=1)
+    assert (found(all_of_them, "abc"), all_of_them.size) == ("bc", 2)
+    sizeless: Kept[int, int] = Kept(2)
+    for number in range(5):
+        sizeless.keep(number, number)
+    assert (len(sizeless), sizeless.size) == (2, 0)
