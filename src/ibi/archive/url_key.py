@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from hmac import compare_digest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibi.errors import InvalidInput
 from ibi.label import Label, parse
@@ -53,8 +53,7 @@ class KeySubject:
     digits: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class KnownKey:
+class KnownKey(NamedTuple):
     """A key of ours that is still good: when it was made, and what for."""
 
     seconds: int
@@ -73,8 +72,8 @@ class UrlKeys:
     """The two hashes of an HMAC (RFC 2104), which have taken in the secret already: copies of them sign in a third of
     the time that it takes from the secret on. Never changed themselves."""
 
-    _issued: dict[str, tuple[int, bytes]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """When the keys that were given within this process lately were made, and what for."""
+    _issued: dict[str, KnownKey] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The keys that were given within this process lately."""
 
     def __post_init__(self) -> None:
         if len(self.secret) < MIN_SECRET:
@@ -105,19 +104,20 @@ class UrlKeys:
     def issue(self, subject: KeySubject, seconds: int, random: int) -> UrlKey:
         """The same, for whoever is in the same process and gives it back in a moment: it is known again by itself."""
         key = UrlKey(self.make(subject, seconds, random).decode("ascii"))
-        if subject.digits:  # what the key does not carry, it does not speak for
+        named = _named(subject.text) if subject.digits else None  # what it does not carry, it does not speak for
+        if named is not None:
             if len(self._issued) >= _MOST_ISSUED:
                 self._issued.clear()
-            self._issued[key.reveal()] = seconds, subject.text
+            self._issued[key.reveal()] = KnownKey(seconds, *named)
         return key
 
     def check(self, key: UrlKey, seconds: int) -> KnownKey | None:
         """What the key says, if it is one of ours and still good at that second; None for everything else."""
-        made, subject = self._issued.get(key.reveal()) or self._read(key) or (0, b"")
-        named = _named(subject) if subject and made - _SLACK <= seconds <= made + self.lifetime else None
-        return None if named is None else KnownKey(made, *named)
+        known = self._issued.get(key.reveal()) or self._read(key)
+        is_good = known is not None and known.seconds - _SLACK <= seconds <= known.seconds + self.lifetime
+        return known if is_good else None
 
-    def _read(self, key: UrlKey) -> tuple[int, bytes] | None:
+    def _read(self, key: UrlKey) -> KnownKey | None:
         """When it was made and for what, if it was signed by us."""
         text = key.reveal().encode()
         head, mac, carried = text[: _HEAD - _MAC_DIGITS], text[_HEAD - _MAC_DIGITS : _HEAD], text[_HEAD:]
@@ -126,7 +126,8 @@ class UrlKeys:
         subject = _carried(carried)
         if subject is None or not compare_digest(b"%024d" % self._mac(head + subject), mac):
             return None
-        return int(head[:_TIME_DIGITS]), subject
+        named = _named(subject)
+        return None if named is None else KnownKey(int(head[:_TIME_DIGITS]), *named)
 
     def _mac(self, signed: bytes) -> int:
         inner = self._inner.copy()

@@ -8,8 +8,9 @@ from typing import Final
 
 from babel.support import NullTranslations
 
+from ibi.label import Label
 from ibi.languages import LanguageTag
-from ibi.persistent_url import PersistentUrl, PunctuatedLabel
+from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Translation
 from ibi.resolver.archive_ref import ArchiveRef, host_of
 from ibi.resolver.outcome import (
@@ -25,12 +26,16 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
 )
 from ibi.web.alert import Advice, Alert, Group
-from ibi.web.archive_record import archive_record, archive_records
+from ibi.web.archive_record import archive_record, archive_records, forms_record
 
-__all__ = ["RETRY_AFTER", "alert_about", "alert_about_punctuation"]
+__all__ = ["RETRY_AFTER", "alert_about"]
 
 RETRY_AFTER: Final = 30
 """Seconds after which an Archive that could not be asked may well be back."""
+
+_METADATA: Final = Relation((Metadata(),))
+_OAI_DC: Final = Metadata("oai_dc")
+"""The one format that the standard itself names (R Table 8.1)."""
 
 
 def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations) -> Alert:
@@ -44,20 +49,6 @@ def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations) -
         advice = (*advice, Advice(words.gettext("Try again in a few minutes: whoever was silent may know more.")))
         groups = (*groups, Group(words.gettext("Archives that did not answer"), silence.silent))
     return replace(made, facts=facts, advice=advice, groups=groups)
-
-
-def alert_about_punctuation(error: PunctuatedLabel, words: NullTranslations) -> Alert:
-    """E35: a full stop or comma of the sentence around a link."""
-    _ = words.gettext
-    suggestion = str(error.details["suggestion"])
-    return Alert(
-        error.code,
-        HTTPStatus.NOT_FOUND,
-        _("The link ends in punctuation"),
-        _("What follows the identifier probably belongs to the sentence in which the link stood."),
-        {"suggestions": [suggestion]},
-        (Advice(_("Perhaps this was meant:"), f"/{suggestion}", suggestion),),
-    )
 
 
 class _Alerts:
@@ -112,26 +103,30 @@ class _Alerts:
         )
 
     def _deleted(self, outcome: Deleted) -> Alert:
-        _, when = self._gettext, outcome.when
+        _, when, label = self._gettext, outcome.when, outcome.label.spelling
         said = (
             _("{label} was deleted, says {archive}, the Archive that kept it.")
             if when is None
             else _("{label} was deleted on {date}, says {archive}, the Archive that kept it.")
         )
         facts: dict[str, object] = {
+            "at": label,
             "deleted_by": archive_record(outcome.by),
             "deleted_at": None if when is None else str(when),
             "copies": archive_records(outcome.copies),
         }
-        advice = (Advice(_("Other Archives still have a copy, which you may ask for.")),) if outcome.copies else ()
+        advice = [Advice(_("Ask the Archive that kept it: it may know what took its place."))]
+        if outcome.copies:
+            advice.insert(0, Advice(_("Other Archives still have a copy, which you may ask for.")))
         return Alert(
             "item-deleted",
             HTTPStatus.GONE,
             _("This item was deleted"),
-            said.format(label=self._label, archive=outcome.by.address, date=str(when)[:10]),
+            said.format(label=label, archive=outcome.by.address, date=str(when)[:10]),
             facts,
-            advice,
-            self._copies(outcome.copies),
+            (*self._nearer(outcome.label), *advice),
+            (*self._copies(outcome.copies, label), Group(_("The Archive that kept it"), (outcome.by,), label)),
+            outcome.silence,
         )
 
     def _loop(self, outcome: LoopDetected) -> Alert:
@@ -147,8 +142,12 @@ class _Alerts:
         )
 
     def _no_archive(self, outcome: NoArchiveAnswered) -> Alert:
-        _, ngettext, asked = self._gettext, self._ngettext, outcome.silence.asked
-        if not asked:
+        # The Archive of this very server is always heard, and is not the one that matters here.
+        _, ngettext, asked = self._gettext, self._ngettext, len(outcome.silence.silent)
+        if outcome.away is not None:
+            said = _("{archive}, the Archive where {label} should be, is switched off at the moment.")
+            said = said.format(archive=outcome.away.labels[0].spelling, label=self._label)
+        elif not asked:
             said = _("This resolver knows no Archive that it could ask.")
         elif outcome.home is not None:
             said = _("{archive}, where {label} should be, does not answer.")
@@ -162,12 +161,20 @@ class _Alerts:
             said = said.format(number=asked)
         status = HTTPStatus.GATEWAY_TIMEOUT if outcome.timed_out else HTTPStatus.BAD_GATEWAY
         facts = {"home": None if outcome.home is None else archive_record(outcome.home)}
+        advice: tuple[Advice, ...] = ()
+        if outcome.away is not None:
+            facts = {"home": {"address": None, "ibi": forms_record(outcome.away)}}
+            advice = (Advice(_("Try again later: it may be switched on again.")),)
+        elif not asked:
+            advice = (Advice(_("Tell whoever runs this resolver: no Archive is switched on.")),)
+        is_one = outcome.home is not None or outcome.away is not None
         return Alert(
             "no-archive-answered",
             status,
-            _("No Archive could be asked"),
+            _("The Archive of this item could not be asked") if is_one else _("No Archive could be asked"),
             said,
             facts,
+            advice,
             silence=outcome.silence,
             retry_after=RETRY_AFTER,
         )
@@ -198,19 +205,20 @@ class _Alerts:
                 listed = self._link(_("See which files it has:"), file_list=True, file_path=None)
                 return "no-such-file", _("There is no such file"), said, (listed,)
             case Missing.TRANSLATION:
-                offered = ", ".join(map(str, outcome.languages))
-                said = _("{label} is not there in the language asked for; there is: {offered}.")
-                said = said if offered else _("{label} is not there in the language asked for, nor in another one.")
                 there = tuple(self._in_language(outcome.at, outcome.relation, tag) for tag in outcome.languages)
-                said = said.format(label=label, offered=offered)
+                if _is_of_metadata(outcome.relation):
+                    said = _("The metadata of {label} is not there in the language asked for.").format(label=label)
+                    plain = self._link(_("See its metadata as a page:"), label=outcome.at, relation=_METADATA)
+                    return "no-such-translation", _("There is no such translation"), said, there or (plain,)
+                said = self._untranslated(label, outcome.languages)
                 return "no-such-translation", _("There is no such translation"), said, there or (itself,)
             case Missing.METADATA:
                 said = _("No Archive gives the metadata of {label} in this form.").format(label=label)
-                plain = self._link(_("See its metadata as a page:"), relation=Relation((Metadata(),)))
-                return "no-such-metadata", _("There is no such metadata"), said, (plain,)
+                return "no-such-metadata", _("There is no such metadata"), said, self._other_metadata(outcome)
             case Missing.BELIEVABLE_URL:
                 said = _("Whoever has {label} gives an address on a host that is not known to be its own.")
-                return "url-refused", _("The address was refused"), said.format(label=label), ()
+                told = Advice(_("Tell whoever runs this resolver: the Archive has to declare the hosts of its items."))
+                return "url-refused", _("The address was refused"), said.format(label=label), (told,)
             case Missing.ITEM:
                 said = _("What the link leads to, {label}, is in none of the Archives of this resolver.")
                 return "related-item-missing", _("There is nothing where it leads"), said.format(label=label), (itself,)
@@ -219,36 +227,73 @@ class _Alerts:
                 said = said.format(label=label, relation=outcome.relation.modifier)
                 return "related-item-missing", _("There is nothing where it leads"), said, (itself,)
 
+    def _untranslated(self, label: str, there: tuple[LanguageTag, ...]) -> str:
+        _ = self._gettext
+        steps = (step for step in self._url.relation.steps if isinstance(step, Translation))
+        wanted = [str(step.language) for step in steps if step.language is not None]
+        offered = ", ".join(map(str, there))
+        if len(wanted) == 1:
+            said = _("{label} is not there in {language}; there is: {offered}.")
+            said = said if offered else _("{label} is not there in {language}, nor in another language.")
+            return said.format(label=label, language=wanted[0], offered=offered)
+        said = _("{label} is not there in the language asked for; there is: {offered}.")
+        said = said if offered else _("{label} is not there in the language asked for, nor in another one.")
+        return said.format(label=label, offered=offered)
+
+    def _other_metadata(self, outcome: RelatedItemMissing) -> tuple[Advice, ...]:
+        """What else may be had of the item at which there is none; never what was asked for in vain."""
+        _, at = self._gettext, outcome.at
+        asked = next(step for step in outcome.relation.steps if isinstance(step, Metadata))
+        formats = {
+            Metadata(): _("See its metadata as a page:"),
+            _OAI_DC: _("See its metadata as Dublin Core:"),
+        }
+        others = [(words, Relation((step,))) for step, words in formats.items() if step != asked]
+        others.append((_("See the item itself:"), Relation.ITSELF))
+        return tuple(
+            self._link(words, label=at, relation=relation, file_list=False, file_path=None)
+            for words, relation in others
+        )
+
+    def _nearer(self, at: Label) -> tuple[Advice, ...]:
+        """What the link itself names, if what is told is about another item to which it led."""
+        if at == self._url.label:
+            return ()
+        _, editions = self._gettext, any(isinstance(step, LastEdition) for step in self._url.relation.steps)
+        if editions:
+            return (self._link(_("Take this edition instead:"), relation=_without(self._url.relation, LastEdition)),)
+        return (self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None),)
+
     # --- Originals and Copies ---
 
     def _original_not_found(self, outcome: OriginalNotFound) -> Alert:
-        _ = self._gettext
+        _, label = self._gettext, outcome.label.spelling
         return Alert(
             "original-not-found",
             HTTPStatus.NOT_FOUND,
             _("There is no Original"),
-            _("There are copies of {label}, but no Archive that answered has the Original.").format(label=self._label),
-            {"copies": archive_records(outcome.copies)},
+            _("There are copies of {label}, but no Archive that answered has the Original.").format(label=label),
+            {"at": label, "copies": archive_records(outcome.copies)},
             (self._link(_("Take a copy instead:"), required_original=False),),
-            self._copies(outcome.copies),
+            self._copies(outcome.copies, label),
             outcome.silence,
         )
 
     def _original_disputed(self, outcome: OriginalDisputed) -> Alert:
-        _ = self._gettext
+        _, label = self._gettext, outcome.label.spelling
         claimants = ", ".join(archive.address for archive in outcome.claimants)
         said = _("{number} Archives claim the Original of {label}: {archives}. Only one of them can have it.")
         return Alert(
             "original-disputed",
             HTTPStatus.CONFLICT,
             _("More than one Archive claims the Original"),
-            said.format(number=len(outcome.claimants), label=self._label, archives=claimants),
-            {"claimants": archive_records(outcome.claimants)},
+            said.format(number=len(outcome.claimants), label=label, archives=claimants),
+            {"at": label, "claimants": archive_records(outcome.claimants)},
             (
                 Advice(_("Tell whoever runs these Archives, or this resolver: somebody has to look into it.")),
                 self._link(_("Take whichever is found first:"), required_original=False),
             ),
-            (Group(_("Archives that claim the Original"), outcome.claimants, self._label),),
+            (Group(_("Archives that claim the Original"), outcome.claimants, label),),
         )
 
     def _to_confirm(self, outcome: Redirect) -> Alert:
@@ -266,21 +311,27 @@ class _Alerts:
 
     # --- links ---
 
-    def _copies(self, copies: tuple[ArchiveRef, ...]) -> tuple[Group, ...]:
+    def _copies(self, copies: tuple[ArchiveRef, ...], label: str) -> tuple[Group, ...]:
         _ = self._gettext
-        return (Group(_("Archives that have a copy"), copies, self._label),) if copies else ()
+        return (Group(_("Archives that have a copy"), copies, label),) if copies else ()
 
     def _link(self, words: str, **changes: object) -> Advice:
         """To the same persistent URL but for this."""
         target = replace(self._url, **changes).text("", keep_spelling=True)  # type: ignore[arg-type]
         return Advice(words, f"/{target}", target)
 
-    def _in_language(self, at: object, relation: Relation, tag: LanguageTag) -> Advice:
+    def _in_language(self, at: Label, relation: Relation, tag: LanguageTag) -> Advice:
         _, steps = self._gettext, enumerate(relation.steps)
         index = next(index for index, step in steps if isinstance(step, Translation))
-        there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)  # type: ignore[arg-type]
+        there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)
         target = there.text("", keep_spelling=True)
         return Advice(_("Take it in {language}:").format(language=tag), f"/{target}", target)
+
+
+def _is_of_metadata(relation: Relation) -> bool:
+    """Whether the text that is wanted in a language is the metadata, and not the item."""
+    kinds = [type(step) for step in relation.steps]
+    return Metadata in kinds[: kinds.index(Translation)] if Translation in kinds else False
 
 
 def _without(relation: Relation, kind: type[LastEdition]) -> Relation:

@@ -6,29 +6,60 @@ and to lead it through the application would take longer than to answer it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from logging import DEBUG
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from starlette.types import Scope
 from structlog.typing import FilteringBoundLogger
 
-from ibi.web.boundary import REQUEST, surrounded
+from ibi.web.boundary import REQUEST, REQUEST_HEADER, hardened
 from ibi.web.metrics import Metrics
 
-__all__ = ["Answer", "AtOnce", "Prompt"]
+__all__ = ["Answer", "AtOnce", "Head", "Prompt", "Written"]
+
+_NAMED: Final = b"%b" + REQUEST_HEADER + b": %b\r\n"
 
 
 def _nothing() -> None:
     """Nothing is left to be done."""
 
 
+class Head(NamedTuple):
+    """Headers as they are written, with what every answer carries; how many they are, so that a line too many shows."""
+
+    lines: bytes
+    number: int
+
+    @classmethod
+    def of(cls, headers: Iterable[tuple[bytes, bytes]]) -> Head:
+        lines = [b"%b: %b\r\n" % header for header in hardened(headers)]
+        return cls(b"".join(lines), len(lines))
+
+    def filled(self, *values: bytes) -> Head:
+        """The same with `values` where `%b` stands: what does not change from answer to answer is written once."""
+        return Head(self.lines % values, self.number)
+
+    def named(self, request: str) -> Head:
+        """The same with the name of the request."""
+        return Head(_NAMED % (self.lines, request.encode("ascii")), self.number + 1)
+
+
 class Answer(NamedTuple):
     """A whole answer, and what is to be done once it is on its way."""
 
     status: int
-    headers: list[tuple[bytes, bytes]]
+    headers: list[tuple[bytes, bytes]] | Head
+    body: bytes = b""
+    after: Callable[[], object] = _nothing
+
+
+class Written(NamedTuple):
+    """An answer that needs nothing more than its first line."""
+
+    status: int
+    head: Head
     body: bytes = b""
     after: Callable[[], object] = _nothing
 
@@ -57,7 +88,7 @@ class AtOnce:
         self._choose, self._metrics, self._routes, self._names = choose, metrics, routes, names
         self._log = log.bind()  # a logger that was not bound yet is, at each use
 
-    def __call__(self, scope: Scope) -> Answer | None:
+    def __call__(self, scope: Scope) -> Written | None:
         """The answer to a request that has no body; None if it has to go through the application."""
         if self._log.is_enabled_for(DEBUG):
             return None  # whoever wants to see every request gets them from one place
@@ -70,13 +101,11 @@ class AtOnce:
             return None
         if answer is None:
             return None
+        status, headers, body, after = answer
+        head = headers if isinstance(headers, Head) else Head.of(headers)
         name = scope[REQUEST] = next(self._names)
-        return Answer(
-            answer.status,
-            surrounded(answer.headers, name.encode("ascii")),
-            answer.body,
-            partial(self._finish, answer.after, name, self._routes.get(endpoint), scope["method"], answer.status),
-        )
+        finish = partial(self._finish, after, name, self._routes.get(endpoint), scope["method"], status)
+        return Written(status, head.named(name), body, finish)
 
     def _finish(self, after: Callable[[], object], name: str, route: str | None, method: str, status: int) -> None:
         """The reader has his answer: it is counted, and whatever goes wrong now is none of his concern."""

@@ -20,10 +20,13 @@ from ibi.web.headers import HARDENING
 from ibi.web.metrics import Metrics
 from ibi.web.refusals import InternalError, ServerStopping
 
-__all__ = ["REQUEST", "Boundary", "request_names", "surrounded"]
+__all__ = ["REQUEST", "REQUEST_HEADER", "Boundary", "hardened", "request_names"]
 
 REQUEST = "ibi.request"
 """Where in a scope the name of the request stands: the log and the caller know it by that."""
+
+REQUEST_HEADER = b"x-request-id"
+"""The header of an answer in which the same name stands, as its last one."""
 
 _LONGEST_PATH = 200
 _HARDENED = frozenset(name for name, _ in HARDENING)
@@ -38,13 +41,13 @@ def request_names() -> Iterator[str]:
     return (f"{chance}{number:08x}" for number in count(1))
 
 
-def surrounded(given: Iterable[tuple[bytes, bytes]], name: bytes) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer, with what every answer carries; `name` is that of the request."""
+def hardened(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer, with what every answer carries but for the name of its request."""
     given = list(given)
     needed = _OF_NOTHING if _EMPTY in given else HARDENING
     present = _HARDENED.intersection([key for key, _ in given])
     added = [each for each in needed if each[0] not in present] if present else needed
-    return [*given, *added, (b"x-request-id", name)]
+    return [*given, *added]
 
 
 class Boundary:
@@ -108,7 +111,9 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message = {**message, "headers": surrounded(message.get("headers", ()), self._name)}
+            headers = hardened(message.get("headers", ()))
+            headers.append((REQUEST_HEADER, self._name))
+            message = {**message, "headers": headers}
         await self._send(message)
 
 

@@ -18,12 +18,14 @@ from ibi.archive.urls import encoded_path
 from ibi.archive.visibility import Reader
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.label import Label, match_label
-from ibi.messages.field import State
+from ibi.messages.field import IpAddress, State
 from ibi.messages.query import decode_query
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
+from ibi.ports.content import ContentDamaged, OpenFile
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.charset import media_type_in_full
 from ibi.web.content_host import ContentHost
 from ibi.web.deposited import is_to_run, safety_headers
 from ibi.web.file_answer import FileAnswer, open_file
@@ -94,14 +96,19 @@ class Collection:
             return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{place}")
         if any(name == "list" for name, _ in query):
             return self._list(item, next((value for name, value in query if name == "page"), "1"), scope)
-        return self._target(item)
+        return self._target(item, scope)
 
-    def _target(self, item: Item) -> Response:
+    def _target(self, item: Item, scope: Scope) -> Response:
         """One address for each file: links inside the target file start from its own, and caches keep it once."""
         urls = self._site.urls
         if item.target is not None:
             return redirect(urls.file(item, item.target))
-        return redirect(item.target_url or urls.metadata(item, None, None))
+        if item.target_url is not None and self._may_see(item, reader_address(scope, self._site.proxies)):
+            return redirect(item.target_url)
+        return redirect(urls.metadata(item, None, None))
+
+    def _may_see(self, item: Item, address: IpAddress | None) -> bool:
+        return Reader(() if address is None else (address,), self._site.now).may_see(item.visibility)
 
     def _list(self, item: Item, number: str, scope: Scope) -> Response:
         if not item.visibility.listing:
@@ -114,28 +121,39 @@ class Collection:
     async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
         if item.state is State.DELETED:
             return gone(self._site, item, scope)
-        file = item.file(path)
-        if file is None:
-            raise NoSuchFile(label=item.rep.spelling, path=ascii(path[:200]))
+        file, address = item.file(path), reader_address(scope, self._site.proxies)
+        may_see = self._may_see(item, address)
+        # Who may neither list the files nor see them is not told which names there are.
+        if file is None and (may_see or item.visibility.listing):
+            raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
         if is_to_run(scope["headers"]):
             raise NotFound()
-        address = reader_address(scope, self._site.proxies)
-        reader = Reader(() if address is None else (address,), self._site.now)
-        if not reader.may_see(item.visibility):
+        if file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
-        opened = await asyncio.to_thread(open_file, self._site.content, item, file.path)
+        opened, media_type = await asyncio.to_thread(self._opened, item, file)
         with opened:
             answer = FileAnswer(item, opened, scope["method"], scope["headers"])
             looked_at = scope["query_string"] == PREVIEW.encode()
             if counts_as_download(scope["method"], answer.status, answer.offset) and not looked_at:
                 self._count(item, file.path, str(address), scope)
-            await answer.send(receive, send, self._headers(item, file))
+            await answer.send(receive, send, self._headers(item, file.path, media_type))
         return None
 
-    def _headers(self, item: Item, file: File) -> dict[str, str]:
+    def _opened(self, item: Item, file: File) -> tuple[OpenFile, str]:
+        """The file, and what it is. Blocks. One that lost bytes on the disk is given to nobody as if it were whole."""
+        opened = open_file(self._site.content, item, file.path)
+        try:
+            if opened.digest == file.sha512 and opened.size != file.size:
+                raise ContentDamaged(name=str(item.rep), problem="E092", reason=f"{file.path} has lost or gained bytes")
+            return opened, media_type_in_full(file.media_type, opened)
+        except BaseException:
+            opened.close()
+            raise
+
+    def _headers(self, item: Item, path: str, media_type: str) -> dict[str, str]:
         """What may be kept is asked for again each time: visibility and content may have changed meanwhile."""
         caching = "no-cache" if item.visibility.is_public else "private, no-cache"
-        safe = safety_headers(file.media_type, file.path, pages=self._site.origin)
+        safe = safety_headers(media_type, path, pages=self._site.origin)
         return {**safe, "cache-control": caching}
 
     def _count(self, item: Item, path: str, address: str, scope: Scope) -> None:

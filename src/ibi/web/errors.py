@@ -102,6 +102,7 @@ ANSWERS: Mapping[str, Answer] = {
     "described-metadata": Answer(409),
     "second-translation": Answer(409),
     "translation-of-translation": Answer(409),
+    "translations-of-its-own": Answer(409),
     "language-of-group": Answer(409, "language"),
     # drafts
     "unknown-draft": Answer(404, "path"),
@@ -171,6 +172,7 @@ ANSWERS: Mapping[str, Answer] = {
     "disk-refused": Answer(503, told=False),
     "disk-full": Answer(507),
     "draft-damaged": _INTERNAL,
+    "lock-held": Answer(503, told=False),
     "lock-refused": Answer(503, told=False),
     "mint-log-broken": Answer(503, told=False),
     "storage": Answer(503, told=False),

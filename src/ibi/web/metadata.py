@@ -5,7 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Final
 
-import msgspec
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -13,6 +12,7 @@ from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.headers import RawHeaders, values
+from ibi.web.long_json import json_answer
 from ibi.web.negotiation import choose
 from ibi.web.oai_dc import oai_dc
 from ibi.web.pages import HTML, refusal, wants_page
@@ -41,12 +41,12 @@ class MetadataPage:
             return await self._page.answer(item, scope)
         status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
         headers = _NO_CACHE if named else {**_NO_CACHE, "vary": "Accept"}
+        if chosen == "json":
+            return json_answer(record(self._site, item), status, headers, FOR_PROGRAMS[chosen])
         return Response(self._written(item, chosen), status, headers, FOR_PROGRAMS[chosen])
 
     def _written(self, item: Item, name: str) -> bytes:
         site = self._site
-        if name == "json":
-            return msgspec.json.encode(record(site, item))
         cited = site.persistent_url(item.labels)
         if name == "oai_dc":
             return oai_dc(item, cited)  # the document itself says that it is UTF-8 (RFC 7303 §3)
@@ -65,7 +65,7 @@ def gone(site: ArchiveSite, item: Item, scope: Scope) -> Response:
 def _format(named: str | None, headers: RawHeaders) -> str:
     if named is not None:
         if named.lower() not in FORMATS:
-            raise UnknownFormat(given=ascii(named[:40]), offered=", ".join(FORMATS))
+            raise UnknownFormat(given=repr(named[:40]), offered=", ".join(FORMATS))
         return named.lower()
     try:
         return _MEDIA[choose(values(headers, b"accept"), tuple(_MEDIA))]

@@ -20,6 +20,7 @@ from ibi.errors import IbiError
 from ibi.services.mint_queue import MintGroup
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.web.errors import ANSWERS
+from ibi.web.tallies import CounterTally
 
 __all__ = ["Metrics", "MetricsPage"]
 
@@ -54,7 +55,7 @@ class Metrics:
         self.clock_refused = Gauge(
             "ibi_clock_refused", "1 while nothing is minted because of this machine's clock.", registry=registry
         )
-        self._answers = Counter(
+        self._answers = CounterTally(
             "ibi_http_requests",
             "Requests by route, method and status.",
             ["route", "method", "status"],
@@ -63,7 +64,6 @@ class Metrics:
         self._connections_refused = Counter(
             "ibi_connections_refused", "Connections refused because their client had too many.", registry=registry
         )
-        self._answered: dict[tuple[str, str, int], Counter] = {}
         self._minted = self._requests.labels("minted")
 
     def group(self, group: MintGroup) -> None:
@@ -87,11 +87,7 @@ class Metrics:
 
     def answered(self, route: str | None, method: str, status: int) -> None:
         """`route` is a pattern of ours, None where no route matched."""
-        key = route or _OTHER, method if method in _METHODS else _OTHER, status
-        counter = self._answered.get(key)
-        if counter is None:
-            counter = self._answered[key] = self._answers.labels(*key)
-        counter.inc()
+        self._answers.add(route or _OTHER, method if method in _METHODS else _OTHER, status)
 
 
 class MetricsPage:

@@ -119,7 +119,7 @@ def _lacking(wanted: PersistentUrl, outcome: Lacking) -> IbiError:
     label = wanted.label.spelling
     match outcome.lack:
         case Lack.FILE:
-            return NoSuchFile(label=label, path=ascii((wanted.file_path or "/")[1:201]))
+            return NoSuchFile(label=label, path=repr((wanted.file_path or "/")[1:201]))
         case Lack.TRANSLATION:
             return NoSuchTranslation(label=label, offered=", ".join(map(str, outcome.languages)) or "none")
         case Lack.FORMAT:

@@ -1,6 +1,6 @@
 """HTTP/1.1 with bounds that uvicorn leaves to a proxy in front: the size of a request's head, and the time it takes;
-what a body in chunks carries beside its bytes; and how many connections one client has. What can be answered at once
-is, before a task is made for it."""
+what a body in chunks carries beside its bytes; how many connections one client has; and how long an answer waits to be
+taken. What can be answered at once is, before a task is made for it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any, Final
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from ibi.web.at_once import Answer
+from ibi.web.at_once import Written
 from ibi.web.connection_bound import Admission, ConnectionBound, Place
+from ibi.web.taking import PATIENCE as TAKING_PATIENCE
+from ibi.web.taking import Taking
 
 __all__ = ["MOST_HEAD", "PATIENCE", "GuardedProtocol"]
 
@@ -70,7 +72,9 @@ class GuardedProtocol(HttpToolsProtocol):
     """One connection. A head that arrives whole, as nearly all do, costs no more than it would without bounds."""
 
     patience = PATIENCE
-    at_once: Callable[[Scope], Answer | None] | None = None
+    taking_patience = TAKING_PATIENCE
+    """Seconds for something of an answer to be taken in."""
+    at_once: Callable[[Scope], Written | None] | None = None
     """What may have the answer to a request."""
     bound: ConnectionBound | None = None
     """What counts the connections of each client."""
@@ -82,7 +86,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._left = self._size = self._hosts = 0
         self._host = b""
         self._timer: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._idle_since = 0.0
         self._place: Place | None = None
+        self._taking: Taking | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -91,10 +98,33 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
         if self.bound is not None and self._place is not None:
             self.bound.leave(self._place)
             self._place = None
+        if self._taking is not None:
+            self._taking.end()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._taken().watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._taken().end()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._taken().see_off()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._taken().see_off()
 
     def on_message_begin(self) -> None:
         self._in_head, self._in_message, self._size, self._hosts = True, True, 0, 0
@@ -104,13 +134,15 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         # Of fields that follow a body (RFC 9112 §7.1.2) nobody here asks for any: kept, they would fill the memory.
         if self._in_head:
+            name = name.lower()
+            if name not in _LOOKED_AT:  # what uvicorn does with most, without the way there: browsers send a dozen
+                self.headers.append((name, value))
+                return
             super().on_header(name, value)
-            name = self.headers[-1][0]
-            if name in _LOOKED_AT:
-                if name == b"host":
-                    self._take_host(value)
-                else:
-                    self._is_plain = False
+            if name == b"host":
+                self._take_host(value)
+            else:
+                self._is_plain = False
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -206,8 +238,20 @@ class GuardedProtocol(HttpToolsProtocol):
         return getattr(self.cycle, "response_complete", True) is False
 
     def _wait_for_more(self) -> None:
-        wait, close = self.timeout_keep_alive, self.timeout_keep_alive_handler
-        self.timeout_keep_alive_task = self.loop.call_later(wait, close)
+        """A timer for each request would cost as much as to read it: one looks, when it is up, how long it has been."""
+        self._idle_since = self.loop.time()
+        if self._idle_timer is None:
+            self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        self._idle_timer = None
+        if self._in_head or self._is_answering() or self.timeout_keep_alive_task is not None:
+            return  # that has an end of its own, and what comes after it is waited for anew
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._idle_timer = self.loop.call_later(left, self._close_if_idle)
+        else:
+            self.timeout_keep_alive_handler()
 
     def _answer_at_once(self) -> None:
         path, _, query = self.url.partition(b"?")
@@ -224,14 +268,12 @@ class GuardedProtocol(HttpToolsProtocol):
             self.server_state.total_requests += 1
             answer.after()
 
-    def _is_sent(self, answer: Answer, *, with_body: bool) -> bool:
-        lines = [STATUS_LINE[answer.status]]
-        for name, value in (*self.server_state.default_headers, *answer.headers):
-            lines += name, b": ", value, b"\r\n"
-        lines.append(b"\r\n")
-        head = b"".join(lines)
+    def _is_sent(self, answer: Written, *, with_body: bool) -> bool:
+        lines, number = answer.head
+        own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
+        head = b"%b%b%b\r\n" % (STATUS_LINE[answer.status], b"".join(own), lines)
         # A value with a line break in it would be taken for another header: the application refuses to send it.
-        if len(head) - len(head.translate(None, _CONTROL)) != len(lines) // 2 + 3:
+        if len(head) - len(head.translate(None, _CONTROL)) != 2 * (1 + len(own) + number + 1):
             return False
         self.transport.write(head + answer.body if with_body else head)
         return True
@@ -264,6 +306,12 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.write_eof()
         self._stop_timer()
         self._timer = self.loop.call_later(_LINGER, self.transport.abort)
+
+    def _taken(self) -> Taking:
+        """Made for the few that have to wait."""
+        if self._taking is None:
+            self._taking = Taking(self.loop, self.transport, self.taking_patience)
+        return self._taking
 
     def _start_timer(self) -> None:
         self._timer = self.loop.call_later(self.patience, self._give_up)

@@ -6,11 +6,10 @@ Who shows a token that allows to read sees all of an item, also the files that i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,15 +18,17 @@ from ibi.archive.urls import encoded_path
 from ibi.label import Label, parse
 from ibi.messages.field import State
 from ibi.model.item import Item
-from ibi.model.item_json import item_document, local_document
+from ibi.model.item_json import file_document, item_document, local_document
 from ibi.model.token import Scope
 from ibi.model.usage import Usage
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.callers import Callers, depositor
 from ibi.web.descriptions import refusing_members
 from ibi.web.drafts import DraftPages
+from ibi.web.long_json import json_answer
 from ibi.web.record_target import record_target
 from ibi.web.refusals import InvalidMember, ListingNotPermitted, MemberMissing, NotFound, UnknownMember
+from ibi.web.service_url import target_place, told_url
 
 __all__ = ["JSON", "MOST_REASON", "RecordPages", "record", "record_links", "usage_counts"]
 
@@ -63,7 +64,8 @@ class RecordPages:
         item, in_full = self._item(target.required_label), self._callers.is_known(request)
         if not (item.visibility.listing or in_full):
             raise ListingNotPermitted(label=str(item.rep))
-        return _answer({"files": _files(self._site, item), "target": item.target}, item, in_full=in_full)
+        files = _files(self._site, item, in_full=in_full)
+        return _answer({"files": files, "target": item.target}, item, in_full=in_full)
 
     async def usage(self, request: Request) -> Response:
         item = self._item(record_target(request.scope, "/usage").required_label)
@@ -88,7 +90,7 @@ class RecordPages:
             lambda: desk.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge)
         )
         body = record(self._site, item, in_full=True)
-        return Response(msgspec.json.encode(body), HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
+        return json_answer(body, HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
 
     def _item(self, label: Label) -> Item:
         item = self._site.catalog.find(label)
@@ -113,13 +115,15 @@ def _deletion(said: dict[str, str]) -> tuple[str, Label | None, bool]:
 
 
 def record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict[str, Any]:
-    """The item as a document, with links; without its files if they may not be listed, unless it is told `in_full`."""
-    shared = {name: value for name, value in item_document(item).items() if name != "schema"}
+    """The item as a document, with links; without its files if they may not be listed, and without the digests of files
+    and the URL of a service that are not for everybody, unless it is told `in_full`."""
+    shared = {name: value for name, value in item_document(item.without_files()).items() if name != "schema"}
     local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
     if item.visibility.listing or in_full:
-        shared["files"] = _files(site, item)
-    else:
-        shared = {name: value for name, value in shared.items() if name not in {"files", "target"}}
+        shared["files"] = _files(site, item, in_full=in_full)
+        shared |= {} if item.target is None else {"target": item.target}
+    if told_url(site, item) is None and not in_full:
+        shared.pop("target_url", None)
     return {**shared, **local, "links": record_links(site, item)}
 
 
@@ -141,21 +145,21 @@ def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
     if item.visibility.listing and item.files:
         links |= {"files": f"{base}/files", "file_list": urls.file_list(item)}
     if item.target is not None or item.target_url is not None:
-        links["content"] = item.target_url or f"{site.content_url}/col/{item.rep.spelling}/doc/"
+        links["content"] = told_url(site, item) or target_place(site, item)
     return links
 
 
-def _files(site: ArchiveSite, item: Item) -> list[dict[str, Any]]:
-    return [
+def _files(site: ArchiveSite, item: Item, *, in_full: bool) -> Iterator[dict[str, Any]]:
+    """Of ten thousand, no more is in memory than somebody reads. Whoever knows the digest of a short file may guess
+    what is in it: of files that are not for everybody it is not told."""
+    hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512"})
+    return (
         {
-            "path": file.path,
-            "size": file.size,
-            "sha512": file.sha512,
-            "media_type": file.media_type,
+            **{name: value for name, value in file_document(file).items() if name not in hidden},
             "url": site.urls.file(item, file.path),
         }
         for file in item.files
-    ]
+    )
 
 
 def usage_counts(usage: Usage) -> dict[str, int]:
@@ -170,4 +174,4 @@ def usage_counts(usage: Usage) -> dict[str, int]:
 def _answer(body: Mapping[str, Any], item: Item, *, in_full: bool = False) -> Response:
     """What is left of a deleted item is told with the status that says so (E24)."""
     status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
-    return Response(msgspec.json.encode(body), status, _PRIVATE if in_full else _NO_CACHE, JSON)
+    return json_answer(body, status, _PRIVATE if in_full else _NO_CACHE, JSON)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,6 +18,7 @@ from ibi.services.relating import Relating
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.callers import Callers
 from ibi.web.descriptions import json_object, refusing_members
+from ibi.web.long_json import json_answer
 from ibi.web.record_target import record_target
 from ibi.web.records import record, record_links
 from ibi.web.refusals import InvalidMember, MemberMissing, UnknownMember
@@ -111,4 +111,4 @@ def _relations(site: ArchiveSite, item: Item) -> dict[str, Any]:
 
 
 def _json(body: dict[str, Any]) -> Response:
-    return Response(msgspec.json.encode(body), HTTPStatus.OK, {"cache-control": "no-cache"}, "application/json")
+    return json_answer(body, HTTPStatus.OK, {"cache-control": "no-cache"}, "application/json")

@@ -17,11 +17,12 @@ from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
 from ibi.services.resolving import Resolved, Unfinished
 from ibi.web.alert import Alert
-from ibi.web.alerts import alert_about, alert_about_punctuation
-from ibi.web.at_once import Answer
+from ibi.web.alerts import alert_about
+from ibi.web.at_once import Answer, Head
 from ibi.web.boundary import REQUEST
 from ibi.web.errors import PROBLEM, answer_to, problem
 from ibi.web.headers import values
+from ibi.web.link_alerts import alert_about_fault, alert_about_punctuation
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render
@@ -45,7 +46,6 @@ _BEGUN: Final = "ibi.begun"
 """Where in a scope stands what was begun, and could not be answered at once."""
 _ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
 """Whatever a persistent URL leads to is for everybody to read, also for a script of another site."""
-_NO_STORE: Final = (b"cache-control", b"no-store")
 _EMPTY: Final = (b"content-length", b"0")
 _VARY: Final = (b"vary", b"Accept")
 _VARY_WITH_LANGUAGE: Final = (b"vary", b"Accept, Accept-Language")
@@ -84,6 +84,8 @@ class ResolverFront:
             answer = await self._answer(scope, send)
         except PunctuatedLabel as error:
             answer = _alert_answer(alert_about_punctuation(error, _words(scope)), scope)
+        except InvalidPersistentUrl as error:
+            answer = _alert_answer(alert_about_fault(error, raw_target(scope), _words(scope)), scope)
         except IbiError as error:
             answer = self._refusal(error, scope)
         if answer is not None:
@@ -104,17 +106,22 @@ class ResolverFront:
             return None
         # Whatever becomes of it here, nobody is asked twice for one request.
         wanted = scope[_BEGUN] = self._begun(scope)
-        return self._redirect(wanted, wanted.begun, scope) if isinstance(wanted.begun, Resolved) else None
+        resolved = wanted.begun
+        if not isinstance(resolved, Resolved) or (redirect := _redirect(wanted, resolved)) is None:
+            return None
+        head = _REDIRECTS[wanted.by_language].filled(redirect.url.encode("ascii"), _caching(resolved.max_age))
+        return Answer(302, head, b"", partial(self._thank, redirect, scope))
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """None if the answer is a redirect, which is sent already."""
         wanted: _Wanted = scope.pop(_BEGUN, None) or self._begun(scope)
         resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
-        redirect = self._redirect(wanted, resolved, scope)
+        redirect = _redirect(wanted, resolved)
         if redirect is None:
             return self._told(wanted.url, wanted.view, resolved, scope)
-        await _respond(send, redirect.status, redirect.headers)
-        redirect.after()
+        location, caching = redirect.url.encode("ascii"), _caching(resolved.max_age)
+        await _respond(send, 302, _redirect_headers(location, caching, by_language=wanted.by_language))
+        self._thank(redirect, scope)
         return None
 
     def _begun(self, scope: Scope) -> _Wanted:
@@ -130,16 +137,9 @@ class ResolverFront:
         )
         return _Wanted(url, view, by_language, begun)
 
-    def _redirect(self, wanted: _Wanted, resolved: Resolved, scope: Scope) -> Answer | None:
-        """None if the reader is told something instead."""
-        outcome = resolved.outcome
-        if wanted.view is not View.REDIRECT or not isinstance(outcome, Redirect) or resolved.to_confirm:
-            return None
-        headers = _redirect_headers(outcome.url, resolved.max_age, by_language=wanted.by_language)
-        if scope["method"] != "GET" or outcome.acknowledgment is None:
-            return Answer(302, headers)
-        thank = partial(self._site.acknowledgments.send, outcome.archive, outcome.acknowledgment)
-        return Answer(302, headers, b"", thank)
+    def _thank(self, redirect: Redirect, scope: Scope) -> None:
+        if scope["method"] == "GET" and redirect.acknowledgment is not None:
+            self._site.acknowledgments.send(redirect.archive, redirect.acknowledgment)
 
     def _told(self, url: PersistentUrl, view: View, resolved: Resolved, scope: Scope) -> Response:
         base, outcome = f"{self._site.public_url}/", resolved.outcome
@@ -188,11 +188,26 @@ def _words(scope: Scope) -> NullTranslations:
 # --- answers ---
 
 
-def _redirect_headers(url: str, max_age: int, *, by_language: bool) -> list[tuple[bytes, bytes]]:
-    """Nobody keeps it but for as long as the Archive allows (E32). `url` is ASCII and goes as it is."""
-    caching = (b"cache-control", b"max-age=%d" % max_age) if max_age > 0 else _NO_STORE
+def _redirect(wanted: _Wanted, resolved: Resolved) -> Redirect | None:
+    """Where the reader is sent; None if he is told something instead."""
+    outcome = resolved.outcome
+    if wanted.view is not View.REDIRECT or not isinstance(outcome, Redirect) or resolved.to_confirm:
+        return None
+    return outcome
+
+
+def _redirect_headers(location: bytes, caching: bytes, *, by_language: bool) -> list[tuple[bytes, bytes]]:
     vary = _VARY_WITH_LANGUAGE if by_language else _VARY
-    return [(b"location", url.encode("ascii")), caching, vary, _ANY_ORIGIN, _EMPTY]
+    return [(b"location", location), (b"cache-control", caching), vary, _ANY_ORIGIN, _EMPTY]
+
+
+def _caching(max_age: int) -> bytes:
+    """Nobody keeps it but for as long as the Archive allows (E32)."""
+    return b"max-age=%d" % max_age if max_age > 0 else b"no-store"
+
+
+_REDIRECTS: Final = {each: Head.of(_redirect_headers(b"%b", b"%b", by_language=each)) for each in (False, True)}
+"""The heads of redirects without their `Location` and `Cache-Control`, by whether they hang on the language."""
 
 
 async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:

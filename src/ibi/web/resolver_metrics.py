@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter
 
 from ibi.messages.url_list import Deletion
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.reply import Answered, Reply
 from ibi.services.fresh_turns import TurnBound
 from ibi.services.resolving import Resolved
+from ibi.web.tallies import CounterTally, HistogramTally
 from ibi.web.trace_record import outcome_name
 
 __all__ = ["MOST_ARCHIVES", "ResolverMetrics"]
@@ -25,19 +26,19 @@ class ResolverMetrics:
     """A `Watcher` of `ibi.services.resolving`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._outcomes = Counter(
+        self._outcomes = CounterTally(
             "ibi_resolutions", "Resolutions by how they ended.", ["outcome", "kept"], registry=registry
         )
-        self._seconds = Histogram(
+        self._seconds = HistogramTally(
             "ibi_resolution_seconds", "Time a resolution took.", buckets=_WAITS, registry=registry
         )
-        self._replies = Counter(
+        self._replies = CounterTally(
             "ibi_archive_replies", "Replies of Archives that were asked.", ["archive", "reply"], registry=registry
         )
-        self._reply_seconds = Histogram(
+        self._reply_seconds = HistogramTally(
             "ibi_archive_reply_seconds", "Time Archives took to reply.", buckets=_WAITS, registry=registry
         )
-        self._thanks = Counter(
+        self._thanks = CounterTally(
             "ibi_acknowledgments", "Acknowledgments sent to Archives.", ["result"], registry=registry
         )
         self._turned_away = Counter(
@@ -47,35 +48,21 @@ class ResolverMetrics:
             registry=registry,
         )
         self._known: set[str] = set()
-        self._outcome_children: dict[tuple[str, bool], Counter] = {}
-        self._reply_children: dict[tuple[str, str], Counter] = {}
-        self._thanks_children: dict[str, Counter] = {}
 
     def resolved(self, resolved: Resolved) -> None:
-        key = outcome_name(resolved), resolved.was_kept
-        counter = self._outcome_children.get(key)
-        if counter is None:
-            counter = self._outcome_children[key] = self._outcomes.labels(key[0], "yes" if key[1] else "no")
-        counter.inc()
+        self._outcomes.add(outcome_name(resolved), "yes" if resolved.was_kept else "no")
         self._seconds.observe(resolved.seconds)
 
     def turned_away(self, bound: TurnBound) -> None:
         self._turned_away.labels(bound.value).inc()
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
-        key = self._name(archive), _reply_name(reply)
-        counter = self._reply_children.get(key)
-        if counter is None:
-            counter = self._reply_children[key] = self._replies.labels(*key)
-        counter.inc()
+        self._replies.add(self._name(archive), _reply_name(reply))
         self._reply_seconds.observe(seconds)
 
     def acknowledged(self, result: str) -> None:
         """`received`, `lost` or `dropped`."""
-        counter = self._thanks_children.get(result)
-        if counter is None:
-            counter = self._thanks_children[result] = self._thanks.labels(result)
-        counter.inc()
+        self._thanks.add(result)
 
     def _name(self, archive: ArchiveRef) -> str:
         address = archive.address.lower()

@@ -23,6 +23,8 @@ from ibi.web.protocol import GuardedProtocol
 __all__ = ["AddressInUse", "AddressUnusable", "Server", "listen", "serve", "spare_collector", "url_of"]
 
 _BACKLOG = 2048
+_MOST_UNSENT = 256 * 1024
+"""Bytes of a connection that the system takes before it can send them: it would take megabytes of what nobody reads."""
 _COLLECTION = (20_000, 20, 20)
 """How many values are made before the collector looks for circles among them: a request makes hundreds, all of which
 are gone by themselves when it is answered."""
@@ -74,6 +76,8 @@ def listen(host: str, port: int) -> socket.socket:
 def _listen(listener: socket.socket, address: tuple[Any, ...]) -> None:
     if os.name == "posix":  # elsewhere the option would let two servers share one port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # its connections have it from the socket that listens
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
     listener.bind(address)
     listener.listen(_BACKLOG)
 

@@ -1,0 +1,41 @@
+"""In which letters a text is written: a name does not tell, and browsers that are not told take UTF-8 for Western
+European, so that `ção` is read as `Ã§Ã£o`.
+
+Only what is certain is said: bytes beyond ASCII that are UTF-8 throughout are hardly ever anything else. Of everything
+else the document itself may know more, or the reader's browser.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+
+from ibi.ports.content import OpenFile
+
+__all__ = ["MOST_LOOKED_AT", "media_type_in_full"]
+
+MOST_LOOKED_AT: Final = 1 << 16
+"""Bytes from the beginning of a text."""
+
+# XML says itself how it is written, and is UTF-8 if it does not.
+_TEXT: Final = re.compile(r"text/(?!xml(?![^;\s]))[^;]+", re.IGNORECASE)
+
+
+def media_type_in_full(media_type: str, file: OpenFile) -> str:
+    """The media type of a file, with the letters that a text is written in if they are UTF-8. Blocks: it may read."""
+    if not _TEXT.match(media_type) or "charset" in media_type.lower():
+        return media_type
+    begun = file.read(0, min(MOST_LOOKED_AT, file.size))
+    return f"{media_type}; charset=utf-8" if _is_utf_8(begun) else media_type
+
+
+def _is_utf_8(begun: bytes) -> bool:
+    """ASCII alone tells nothing; and a letter may be cut in two at the end."""
+    if begun.isascii():
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(begun, final=False)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,26 @@
+"""How much of what a depositor wrote stands in a list, a feed or a page: a description may have a million letters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ibi.model.item import Item
+
+__all__ = ["LONGEST", "short", "shown_title"]
+
+LONGEST: Final = 300
+"""Characters of a title, a name or a subject where several stand together."""
+_MOST_TITLES: Final = 100
+
+
+def short(text: object, longest: int = LONGEST) -> str:
+    """The text, or its beginning."""
+    whole = str(text)
+    return whole if len(whole) <= longest else f"{whole[: longest - 1].rstrip()}…"
+
+
+def shown_title(item: Item, longest: int = LONGEST) -> str:
+    """The first title in the item's own language, or else the first, or else its name."""
+    titles = item.metadata.title[:_MOST_TITLES]
+    own = (text for text in titles if item.language is not None and text.language == item.language)
+    return short(next(own, titles[0] if titles else item.rep), longest)

@@ -1,0 +1,76 @@
+"""Whether somebody takes what is sent to them: an answer that nobody reads would be kept in memory for good."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import socket
+import struct
+import termios
+from contextlib import suppress
+from typing import Final
+
+__all__ = ["PATIENCE", "Taking"]
+
+PATIENCE: Final = 60.0
+"""Seconds after which a connection is broken over which nothing of what waits to be sent has gone."""
+
+
+class Taking:
+    """What waits to be sent over one connection. While it is watched nothing is added to it: so less of it is left
+    whenever somebody has taken anything, however slow the line."""
+
+    __slots__ = ("_left", "_loop", "_patience", "_timer", "_transport")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, patience: float = PATIENCE
+    ) -> None:
+        self._loop, self._transport, self._patience = loop, transport, patience
+        self._timer: asyncio.TimerHandle | None = None
+        self._left = 0
+
+    def watch(self) -> None:
+        if self._timer is None:
+            self._left = self._untaken()
+            self._timer = self._loop.call_later(self._patience, self._look)
+
+    def see_off(self) -> None:
+        """The connection is closed as soon as all is taken."""
+        if self._transport.get_write_buffer_size():
+            self.watch()
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = None
+        left = self._untaken()
+        if left < self._left:
+            self.watch()
+        else:
+            _forget(self._transport.get_extra_info("socket"))
+            self._transport.abort()
+
+    def _untaken(self) -> int:
+        """Bytes here, and in the system: that takes megabytes at a time, for which a slow reader needs minutes."""
+        return self._transport.get_write_buffer_size() + _queued(self._transport.get_extra_info("socket"))
+
+
+def _forget(connection: socket.socket | None) -> None:
+    """The system is not to go on trying either: it would keep some megabytes for minutes."""
+    if connection is not None:
+        with suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _queued(connection: socket.socket | None) -> int:
+    """Bytes that the system has and the other side has not; 0 where the system does not tell."""
+    if connection is None:
+        return 0
+    try:
+        told: bytes = fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4))
+    except (OSError, ValueError):  # closed already, or not of a kind that counts
+        return 0
+    return int(struct.unpack("i", told)[0])
