@@ -159,7 +159,7 @@ def test_the_key_is_asked_for_twice_at_a_terminal_and_not_shown(ibi: IbiCommand)
 
 
 def test_the_key_may_come_through_a_pipe(ibi: IbiCommand) -> None:
-    assert typed(ibi, ["resolver", "register", REP, "--key-stdin"], f"{KEY}\r\n", terminal=False).code == 0
+    assert typed(ibi, ["resolver", "register", REP, "--key-stdin"], f" {KEY} \r\n", terminal=False).code == 0
     assert len(listed(ibi)) == 1
     empty = typed(ibi, ["resolver", "register", OTHER, "--key-stdin"], "", terminal=False)
     assert (empty.code, empty.out) == (1, "")

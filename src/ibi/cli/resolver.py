@@ -195,7 +195,8 @@ def _key(settings: Settings) -> str:
 def _key_from_stdin() -> str:
     from ibi.messages.key import MAX_KEY
 
-    return sys.stdin.readline(MAX_KEY + 2).rstrip("\r\n")
+    # Blanks around it were never part of a key.
+    return sys.stdin.readline(MAX_KEY + 64).strip()
 
 
 def _name(archive: dict[str, object]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,6 +12,8 @@ from ibi.cli.output import as_json_option, each, print_json
 from ibi.persistent_url import PersistentUrl
 
 __all__ = ["trace"]
+
+_OF_THE_ARCHIVE: Final = frozenset({"archiveaddress", "ibi.archiveservice", "ibi.platformsoftware"})
 
 
 @click.command()
@@ -42,7 +44,9 @@ def _lines(record: Mapping[str, Any]) -> list[str]:
     for hop in record["hops"]:
         after = "" if hop["parent"] is None else f", after {hop['parent'] + 1}"
         lines.append(f"  {hop['number'] + 1}  {hop['label']}{hop['relation']}  ({hop['reason']}{after})")
-        lines += [f"     {one['address']:<{width}}  {_took(one):>10}  {_said(one)}" for one in hop["archives"]]
+        for one in hop["archives"]:
+            lines.append(f"     {one['address']:<{width}}  {_took(one):>10}  {_became(one)}")
+            lines += [f"       {name} {value}" for name, value in _said(one)]
     found = record["said"] or record["url"]
     return [*lines, f"  → {found}  in {_milliseconds(record['seconds'])}"]
 
@@ -51,9 +55,17 @@ def _took(one: Mapping[str, Any]) -> str:
     return "–" if one["seconds"] is None else _milliseconds(one["seconds"])
 
 
-def _said(one: Mapping[str, Any]) -> str:
-    reasons = [str(one[name]).replace("_", " ") for name in ("failure", "broken_rule") if one[name]]
-    return ": ".join([str(one["why"]), *reasons])
+def _said(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The pairs of the answer, but for those by which an Archive names itself in every one."""
+    said: Mapping[str, Any] = one["said"] or {}
+    return [(name, str(value)) for name, value in sorted(said.items()) if name not in _OF_THE_ARCHIVE]
+
+
+def _became(one: Mapping[str, Any]) -> str:
+    from ibi.web.pages.trace_words import RULES
+
+    rule = one["broken_rule"] and RULES.get(str(one["broken_rule"]), str(one["broken_rule"]))
+    return ": ".join(str(each) for each in (one["why"], one["failure"], rule) if each)
 
 
 def _milliseconds(seconds: float) -> str:

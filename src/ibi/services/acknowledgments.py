@@ -23,6 +23,8 @@ _AT_ONCE: Final = 16
 """Acknowledgments under way at a time: an Archive that is slow to hear thanks holds up those of few others."""
 _MOST_WAITING: Final = 10_000
 """Beyond it the newest are dropped: an Archive then counts a resolution less, which is all that is lost."""
+_MOST_CHARACTERS: Final = 8 << 20
+"""Of the URLs in those that wait, which may have thousands each."""
 _IN_ONE_GO: Final = 8
 """Acknowledgments that one sender may send without letting others have the processor."""
 _GRACE: Final = 3.0
@@ -58,6 +60,8 @@ class Acknowledgments:
         self._watch = watch or (lambda _: None)
         self._log = log or structlog.get_logger("ibi.resolver")
         self._waiting: deque[tuple[ArchiveRef, Acknowledgment]] = deque()
+        self._characters = 0
+        """Of the URLs in those that are waiting."""
         self._senders: set[asyncio.Task[None]] = set()
         self._is_starting = False
         """Whether there is a sender that has not begun: whatever comes until then is for it too."""
@@ -71,10 +75,12 @@ class Acknowledgments:
         if received is not None:
             self._watch("received" if received else "lost")
             return
-        if len(self._waiting) >= _MOST_WAITING:
+        characters = self._characters + _characters(acknowledgment)
+        if len(self._waiting) >= _MOST_WAITING or characters > _MOST_CHARACTERS:
             self._watch("dropped")
             return
         self._waiting.append((archive, acknowledgment))
+        self._characters = characters
         self._start()
 
     def _start(self) -> None:
@@ -94,6 +100,7 @@ class Acknowledgments:
             if not self._waiting:
                 return
             archive, acknowledgment = self._waiting.popleft()
+            self._characters -= _characters(acknowledgment)
             if self._waiting:
                 self._start()
             received = await self._gateway.acknowledge(archive, acknowledgment)
@@ -122,3 +129,7 @@ class Acknowledgments:
             sender.cancel()
         if late:
             await asyncio.wait(late)
+
+
+def _characters(acknowledgment: Acknowledgment) -> int:
+    return len(acknowledgment.url) + len(acknowledgment.persistent_url)

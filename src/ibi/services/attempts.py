@@ -24,6 +24,8 @@ class _Tried:
     failures: int
     last: float
     free_at: float
+    free_before: float
+    """When the next one might have come, had there not been the last."""
 
 
 class Attempts:
@@ -43,20 +45,21 @@ class Attempts:
         before = self._tried.pop(subject, None)
         stale = before is None or now - before.last > _FORGOTTEN_AFTER
         failures = 1 if before is None or stale else before.failures + 1
+        free_before = now if before is None or stale else before.free_at
         if len(self._tried) >= self._most:
             del self._tried[next(iter(self._tried))]
-        self._tried[subject] = _Tried(failures, now, now + self._pause(failures))
+        self._tried[subject] = _Tried(failures, now, now + self._pause(failures), free_before)
 
     def succeeded(self, subject: Hashable) -> None:
-        """The attempt was no guess: it counts no longer. The others do, or one right key would buy any number of wrong
-        ones."""
+        """The attempt was no guess: it counts no longer, and nobody waits because of it. The others do count, or one
+        right key would buy any number of wrong ones."""
         tried = self._tried.get(subject)
         if tried is None:
             return
         if tried.failures <= 1:
             del self._tried[subject]
         else:
-            self._tried[subject] = replace(tried, failures=tried.failures - 1)
+            self._tried[subject] = replace(tried, failures=tried.failures - 1, free_at=tried.free_before)
 
     def __len__(self) -> int:
         return len(self._tried)

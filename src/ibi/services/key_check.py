@@ -20,7 +20,8 @@ class KeyCheck:
     """Slows guessing down by the label that is tried and by the network that tries.
 
     Somebody who guesses must not keep the Archive itself out. One whose key was right before is not slowed down at
-    all, and one that comes from the network it was last included from not on account of what others tried.
+    all. One that comes from the network it was last included from is slowed down only if both its label and that
+    network are guessed with: neither by who tries its label elsewhere, nor by a neighbour that has a wrong key.
     """
 
     def __init__(
@@ -48,7 +49,8 @@ class KeyCheck:
 
     def _begin(self, subject: Label, network: IpNetwork | None, *, at_home: bool) -> None:
         now = self._monotonic()
-        wait = max(0.0 if at_home else self._by_label.wait(subject, now), self._by_network.wait(network, now))
+        waits = self._by_label.wait(subject, now), self._by_network.wait(network, now)
+        wait = min(waits) if at_home else max(waits)
         if wait > 0:
             raise TooManyAttempts(wait=wait)
         self._by_label.begin(subject, now)

@@ -63,7 +63,7 @@ class Application:
 
     def registration(self, now: Instant) -> Registration:
         """As yet without a hash; `InvalidInput` if it cannot be put on record."""
-        return Registration(self.service, "", now, self.admin_mail, self.hosts, self.networks)
+        return Registration(self.service, "", Instant(now.seconds), self.admin_mail, self.hosts, self.networks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from babel.support import NullTranslations
 from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Redirect
-from ibi.resolver.trace import Verdict
+from ibi.resolver.trace import Report, Verdict
 from ibi.services.resolving import Resolved
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render
 from ibi.web.pages.sequence_diagram import trace_figure
-from ibi.web.pages.trace_words import FAILURES, REASONS, VERDICTS, outcome_words
+from ibi.web.pages.trace_words import FAILURES, REASONS, RULES, outcome_words, verdict_words
 from ibi.web.pages.translation import translations
 
 __all__ = ["trace_page"]
@@ -35,14 +37,17 @@ def trace_page(scope: Scope, url: PersistentUrl, resolved: Resolved, base: str) 
         trace=resolved.trace,
         began=resolved.began,
         reasons={reason: words.gettext(text) for reason, text in REASONS.items()},
-        verdicts=_verdicts(resolved, words),
-        failures={failure: words.gettext(text) for failure, text in FAILURES.items()},
+        became=partial(_became, is_found=isinstance(outcome, Redirect), words=words),
     )
 
 
-def _verdicts(resolved: Resolved, words: NullTranslations) -> dict[Verdict, str]:
-    """That nothing had come when another answer was chosen is nothing against an Archive."""
-    shown = {verdict: words.gettext(text) for verdict, text in VERDICTS.items()}
-    if isinstance(resolved.outcome, Redirect):
-        shown[Verdict.SILENT] = words.gettext("nobody waited for it: another answer was good")
-    return shown
+def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
+    """What became of an Archive's answer, and why. That nothing had come when another answer was chosen is nothing
+    against an Archive."""
+    if report.verdict is Verdict.SILENT and is_found:
+        return words.gettext("nobody waited for it: another answer was good")
+    reasons = [
+        FAILURES[report.failure] if report.failure is not None else None,
+        RULES.get(report.broken_rule, report.broken_rule) if report.broken_rule is not None else None,
+    ]
+    return ": ".join(words.gettext(each) for each in (verdict_words(report), *reasons) if each is not None)

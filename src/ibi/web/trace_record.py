@@ -13,9 +13,10 @@ from ibi.web.alerts import alert_about
 from ibi.web.archive_record import archive_record
 from ibi.web.pages.translation import translations
 
-__all__ = ["NOT_WAITED_FOR", "outcome_name", "trace_record", "why"]
+__all__ = ["NOT_BELIEVED", "NOT_WAITED_FOR", "outcome_name", "trace_record", "why"]
 
 NOT_WAITED_FOR: Final = "nobody waited for it: another answer was good"
+NOT_BELIEVED: Final = "its URL was not believed"
 
 _SECRET = "urlkey"  # noqa: S105 - the name of what is left out: whoever knows a key could thank in the resolver's name
 
@@ -43,6 +44,8 @@ def why(report: Report, resolved: Resolved) -> str:
     """What became of an Archive's answer. That none had come when another was chosen is nothing against it."""
     if report.verdict is Verdict.SILENT and isinstance(resolved.outcome, Redirect):
         return NOT_WAITED_FOR
+    if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):
+        return NOT_BELIEVED
     return report.verdict.value
 
 

@@ -68,6 +68,23 @@ def test_a_stop_does_not_wait_for_ever() -> None:
     assert in_virtual_time(run()) == pytest.approx(2.0)
 
 
+def test_those_that_wait_are_bounded_by_how_long_their_urls_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acknowledgments, "_MOST_CHARACTERS", 3 * (len(THANKS.url) + len(THANKS.persistent_url)))
+    told, slow = list[str](), Slow(0.1)
+
+    async def run() -> None:
+        sending = Acknowledgments(slow, watch=told.append)
+        for _ in range(2):
+            for _ in range(5):
+                sending.send(A, THANKS)
+            await sending.drain()
+
+    in_virtual_time(run())
+    # What was sent takes no room any more.
+    assert told == [*["dropped"] * 2, *["received"] * 3] * 2
+    assert slow.done == 6
+
+
 def test_those_that_were_not_received_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acknowledgments, "_MOST_WAITING", 3)
     told = list[str]()

@@ -66,6 +66,26 @@ def test_a_right_key_takes_back_itself_and_no_wrong_ones() -> None:
     assert len(alone) == 0
 
 
+def test_nobody_waits_because_of_a_right_key_however_many_wrong_ones_came_before() -> None:
+    attempts = Attempts()
+    now = tried(attempts, 20)
+    now += attempts.wait("a", now)
+    for _ in range(3):
+        assert attempts.wait("a", now) == 0.0
+        attempts.begin("a", now)
+        attempts.succeeded("a")
+    attempts.begin("a", now)
+    assert attempts.wait("a", now) == LONGEST_WAIT
+
+
+def test_a_right_key_does_not_shorten_the_wait_after_a_wrong_one() -> None:
+    attempts = Attempts()
+    now = tried(attempts, 20)
+    attempts.begin("a", now)  # by somebody who does not have to wait
+    attempts.succeeded("a")
+    assert attempts.wait("a", now) == LONGEST_WAIT
+
+
 def test_memory_is_bounded_and_the_oldest_goes_first() -> None:
     attempts = Attempts(most=100)
     tried(attempts, FREE, "old")

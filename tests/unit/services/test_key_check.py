@@ -88,6 +88,34 @@ async def test_nor_after_a_restart_if_it_comes_from_where_it_was() -> None:
     assert (await resolver.send(client="150.163.34.7")).status == 200
 
 
+async def test_nor_does_a_neighbour_that_has_a_wrong_key() -> None:
+    before = MembershipApp()
+    await before.register()
+    await before.send(client="150.163.34.239")
+    resolver = MembershipApp(registry=before.registry)
+    assert (await spoil(resolver, FREE + 1, "150.163.34.8", archiveserviceibi=OTHER)).status == 429
+    assert (await resolver.send(client="150.163.34.239")).status == 200
+
+
+async def test_somebody_beside_an_archive_who_guesses_its_key_is_slowed_down() -> None:
+    before = MembershipApp()
+    await before.register()
+    await before.send(client="150.163.34.239")
+    resolver = MembershipApp(registry=before.registry)
+    assert (await spoil(resolver, FREE + 1, "150.163.34.8")).status == 429
+
+
+async def test_archives_of_one_network_do_not_wait_for_each_other_because_one_had_a_wrong_key() -> None:
+    resolver = MembershipApp()
+    await resolver.register()
+    await resolver.register(OTHER, key="5985125171")
+    await spoil(resolver, FREE, archiveserviceibi="sid.inpe.br/archive/2012/06.05.15.34")
+    resolver.seconds += 1
+    right = query(archiveserviceibi=OTHER, registrationkey="5985125171")
+    assert (await resolver.send(client=ELSEWHERE)).status == 200
+    assert (await resolver.send(right, client=ELSEWHERE)).status == 200
+
+
 async def test_one_right_key_does_not_pay_for_wrong_ones() -> None:
     resolver = MembershipApp()
     await resolver.register()

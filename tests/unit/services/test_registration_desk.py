@@ -330,6 +330,26 @@ async def test_the_own_archive_is_asked_once_even_if_it_is_registered() -> None:
     assert ArchiveDirectory(None, None).archives() == ()
 
 
+async def test_an_archive_that_is_switched_off_is_away() -> None:
+    resolver = MembershipApp()
+    await resolver.register()
+    directory = ArchiveDirectory(resolver.registry, None)
+    named_there = parse(REP.replace("2012", "2011"))
+    assert directory.archives() == ()
+    assert directory.away(named_there) == APPLICATION.service
+    assert directory.away(parse("lab.br/arq/2009/07.21.14.43")) is None
+    await resolver.send()
+    assert directory.archives() != ()
+    assert directory.away(named_there) is None
+    await resolver.send(query(servicesubject="exclusionRequest"))
+    assert directory.archives() == ()
+    assert directory.away(named_there) == APPLICATION.service
+    own = ArchiveRef(APPLICATION.service, "own.example.org")
+    beside = ArchiveDirectory(resolver.registry, own)
+    assert beside.archives() == (own,)
+    assert beside.away(named_there) is None
+
+
 async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
     resolver = MembershipApp()
     registered = await resolver.register(admin_mail="banon@dpi.inpe.br", networks=["10.0.0.0/8"])

@@ -80,4 +80,10 @@ REASONS: Final = (
     message("the verbs are GetLastEdition, GetTranslation, GetMetadata and GetFileList"),
     message("last edition takes nothing in parentheses"),
     message("a metadata format is a name such as oai_dc"),
+    # ibi.languages
+    message("a language is two letters, perhaps with a country, as in pt or pt-BR"),
+    message("there is no language {language}"),
+    message("there is no country {country}"),
+    # ibi.web.resolver_view
+    message("it can be {known} only"),
 )

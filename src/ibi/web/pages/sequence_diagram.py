@@ -18,7 +18,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.web.pages.drawing import drawing, element, joined
-from ibi.web.pages.trace_words import FAILURES, REASONS, VERDICTS, outcome_words
+from ibi.web.pages.trace_words import FAILURES, REASONS, outcome_words, verdict_words
 
 __all__ = ["trace_figure"]
 
@@ -129,7 +129,7 @@ class _Diagram:
         return _wanted(hop) if hop.number == 0 else f"{_wanted(hop)} ({self._gettext(REASONS[hop.reason])})"
 
     def _said(self, report: Report) -> str:
-        return self._gettext(VERDICTS[report.verdict] if report.failure is None else FAILURES[report.failure])
+        return self._gettext(verdict_words(report) if report.failure is None else FAILURES[report.failure])
 
     def _since(self, at: float) -> float:
         return at - self._began

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import html5lib
 import pytest
 
-from ibi.messages import UrlRequest
+from ibi.label import parse
+from ibi.messages import LabelForms, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Failure
 from tests.docs.tables import ROOT
@@ -35,6 +37,29 @@ def circle(request: UrlRequest) -> bytes:
     other = "lab.br/arq/2010/01.01.01.01"
     asked, following = (REP, other) if str(request.label) == REP else (other, REP)
     return body(A, f"rep {asked}", ibi__nextedition=f"{{rep {following}}}")
+
+
+LATER = "lab.br/arq/2010/01.01.01.01"
+
+
+def until_deleted(request: UrlRequest) -> bytes:
+    """An item whose next edition was deleted."""
+    if str(request.label) == REP:
+        return body(A, f"rep {REP}", ibi__nextedition=f"{{rep {LATER}}}")
+    return body(A, f"rep {LATER}", state="Deleted", timestamp="2020-05-06T07:08:09Z")
+
+
+def until_later(archive: ArchiveRef, state: str, *, others: bool = True) -> Script:
+    """An item whose next edition is there; without `others`, nothing else of it."""
+
+    def say(request: UrlRequest) -> bytes:
+        if str(request.label) == REP:
+            return body(archive, f"rep {REP}", ibi__nextedition=f"{{rep {LATER}}}")
+        url = f"http://{archive.address}/later"
+        pairs = {"url": url, "contenttype": "Data", "state": state} if others else {}
+        return body(archive, f"rep {LATER}", **pairs)
+
+    return say
 
 
 def only_itself(request: UrlRequest) -> bytes:
@@ -105,6 +130,53 @@ async def test_people_get_a_page_in_their_language(
     assert len(headings) == 3
 
 
+@each_case
+async def test_every_alert_says_what_to_do_next(
+    archives: Mapping[ArchiveRef, Said | Script], target: str, status: int, code: str
+) -> None:
+    if code == "not-found":  # no link at all
+        return
+    advised = (await resolver_app(archives).get(target)).json()["next"]
+    assert advised
+    assert target not in [each["url"] for each in advised], "what was asked for in vain"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"/{REP}+(xx)",
+        f"/{REP}+(pt-XX)",
+        f"/{REP}+(portuguese)",
+        f"/{REP}+?ibiurl.language=xx",
+        f"/{REP}?ibiurl.language=",
+        f"/{REP}?ibiurl.info=xml",
+        f"/{REP}?ibiurl.verblist=GetEverything",
+        f"/{REP}!!",
+        f"/{REP}:()",
+        "/lab.br/arq/2009/13.01.01.01",
+        "/lab.br/arq@0/2009/01.01.01.01",
+        "/8JMKD3MGP8W/22",
+    ],
+)
+async def test_what_is_wrong_with_a_link_is_told_in_the_language_of_its_reader(target: str) -> None:
+    app = resolver_app({A: b""})
+    details = []
+    for language in ("en", "pt-BR", "es"):
+        answer = await app.get(target, headers={"accept-language": language})
+        assert (answer.status, answer.headers["content-language"]) == (400, language)
+        assert "Accept-Language" in answer.headers["vary"]
+        details.append(answer.json()["detail"].partition(": ")[2])
+    assert len(set(details)) == 3, details
+
+
+async def test_a_link_that_cannot_be_read_leads_to_where_it_is_taken_apart() -> None:
+    app = resolver_app({A: b""})
+    link = f"{REP}?ibiurl.language=xx&a=<b>"
+    (explained,) = [each["url"] for each in (await told(app, f"/{link}"))["next"] if each["url"]]
+    assert explained == f"/explain?q={quote(link, safe='')}"
+    assert len((await told(app, f"/{REP}+(xx)?{'a' * 6000}"))["next"]) == 1
+
+
 async def told(app: ResolverApp, target: str) -> dict[str, Any]:
     record: dict[str, Any] = (await app.get(target)).json()
     return record
@@ -151,8 +223,52 @@ class TestWhatToDoNext:
         assert facts["deleted_at"] == "2020-05-06T07:08:09Z"
         assert [each["address"] for each in facts["copies"]] == ["b.example.org"]
 
+    async def test_that_it_was_a_later_edition_that_was_deleted(self) -> None:
+        facts = await told(resolver_app({A: until_deleted}), f"/{REP}!:(oai_dc)")
+        assert facts["type"] == "urn:ibi:problem:item-deleted"
+        assert (facts["label"], facts["at"]) == (REP, LATER)
+        assert facts["detail"].startswith(f"{LATER} was deleted on 2020-05-06")
+        assert facts["next"][0]["url"] == f"/{REP}:(oai_dc)"
+        _, page = await resolver_app({A: until_deleted}).page(f"/{REP}!")
+        assert f'href="http://a.example.org/{LATER}"' in page
+        assert f'href="http://a.example.org/{REP}"' not in page
+
+    async def test_of_which_edition_the_original_is_disputed_or_missing(self) -> None:
+        disputed = resolver_app({A: until_later(A, "Original"), B: until_later(B, "Original")})
+        facts = await told(disputed, f"/{REP}!{ORIGINAL}")
+        assert (facts["status"], facts["at"]) == (409, LATER)
+        assert f"the Original of {LATER}:" in facts["detail"]
+        missing = resolver_app({A: until_later(A, "Copy"), B: until_later(B, "Copy")})
+        facts = await told(missing, f"/{REP}!{ORIGINAL}")
+        assert (facts["status"], facts["at"]) == (404, LATER)
+        assert f"copies of {LATER}," in facts["detail"]
+
+    @pytest.mark.parametrize(
+        ("modifier", "advised"),
+        [(":", [":(oai_dc)", ""]), (":(oai_dc)", [":", ""]), (":(BibINPE)", [":", ":(oai_dc)", ""])],
+    )
+    async def test_what_other_metadata_there_may_be(self, modifier: str, advised: list[str]) -> None:
+        facts = await told(resolver_app({A: only_itself}), f"/{REP}{modifier}")
+        assert [each["url"] for each in facts["next"]] == [f"/{REP}{each}" for each in advised]
+
+    async def test_that_it_is_the_metadata_that_is_not_translated(self) -> None:
+        facts = await told(resolver_app({A: only_itself}), f"/{REP}:+(en)")
+        assert facts["detail"] == f"The metadata of {REP} is not there in the language asked for."
+        assert [each["url"] for each in facts["next"]] == [f"/{REP}:"]
+
+    async def test_metadata_of_a_later_edition_is_looked_for_there(self) -> None:
+        facts = await told(resolver_app({A: until_later(A, "Original", others=False)}), f"/{REP}!:")
+        assert [each["url"] for each in facts["next"]] == [f"/{LATER}:(oai_dc)", f"/{LATER}"]
+
+    async def test_the_spelling_with_which_it_was_generated(self) -> None:
+        facts = await told(resolver_app({A: b""}), f"/{REP.upper()}")
+        assert facts["suggestions"][0] == REP
+        facts = await told(resolver_app({A: b""}), "/8jmkd3mgp8w/34pgrbs")
+        assert facts["suggestions"] == ["8JMKD3MGP8W/34PGRBS"]
+
     async def test_the_languages_there_are(self) -> None:
         facts = await told(resolver_app({A: TRANSLATED}), f"/{REP}+(pt)")
+        assert f"{REP} is not there in pt; there is: en, es." == facts["detail"]
         assert facts["languages"] == ["en", "es"]
         assert [each["url"] for each in facts["next"]] == [f"/{REP}+(en)", f"/{REP}+(es)"]
         assert "en, es" in facts["detail"]
@@ -183,6 +299,47 @@ class TestWhatToDoNext:
             return (await app.get(f"/{REP}")).status
 
         assert in_virtual_time(run()) == 504
+
+    async def test_who_was_given_up_before_time_was_up_is_a_timeout_too(self) -> None:
+        answer = await resolver_app({A: Failure.TIMED_OUT, B: Failure.UNREACHABLE}).get(f"/{REP}")
+        assert (answer.status, answer.json()["detail"]) == (504, "2 Archives were asked, and gave no answer.")
+
+    @pytest.mark.parametrize(
+        ("failure", "status"), [(Failure.UNREACHABLE, 502), (Failure.MALFORMED, 502), (Failure.TIMED_OUT, 504)]
+    )
+    async def test_that_our_own_archive_has_nothing_is_not_the_word_of_the_others(
+        self, failure: Failure, status: int
+    ) -> None:
+        app = resolver_app({A: b"", B: failure, C: Failure.UNREACHABLE}, own=A)
+        answer = await app.get(f"/{REP}")
+        assert (answer.status, answer.headers["cache-control"]) == (status, "no-store")
+        facts = answer.json()
+        assert facts["type"] == "urn:ibi:problem:no-archive-answered"
+        assert facts["detail"] == "2 Archives were asked, and gave no answer."
+        assert [each["address"] for each in facts["archives_silent"]] == ["b.example.org", "c.example.org"]
+
+    async def test_our_own_archive_is_believed_about_what_it_named_itself(self) -> None:
+        app = resolver_app({A: b"", B: Failure.UNREACHABLE}, own=A)
+        named_by_a = str(A.service.labels[0]).replace("2008", "2009")
+        assert (await app.get(f"/{named_by_a}")).status == 404
+
+    async def test_that_the_archive_of_an_item_is_switched_off(self) -> None:
+        service = LabelForms.of(parse("lab.br/arq/2008/03.17.15.17"))
+        app = resolver_app({A: b""}, away={parse(REP): service}.get)
+        answer = await app.get(f"/{REP}")
+        assert (answer.status, answer.headers["cache-control"]) == (502, "no-store")
+        assert answer.headers["retry-after"] == "30"
+        facts = answer.json()
+        assert facts["title"] == "The Archive of this item could not be asked"
+        assert facts["detail"].startswith("lab.br/arq/2008/03.17.15.17, the Archive where")
+        assert facts["home"] == {"address": None, "ibi": {"rep": "lab.br/arq/2008/03.17.15.17", "ibip": None}}
+        assert facts["next"]
+        found = resolver_app({A: item(A, "Copy")}, away={parse(REP): service}.get)
+        assert (await found.get(f"/{REP}")).status == 302, "a Copy elsewhere will do"
+
+    async def test_one_other_archive_that_was_heard_is_enough(self) -> None:
+        app = resolver_app({A: b"", B: b"", C: Failure.UNREACHABLE}, own=A)
+        assert (await app.get(f"/{REP}")).status == 404
 
     async def test_how_it_came_about_is_one_link_away(self) -> None:
         _, page = await resolver_app({A: b""}).page(f"/{REP}?page=2")
