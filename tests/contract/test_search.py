@@ -16,6 +16,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
+from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import ENOUGH, Facet, FacetCount, FacetCounts, Order, SearchPage, SearchQuery
@@ -269,6 +270,14 @@ def test_what_is_restricted_is_found_as_everything_is(searched: Searched) -> Non
     embargoed = described(1, "Secret words", visibility=Visibility(embargo=Instant(4_000_000_000)))
     searched.put(embargoed)
     assert searched.page("secret").items == (embargoed,)
+
+
+@pytest.mark.parametrize("text", ["large", str(forms_at(1).labels[0])])
+def test_what_is_found_comes_without_its_files(searched: Searched, text: str) -> None:
+    """A list shows none of them, and there may be ten thousand of each item."""
+    files = tuple(File(f"{number}.pdf", number, f"{number:0128x}") for number in range(500))
+    searched.put(described(1, "Large", files=files, target="7.pdf"), described(2, "Small"))
+    assert searched.page(text).items == (described(1, "Large"),)
 
 
 def test_changes_are_found_at_once(searched: Searched) -> None:

@@ -5,6 +5,7 @@ Nothing is remembered of a client longer than the half minute within which a sec
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Final
 
@@ -15,41 +16,79 @@ from ibi.messages.requests import Acknowledgment
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind, day_of
 
-__all__ = ["MOST_REMEMBERED", "WINDOW", "Recent", "counted_acknowledgment", "counted_download", "counts_as_download"]
+__all__ = [
+    "MOST_COUNTED",
+    "MOST_REMEMBERED",
+    "WINDOW",
+    "Recent",
+    "counted_acknowledgment",
+    "counted_download",
+    "counted_resolution",
+    "counts_as_download",
+]
 
 WINDOW: Final = 30
 """Seconds within which the same client wanting the same thing counts once (E32; COUNTER's double click)."""
 MOST_REMEMBERED: Final = 100_000
 """Wishes remembered at once, so that a flood cannot fill the memory: beyond it the oldest are forgotten early."""
+MOST_COUNTED: Final = 10_000
+"""Resolutions that one key stands for. A resolver keeps an answer for five minutes and thanks with its key for every
+reader meanwhile: that many are thirty-three new readers of one item a second. Whoever claims more asks anew for each
+ten thousand."""
+
+_MOST_KEYS: Final = 10_000
+_SOME: Final = range(16)
+"""Forgotten at a time, so that nobody who comes after a flood waits until all of it is forgotten."""
 
 
 class Recent:
-    """Wishes of the last half minute, one memory for each process: what it forgets is counted once more, no worse."""
+    """Wishes of the last half minute, one memory for each process: what it forgets is counted once more, no worse.
 
-    __slots__ = ("_most", "_seen", "_window")
+    Kept is a number that follows from a wish and not the wish, which may be long: sixty-four addresses. If two of them
+    ever agree, one is not counted.
+    """
 
-    def __init__(self, window: int = WINDOW, most: int = MOST_REMEMBERED) -> None:
-        self._window = window
-        self._most = most
-        self._seen: dict[Hashable, int] = {}
+    __slots__ = ("_by_key", "_most", "_most_counted", "_seen", "_window")
+
+    def __init__(self, window: int = WINDOW, most: int = MOST_REMEMBERED, *, most_counted: int = MOST_COUNTED) -> None:
+        self._window, self._most, self._most_counted = window, most, most_counted
+        self._seen: OrderedDict[int, int] = OrderedDict()
+        self._by_key: OrderedDict[int, int] = OrderedDict()
 
     def is_first(self, wish: Hashable, seconds: int) -> bool:
         """Whether this is the first such wish within the window; it is remembered if so.
 
         A wish that is repeated is measured from when it counted: whoever clicks for an hour counts every half minute.
         """
+        number = hash(wish)
         self._forget(seconds)
-        before = len(self._seen)
-        self._seen.setdefault(wish, seconds)
-        return len(self._seen) > before
+        before = self._seen.get(number)
+        if before is not None and abs(seconds - before) < self._window:
+            return False
+        self._seen[number] = seconds
+        if before is not None:
+            self._seen.move_to_end(number)
+        return True
+
+    def is_within_share(self, key: Hashable) -> bool:
+        """Whether a key counts once more; from then on it has. Those that counted first are forgotten first."""
+        number = hash(key)
+        counted = self._by_key.get(number, 0)
+        if counted >= self._most_counted:
+            return False
+        self._by_key[number] = counted + 1
+        if not counted and len(self._by_key) > _MOST_KEYS:
+            self._by_key.popitem(last=False)
+        return True
 
     def _forget(self, seconds: int) -> None:
-        """In the order of their times, which are those in which they came; a clock set back keeps no wish for ever."""
-        while self._seen:
-            oldest = next(iter(self._seen))
-            if abs(seconds - self._seen[oldest]) < self._window and len(self._seen) < self._most:
+        """Some of the oldest: they are in the order in which they came, which is that of their times. A clock set back
+        keeps no wish for ever."""
+        seen = self._seen
+        for _ in _SOME:
+            if not seen or (len(seen) < self._most and abs(seconds - next(iter(seen.values()))) < self._window):
                 return
-            del self._seen[oldest]
+            seen.popitem(last=False)
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -62,7 +101,8 @@ def counted_acknowledgment(
     recent: Recent,
     now: Instant,
 ) -> tuple[UsageDay, UsageKind] | None:
-    """The resolution that an acknowledgment stands for; None if its key is not ours, not good any more, or has counted.
+    """The resolution that an acknowledgment stands for; None if its key is not ours, not good any more, or has counted:
+    for this client just now, or for very many.
 
     `rep_of` tells which of the items here has a label. It counts for the item that was asked for here, as the key says.
     An acknowledgment does not tell people from robots: resolvers speak for both, and the download tells.
@@ -71,8 +111,9 @@ def counted_acknowledgment(
     rep = None if known is None else rep_of(known.label)
     if rep is None:
         return None
-    wish = acknowledgment.url_key.reveal(), acknowledgment.client_addresses
-    return (UsageDay(rep, day_of(now)), UsageKind.RESOLUTION) if recent.is_first(wish, now.seconds) else None
+    key = acknowledgment.url_key.reveal()
+    is_new = recent.is_first((key, acknowledgment.client_addresses), now.seconds)
+    return (UsageDay(rep, day_of(now)), UsageKind.RESOLUTION) if is_new and recent.is_within_share(key) else None
 
 
 def counted_resolution(

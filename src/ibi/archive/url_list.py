@@ -121,14 +121,18 @@ class Assembler:
             return urls.file_list(item), ContentType.DATA  # E35
         if path is not None:
             file = item.file(path[1:])
-            if file is None:
+            if file is None and not self._keeps_names_secret(item):
                 return None, kind
-            name: str | None = file.path
+            name: str | None = None if file is None else file.path
         else:
             name = item.target
         if (name is None and item.target_url is None) or not self.reader.may_see(item.visibility):
             return self._metadata_page(item), ContentType.METADATA
         return (item.target_url if name is None else urls.file(item, name)), kind
+
+    def _keeps_names_secret(self, item: Item) -> bool:
+        """Who may neither list the files nor see them is not told by E16 which names there are."""
+        return not item.visibility.listing and not self.reader.may_see(item.visibility)
 
     def _metadata_page(self, item: Item) -> str:
         """Where whoever may not see the item is sent, or whoever asks for one that has nothing to lead to."""

@@ -46,6 +46,9 @@ def item_of(record: dict[str, Any], settings: Settings) -> Item:
     shared = {name: value for name, value in record.items() if name not in {"links", *_LOCAL}}
     local: dict[str, Any] = {name: record[name] for name in _LOCAL if name in record}
     try:
+        if any("sha512" not in file for file in shared.get("files", ())):
+            # Not for everybody: without a token it is told which files there are, and not what they are.
+            shared = {name: value for name, value in shared.items() if name not in {"files", "target"}}
         if "files" in shared:
             shared["files"] = [{name: file[name] for name in _FILE} for file in shared["files"]]
         return decode_item(_encoded(shared), _encoded(local))

@@ -8,7 +8,7 @@ from unicodedata import normalize
 
 from ibi.model.errors import InvalidFileName, InvalidItem
 
-__all__ = ["DEFAULT_MEDIA_TYPE", "File", "checked_path", "comparable_path"]
+__all__ = ["DEFAULT_MEDIA_TYPE", "File", "checked_media_type", "checked_path", "comparable_path", "is_media_type"]
 
 DEFAULT_MEDIA_TYPE = "application/octet-stream"
 
@@ -16,9 +16,13 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SHA_512 = re.compile("[0-9a-f]{128}")
 # RFC 6838 §4.2: restricted-name; parameters such as charset may follow
-_MEDIA_TYPE = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}(?:; ?[ -~]{1,200})?"
-)
+_KIND = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
+_KEPT_TYPE = re.compile(rf"{_KIND}(?:; ?[ -~]{{1,200}})?")
+"""What records may hold: those of earlier versions have anything after a semicolon."""
+# RFC 9110 §5.6.6, without commas and backslashes: some programs end a value there that stands in quotes
+_WORD = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_MEDIA_TYPE = re.compile(rf"{_KIND}(?:; ?{_WORD}=(?:{_WORD}|\"[ !#-+\--\[\]-~]*\"))*")
+_LONGEST_TYPE = 400
 
 
 def checked_path(path: str) -> str:
@@ -45,6 +49,19 @@ def comparable_path(path: str) -> str:
     return path if path.isascii() else normalize("NFC", path)
 
 
+def is_media_type(text: str) -> bool:
+    """Whether everybody reads one and the same type in it: of two in one header, browsers take the last."""
+    return len(text) <= _LONGEST_TYPE and _MEDIA_TYPE.fullmatch(text) is not None
+
+
+def checked_media_type(text: str) -> str:
+    """`text`, if it may be taken in as the type of a file."""
+    if not is_media_type(text) or not _KEPT_TYPE.fullmatch(text):
+        reason = "a media type looks like application/pdf or text/csv; charset=utf-8, without a comma"
+        raise InvalidItem(text, 0, reason, field="media_type")
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """`path` is relative to `doc/`; the digest is SHA-512 in lower case hexadecimal digits, as in OCFL."""
@@ -60,5 +77,5 @@ class File:
             raise InvalidItem(self.path, 0, "a file has no less than no bytes", field="size")
         if not _SHA_512.fullmatch(self.sha512):
             raise InvalidItem(self.sha512, 0, "a digest has 128 hexadecimal digits in lower case", field="sha512")
-        if not _MEDIA_TYPE.fullmatch(self.media_type):
+        if not _KEPT_TYPE.fullmatch(self.media_type):
             raise InvalidItem(self.media_type, 0, "a media type looks like application/pdf", field="media_type")

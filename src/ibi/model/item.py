@@ -7,7 +7,8 @@ changes neither: R Example 10.1 gives the date of 2009 for an item whose next ed
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ibi.errors import InvalidInput
@@ -20,6 +21,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, comparable_path
 from ibi.model.metadata import DescriptiveMetadata
+from ibi.model.recorded_files import RecordedFiles
 from ibi.model.tombstone import Tombstone
 from ibi.model.visibility import Visibility
 
@@ -59,7 +61,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "files", _sorted_files(self.files))
-        _check_target(self.files, self.target, self.target_url)
+        object.__setattr__(self, "target", _checked_target(self.files, self.target, self.target_url))
         object.__setattr__(self, "target_url", _checked_url(self.target_url))
 
 
@@ -79,7 +81,8 @@ class Item:
 
     metadata: DescriptiveMetadata = _NO_METADATA
     language: LanguageTag | None = None
-    files: tuple[File, ...] = ()
+    files: Sequence[File] = ()
+    """A tuple, or what is read of one when it is looked at."""
     target: str | None = None
     target_url: str | None = None
     visibility: Visibility = Visibility.PUBLIC
@@ -102,9 +105,10 @@ class Item:
     tombstone: Tombstone | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "files", _sorted_files(self.files))
+        if not isinstance(self.files, RecordedFiles):
+            object.__setattr__(self, "files", _sorted_files(self.files))
         object.__setattr__(self, "translations", tuple(sorted(self.translations, key=lambda entry: str(entry[0]))))
-        _check_target(self.files, self.target, self.target_url)
+        object.__setattr__(self, "target", _checked_target(self.files, self.target, self.target_url))
         object.__setattr__(self, "target_url", _checked_url(self.target_url))
         self._check_identity()
         self._check_relations()
@@ -168,22 +172,32 @@ class Item:
         """The member of its group in that language, as far as this item itself knows."""
         return next((forms for known, forms in self.translations if known == tag), None)
 
+    def without_files(self) -> Item:
+        """What a list shows of it."""
+        return replace(self, files=(), target=None) if self.files else self
+
     def file(self, path: str) -> File | None:
         """The file of that path, which has no leading slash; composed and decomposed letters are the same letters."""
-        index = bisect_left(self.files, path, key=_path)
-        if index < len(self.files) and self.files[index].path == path:
-            return self.files[index]
-        if path.isascii():
-            return None
-        wanted = comparable_path(path)
-        return next((file for file in self.files if comparable_path(file.path) == wanted), None)
+        return _found(self.files, path)
 
 
 def _path(file: File) -> str:
     return file.path
 
 
-def _sorted_files(files: tuple[File, ...]) -> tuple[File, ...]:
+def _found(files: Sequence[File], path: str) -> File | None:
+    """Of files that are sorted."""
+    index = bisect_left(files, path, key=_path)
+    if index < len(files) and (file := files[index]).path == path:
+        return file
+    if path.isascii():
+        return None
+    wanted = comparable_path(path)
+    names = files.paths if isinstance(files, RecordedFiles) else map(_path, files)
+    return next((files[index] for index, name in enumerate(names) if comparable_path(name) == wanted), None)
+
+
+def _sorted_files(files: Sequence[File]) -> tuple[File, ...]:
     ordered = tuple(sorted(files, key=_path))
     for one, other in pairwise(ordered):
         if one.path == other.path:
@@ -191,11 +205,16 @@ def _sorted_files(files: tuple[File, ...]) -> tuple[File, ...]:
     return ordered
 
 
-def _check_target(files: tuple[File, ...], target: str | None, target_url: str | None) -> None:
-    if target is not None and all(file.path != target for file in files):
-        raise InvalidItem(target, 0, "the target is not among the files", field="target")
+def _checked_target(files: Sequence[File], target: str | None, target_url: str | None) -> str | None:
+    """The target as the file is called: some systems write composed letters, others decomposed ones."""
     if target_url is not None and files:
         raise InvalidItem(target_url, 0, "an item has files, or a URL instead of them", field="target_url")
+    if target is None:
+        return None
+    file = _found(files, target)
+    if file is None:
+        raise InvalidItem(target, 0, "the target is not among the files", field="target")
+    return file.path
 
 
 def _checked_url(url: str | None) -> str | None:

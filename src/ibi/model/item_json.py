@@ -9,6 +9,7 @@ is refused: dropping what a newer version wrote would be a loss that nobody noti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -160,12 +161,15 @@ def _tombstone(tombstone: Tombstone) -> Document:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def decode_item(item_json: bytes, local_json: bytes) -> Item:
-    """The item of which these are the records; `InvalidDocument` names the field that is wrong."""
+def decode_item(item_json: bytes, local_json: bytes, *, files: Sequence[File] | None = None) -> Item:
+    """The item of which these are the records; `InvalidDocument` names the field that is wrong. `files` are those of
+    the item where the record leaves them out."""
     shared, local = Fields(decode_document(item_json), "item.json"), Fields(decode_document(local_json), "local.json")
     for fields in (shared, local):
         fields.check_schema(SCHEMA)
     values = {**_read_shared(shared), **_read_local(local)}
+    if files is not None:
+        values["files"] = files
     try:
         return Item(**values)
     except InvalidInput as error:

@@ -88,7 +88,8 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """The items of one page, and of how many. `is_more`: there are more than `total`, which is then `most`."""
+    """The items of one page, without their files, and of how many. `is_more`: there are more than `total`, which is
+    then `most`."""
 
     items: tuple[Item, ...] = ()
     total: int = 0

@@ -55,12 +55,23 @@ class Visibility:
         """Whether somebody at any of these addresses may see the bytes at that time."""
         if self.is_embargoed(now):
             return False
-        return not self.networks or any(
-            address in allowed for address in map(_unmapped, addresses) for allowed in self.networks
-        )
+        return not self.networks or _is_any_within(map(_unmapped, addresses), self.networks)
 
 
 Visibility.PUBLIC = Visibility()
+
+
+def _is_any_within(addresses: Iterable[IpAddress], networks: Iterable[IpNetwork]) -> bool:
+    """Each address is compared with each length of a prefix: of networks there may be a thousand."""
+    begins: dict[tuple[int, int], set[int]] = {}
+    for each in networks:
+        rest = each.max_prefixlen - each.prefixlen
+        begins.setdefault((each.version, rest), set()).add(int(each.network_address) >> rest)
+    return any(
+        version == address.version and int(address) >> rest in found
+        for address in addresses
+        for (version, rest), found in begins.items()
+    )
 
 
 def _unmapped(address: IpAddress) -> IpAddress:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
+import msgspec
+
+from ibi.model.item_json import item_document
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.ports.search import Search
+from ibi.storage.bounded_cache import BoundedCache
 
 __all__ = ["Searching"]
 
 _THREADS: Final = 2
 """More would take turns: a search is work for a processor, and each thread has pages of the catalogue in memory."""
 _MOST_KEPT: Final = 256
+_MOST_BYTES: Final = 48 << 20
+"""Of what is kept, about: anybody may search for anything, and a description may have a mebibyte."""
+_TIMES: Final = 6
+"""How much larger a description is in memory than it is when written."""
 
 T = TypeVar("T")
 Key = tuple[Hashable, str, SearchQuery]
@@ -32,7 +39,8 @@ class Searching:
     def __init__(self, search: Search, changes: Callable[[], Hashable] | None = None) -> None:
         self._search, self._changes = search, changes
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="search")
-        self._kept: OrderedDict[Key, asyncio.Future[Any]] = OrderedDict()
+        self._under_way: dict[Key, asyncio.Future[Any]] = {}
+        self._kept: BoundedCache[Key, Any] = BoundedCache(_MOST_KEPT, _MOST_BYTES)
 
     async def search(self, query: SearchQuery) -> SearchPage:
         return await self._answer("search", query, self._search.search)
@@ -54,23 +62,28 @@ class Searching:
         # Asked before the search: what it finds may be newer than this says, and is then looked up again in vain.
         version = None if self._changes is None else self._changes()
         key = version, kind, query
-        answer: asyncio.Future[Any] | None = self._kept.get(key)
+        kept: T | None = self._kept.get(key)
+        if kept is not None:
+            return kept
+        answer = self._under_way.get(key)
         if answer is None:
-            answer = asyncio.get_running_loop().run_in_executor(self._threads, partial(ask, query))
-            self._keep(key, answer)
-        else:
-            self._kept.move_to_end(key)
+            answer = asyncio.get_running_loop().run_in_executor(self._threads, partial(_weighed, ask, query))
+            self._under_way[key] = answer
+            answer.add_done_callback(partial(self._keep, key))
         # One of those who wait may go away without taking the answer from the others.
-        return cast(T, await asyncio.shield(answer))
+        found, _ = await asyncio.shield(answer)
+        return cast(T, found)
 
     def _keep(self, key: Key, answer: asyncio.Future[Any]) -> None:
-        self._kept[key] = answer
-        answer.add_done_callback(partial(self._judge, key))
-        while len(self._kept) > _MOST_KEPT:
-            self._kept.popitem(last=False)
-
-    def _judge(self, key: Key, answer: asyncio.Future[Any]) -> None:
         """What failed is tried again, and without a version nothing is known to be true any more."""
-        is_good = not answer.cancelled() and answer.exception() is None
-        if not (is_good and self._changes is not None):
-            self._kept.pop(key, None)
+        del self._under_way[key]
+        if self._changes is not None and not answer.cancelled() and answer.exception() is None:
+            self._kept.keep(key, *answer.result())
+
+
+def _weighed(ask: Callable[[SearchQuery], T], query: SearchQuery) -> tuple[T, int]:
+    """What is found, and the bytes that it takes."""
+    found = ask(query)
+    shown = [item_document(item) for item in found.items] if isinstance(found, SearchPage) else found
+    # A stranger's text may hold what is no character.
+    return found, _TIMES * (len(msgspec.json.encode(shown)) + len(repr(query)))

@@ -23,6 +23,7 @@ from typing import Final
 
 from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
+from ibi.storage.file_lock import alone
 
 __all__ = ["EVERYTHING", "Abandoned", "ChangeJournal"]
 
@@ -104,27 +105,18 @@ class ChangeJournal:
 
     def _open(self) -> None:
         make_directory(self._directory)
-        with self._alone():
+        # Between making a file and locking it, nobody takes it for abandoned.
+        with alone(self._directory / _LOCK):
             path = self._directory / secrets.token_hex(8)
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         self._head = self._length = os.write(self._descriptor, f"{self._boot}\n".encode("ascii"))
         sync_file(self._descriptor)
         sync_directory(self._directory)
         self._own = path
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Between making a file and locking it, nobody takes it for abandoned."""
-        descriptor = os.open(self._directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
     def _take(self) -> list[tuple[Path, int]]:
-        with self._alone():
+        with alone(self._directory / _LOCK):
             others = (path for path in sorted(self._directory.iterdir()) if path.name != _LOCK and path != self._own)
             return [(path, descriptor) for path in others if (descriptor := _free(path)) is not None]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ibi.storage.disk import refusals
 from ibi.storage.errors import DiskRefused
+from ibi.storage.file_lock import open_lock, taken
 
 __all__ = ["DataLock", "is_data_directory_of"]
 
@@ -24,11 +25,11 @@ class DataLock:
     def __init__(self, directory: Path) -> None:
         self.path = directory / _NAME
         with refusals(DiskRefused, self.path):
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = open_lock(self.path)
 
     def acquire(self) -> None:
         with refusals(DiskRefused, self.path):
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            self._descriptor = taken(self._descriptor, self.path)
 
     def release(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)

@@ -32,6 +32,7 @@ from ibi.model.file import File
 from ibi.model.item_json import file_document, read_file
 from ibi.ports.clocks import Clocks
 from ibi.storage.disk import make_directory, sync_directory, write_durably
+from ibi.storage.draft_sizes import DraftSizes
 from ibi.storage.errors import DiskRefused, StorageError
 from ibi.storage.incoming import Incoming, room_refusals, unless_incoming
 
@@ -71,6 +72,7 @@ class DraftFiles:
 
     def __init__(self, data: Path, clocks: Clocks) -> None:
         self._folder, self._clocks = data / FOLDER, clocks
+        self._sizes = DraftSizes()
 
     # --- drafts ---
 
@@ -186,17 +188,18 @@ class DraftFiles:
 
     def held(self, draft: str) -> tuple[int, int]:
         """How many files there are, and the bytes of all, those on their way among them."""
+        self._sizes.learn(draft, lambda: self._recorded_sizes(draft))
         sizes = self.sizes(draft).values()
         return len(sizes), sum(sizes)
 
     def sizes(self, draft: str) -> dict[str, int]:
         """Of the same, by the names that they have on the disk; none of them is opened for it."""
-        sizes: dict[str, int] = {}
-        with suppress(FileNotFoundError):
-            for entry in os.scandir(self._place(draft) / _BYTES):
-                with suppress(FileNotFoundError):  # it has gone while the others were looked at
-                    sizes[entry.name] = entry.stat().st_size
-        return sizes
+        return self._sizes.look(draft, f"{self._place(draft)}/{_BYTES}")
+
+    def _recorded_sizes(self, draft: str) -> dict[str, int]:
+        with suppress(StorageError):  # which is told to whoever publishes the draft
+            return {Path(one.place).name: one.file.size for one in self.uploads(draft).values()}
+        return {}
 
     def receive(self, draft: str) -> Incoming:
         return Incoming(self._place(draft) / _BYTES)
@@ -208,6 +211,7 @@ class DraftFiles:
         with room_refusals(path):
             write_durably(path, json.dumps({**file_document(file), "bytes": incoming.path.name}).encode("ascii"))
         incoming.close()
+        self._sizes.add(draft, incoming.path.name, file.size)
         self._touch(draft)
         if before is not None:
             with suppress(OSError):

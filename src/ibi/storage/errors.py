@@ -8,6 +8,7 @@ __all__ = [
     "DataDirectoryCopied",
     "DiskRefused",
     "IdentityInUse",
+    "LockHeld",
     "LockRefused",
     "NotAStore",
     "StorageError",
@@ -74,6 +75,13 @@ class DataDirectoryCopied(StorageError):
     labels. If it does not, confirm with `ibi mint --accept-copy` that this is its place now."""
 
     code = "data-directory-copied"
+
+
+class LockHeld(StorageError):
+    """Another process has held the lock {path} for {seconds} seconds. See which one it is (`lsof` or `fuser` tell), and
+    end it if it hangs; then ask again."""
+
+    code = "lock-held"
 
 
 class LockRefused(StorageError):

@@ -15,10 +15,13 @@ from zlib import crc32
 
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused
+from ibi.storage.file_lock import open_lock, taken
 
 __all__ = ["ItemLocks"]
 
 _COUNT = 256
+_PATIENCE = 1800.0
+"""Seconds: somebody may be depositing an item of many gigabytes."""
 
 
 class ItemLocks:
@@ -53,7 +56,8 @@ class ItemLocks:
                 return
             descriptor = self._descriptor(self._directory, number)
             with refusals(DiskRefused, self._directory):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                descriptor = taken(descriptor, self._path(self._directory, number), _PATIENCE)
+            self._descriptors[number] = descriptor
             try:
                 yield
             finally:
@@ -61,9 +65,12 @@ class ItemLocks:
 
     def _descriptor(self, directory: Path, number: int) -> int:
         if self._descriptors[number] < 0:
-            path = directory / f"{number:03}.lock"
+            path = self._path(directory, number)
             with refusals(DiskRefused, path):
                 make_directory(directory)
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-                self._descriptors[number] = os.open(path, flags, 0o644)
+                self._descriptors[number] = open_lock(path)
         return self._descriptors[number]
+
+    @staticmethod
+    def _path(directory: Path, number: int) -> Path:
+        return directory / f"{number:03}.lock"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from itertools import count
 from secrets import randbelow
 
@@ -45,19 +47,23 @@ class KeptAnswers:
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
-        self._kept: dict[Hashable, StaticAnswer] = {}
+        # To find the oldest key of a plain dict is to pass all that were forgotten before it.
+        self._kept: OrderedDict[Hashable, StaticAnswer] = OrderedDict()
 
     def find(self, key: Hashable, now: Callable[[], Instant]) -> StaticAnswer | None:
         """What was kept, if it is still true. The time is asked only of what has an end."""
-        found = self._kept.pop(key, None)
-        if found is None or (found.good_until is not None and found.good_until <= now()):
+        found = self._kept.get(key)
+        if found is None:
             return None
-        self._kept[key] = found  # the last one again
+        if found.good_until is not None and found.good_until <= now():
+            del self._kept[key]
+            return None
+        self._kept.move_to_end(key)
         return found
 
     def keep(self, key: Hashable, made: StaticAnswer) -> None:
         if len(self._kept) >= self._most:
-            del self._kept[next(iter(self._kept))]
+            self._kept.popitem(last=False)
         self._kept[key] = made
 
     def clear(self) -> None:
@@ -212,12 +218,23 @@ class ArchiveService:
         found again by what is asked."""
         site, meaning = self._site, _meaning(request)
         found = None if site.changes is None else self._by_meaning.find(meaning, self._now)
-        made = static_answer(site.profile, site.catalog, request, now, site.keys) if found is None else found
+        made = found
+        if made is None:
+            made = static_answer(site.profile, site.catalog, self._from_reader(request), now, site.keys)
         if site.changes is not None and words is not None:
             self._by_words.keep(words, made)
             if found is None and not made.depends_on_client:
                 self._by_meaning.keep(meaning, made)
         return made
+
+    def _from_reader(self, request: UrlRequest) -> UrlRequest:
+        """Without the addresses of proxies of our own, that the request may have passed: everybody comes through them,
+        and nobody is inside a network because they are."""
+        proxies, (reader, *passed) = self._site.proxies, request.client_addresses
+        if not (proxies and passed):
+            return request
+        strangers = (each for each in passed if not any(each in network for network in proxies))
+        return replace(request, client_addresses=(reader, *strangers))
 
     def _with_key(self, found: StaticAnswer) -> tuple[bytes, bytes]:
         body = found.with_key(self._keys, self._seconds(), next(self._chance))

@@ -20,10 +20,15 @@ FILE = record(
     {
         "path": TEXT,
         "size": _NUMBER,
-        "sha512": {**TEXT, "pattern": "^[0-9a-f]{128}$"},
+        "sha512": {
+            **TEXT,
+            "pattern": "^[0-9a-f]{128}$",
+            "description": "Left out, unless a token comes, of what is not for everybody to see.",
+        },
         "media_type": TEXT,
         "url": _URL,
-    }
+    },
+    optional=frozenset({"sha512"}),
 )
 _FILES = {"type": "array", "items": reference("File")}
 _VALUE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -90,8 +91,44 @@ def test_memory_is_bounded_and_forgets() -> None:
     for number in range(1000):
         assert recent.is_first(number, 0)
         assert len(recent) <= 100
-    assert recent.is_first("later", WINDOW)
+    for later in range(100):
+        recent.is_first("later", WINDOW + later)
     assert len(recent) == 1
+
+
+def test_whoever_comes_after_a_flood_does_not_wait_until_all_of_it_is_forgotten() -> None:
+    recent = Recent()
+    for number in range(1000):
+        recent.is_first(number, 0)
+    assert recent.is_first("later", WINDOW)
+    assert 900 < len(recent) < 1000
+    assert recent.is_first(999, WINDOW), "what is not forgotten yet has no effect any more"
+    assert not recent.is_first(999, WINDOW + 1)
+
+
+def test_a_wish_itself_is_not_kept() -> None:
+    """Sixty-four addresses are thousands of bytes, and there may be a hundred thousand such wishes."""
+    recent, wish = Recent(), frozenset({"64 addresses"})
+    gone = weakref.ref(wish)
+    assert recent.is_first(wish, 0)
+    del wish
+    assert gone() is None
+    assert not recent.is_first(frozenset({"64 addresses"}), 1)
+
+
+def test_one_key_counts_for_many_clients_and_not_for_any_number_of_them() -> None:
+    """A resolver shows an answer that it keeps to many readers, but nobody has read it a hundred thousand times."""
+    recent = Recent(most_counted=10)
+    clients = [f"10.0.{number // 250}.{number % 250}" for number in range(1000)]
+    assert sum(count(acknowledgment(client), recent) is not None for client in clients) == 10
+    assert count(acknowledgment("192.0.2.1"), recent, 3600) is None, "as long as the key is good"
+    assert count(acknowledgment("192.0.2.1", random=2), recent, 3600) is not None
+
+
+def test_a_double_click_takes_nothing_of_what_a_key_may_count() -> None:
+    recent = Recent(most_counted=2)
+    outcomes = [count(acknowledgment(client), recent) is not None for client in ("1.1.1.1",) * 5 + ("2.2.2.2",)]
+    assert outcomes == [True, False, False, False, False, True]
 
 
 def test_a_clock_that_is_set_back_does_not_keep_wishes_for_ever() -> None:

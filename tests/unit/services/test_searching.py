@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.search import FacetCounts, Order, SearchPage, SearchQuery
 from ibi.services.searching import Searching
 from ibi.storage.errors import StoreClosed
+from tests.catalog_by_hand import item
 
 
 class Counting:
@@ -112,3 +114,28 @@ async def test_not_everything_is_kept_for_ever() -> None:
         assert len(search.asked) == 300
         await service.search(SearchQuery(text="0"))
     assert len(search.asked) == 301
+
+
+async def test_what_is_kept_is_bounded_by_its_size_too() -> None:
+    """Of descriptions of a mebibyte, twenty a page, no two hundred pages are kept."""
+    long = item(1, metadata=DescriptiveMetadata(description=(Text("word " * 20_000),) * 10))
+
+    class Long(Counting):
+        def search(self, query: SearchQuery) -> SearchPage:
+            super().search(query)
+            return SearchPage((long,), 1)
+
+    search = Long()
+    async with searching(search, Version()) as service:
+        for number in range(20):
+            await service.search(SearchQuery(text=str(number)))
+        await service.search(SearchQuery(text="19"))
+        assert len(search.asked) == 20
+        await service.search(SearchQuery(text="0"))
+        assert len(search.asked) == 21
+
+
+async def test_what_is_no_text_is_looked_for_all_the_same() -> None:
+    search = Counting()
+    async with searching(search, Version()) as service:
+        assert await service.search(SearchQuery(text="\ud800")) == SearchPage(total=1)

@@ -41,12 +41,13 @@ class MemorySearch:
 
     def _named(self, terms: Terms, query: SearchQuery) -> list[Item] | None:
         """The items that the text names by label; None if there is no such item here."""
-        found = {item.rep: item for item in map(self._catalog.find, terms.labels) if item is not None}
+        named = map(self._catalog.find, terms.labels)
+        found = {item.rep: item.without_files() for item in named if item is not None}
         return [item for item in found.values() if meets(entry_of(item), query.filters)] if found else None
 
     def _matches(self, terms: Terms, query: SearchQuery) -> list[Seen]:
         """The newest first."""
-        entries = ((item, entry_of(item)) for item in self._catalog.items())
+        entries = ((item.without_files(), entry_of(item)) for item in self._catalog.items())
         left = [(item, entry) for item, entry in entries if entry is not None and meets(entry, query.filters)][::-1]
         if terms.is_beginning:
             whole = [seen for seen in left if _has(seen[1], terms.whole_words())]

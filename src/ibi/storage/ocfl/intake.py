@@ -120,7 +120,8 @@ class Intake:
         os.link(origin, place, follow_symlinks=False)
         if not os.path.samestat(os.lstat(place), status):
             raise SourceRefused(path=origin, reason="it was replaced while it was read")
-        os.fchmod(source, 0o644)
+        # It was for its sender alone; from now on it is for whom its folder is for.
+        os.fchmod(source, 0o644 & os.stat(os.path.dirname(place)).st_mode)
         self._batch.add_file(os.dup(source), size)
 
     def _take_chunks(self, path: str, read: Callable[[int], bytes], origin: str = "") -> None:

@@ -29,6 +29,8 @@ TYPE = "https://ocfl.io/1.1/spec/#inventory"
 CONTENT = "content"
 
 _DIGEST = re.compile(r"[0-9a-f]{128}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NOWHERE = frozenset({"", ".", ".."})
 _VERSION = re.compile(r"v[1-9][0-9]{0,8}")
 _SIDECAR = re.compile(rb"([0-9a-fA-F]{128})[ \t]+inventory\.json\n?")
 _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
@@ -191,9 +193,9 @@ def _check_place(place: str) -> None:
 def _check_parts(parts: list[str], code: str, edge: str, path: str) -> None:
     if not parts[0] or not parts[-1]:
         raise Broken(edge, f"{path!r} begins or ends with a slash")
-    if any(part in {"", ".", ".."} for part in parts) or "\0" in path:
+    if not _NOWHERE.isdisjoint(parts) or "\0" in path:
         raise Broken(code, f"{path!r} leads elsewhere")
-    if any("\ud800" <= sign <= "\udfff" for sign in path):
+    if _SURROGATE.search(path):
         raise Broken(code, f"{path!r} is not Unicode")
 
 

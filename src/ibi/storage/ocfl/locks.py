@@ -16,10 +16,13 @@ from zlib import crc32
 
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused
+from ibi.storage.file_lock import open_lock, taken
 
 __all__ = ["ObjectLocks"]
 
 _COUNT = 64
+_PATIENCE = 1800.0
+"""Seconds: somebody may be removing an object of many gigabytes."""
 
 
 class ObjectLocks:
@@ -38,7 +41,8 @@ class ObjectLocks:
         with self._threads[number]:
             descriptor = self._descriptor(number)
             with refusals(DiskRefused, self._directory):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                descriptor = taken(descriptor, self._path(number), _PATIENCE)
+            self._descriptors[number] = descriptor
             try:
                 yield
             finally:
@@ -53,9 +57,11 @@ class ObjectLocks:
 
     def _descriptor(self, number: int) -> int:
         if self._descriptors[number] < 0:
-            path = self._directory / f"{number:02}.lock"
+            path = self._path(number)
             with refusals(DiskRefused, path):
                 make_directory(self._directory)
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-                self._descriptors[number] = os.open(path, flags, 0o644)
+                self._descriptors[number] = open_lock(path)
         return self._descriptors[number]
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"{number:02}.lock"

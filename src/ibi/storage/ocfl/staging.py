@@ -11,13 +11,14 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from threading import Lock
 
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused
+from ibi.storage.file_lock import alone, open_lock
 
 __all__ = ["TARGET", "Staging"]
 
@@ -73,29 +74,20 @@ class Staging:
         with self._opening, refusals(DiskRefused, self.directory):
             if self._own is None:
                 make_directory(self.directory)
-                with self._alone():
+                # Between making a directory and locking it, nobody takes it for abandoned.
+                with alone(self.directory / _LOCK):
                     self._own = self._locked_directory()
             return self._own
 
     def _locked_directory(self) -> Path:
         own = self.directory / secrets.token_hex(8)
         own.mkdir()
-        self._descriptor = os.open(own / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._descriptor = open_lock(own / _LOCK)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         return own
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Between making a directory and locking it, nobody takes it for abandoned."""
-        descriptor = os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
     def _abandoned_in(self, place: Path) -> Iterator[Path]:
-        with self._alone():
+        with alone(self.directory / _LOCK):
             descriptor = _taken(place)
         if descriptor is None:
             return
@@ -109,7 +101,7 @@ class Staging:
 def _taken(place: Path) -> int | None:
     """The lock of a directory whose process is no more."""
     try:
-        descriptor = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_lock(place / _LOCK)
     except FileNotFoundError:
         return None  # swept by somebody else
     try:

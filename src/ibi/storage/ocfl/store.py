@@ -25,7 +25,7 @@ from ibi.storage.ocfl.object import ObjectDirectory, OpenContent
 from ibi.storage.ocfl.remembered import RememberedInventories
 from ibi.storage.ocfl.store_version import ensure_version
 from ibi.storage.ocfl.verification import verify
-from ibi.storage.ocfl.walk import names_in
+from ibi.storage.ocfl.walk import names_in, strays_in
 from ibi.storage.ocfl.workplace import Workplace
 from ibi.storage.together import Together
 
@@ -100,6 +100,10 @@ class OcflStore:
 
     def verify(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Iterator[Problem]:
         return verify(self._working(), checked_name(name), on_bytes)
+
+    def strays(self) -> Iterator[Problem]:
+        """What lies in the root and belongs to no object."""
+        return strays_in(self._working().root)
 
     def sweep(self) -> tuple[str, ...]:
         return sweep.sweep(self._working())

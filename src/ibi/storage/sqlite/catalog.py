@@ -24,7 +24,17 @@ from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked
 from ibi.storage.sqlite.catalog_reader import CatalogReader
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS, PAGE, Record, Row, decoded, put_row, remove_row, row_of
+from ibi.storage.sqlite.catalog_rows import (
+    MIGRATIONS,
+    PAGE,
+    Record,
+    Row,
+    decoded,
+    memory_of,
+    put_row,
+    remove_row,
+    row_of,
+)
 from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, storage_errors
 from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.sqlite.label_key import label_key
@@ -37,7 +47,7 @@ FILE_NAME: Final = "catalogue.sqlite"
 _BATCH: Final = 500
 _RECENT: Final = 0.002
 _MOST_ITEMS: Final = 2_000
-_MOST_BYTES: Final = 16 << 20
+_MOST_BYTES: Final = 48 << 20
 
 T = TypeVar("T")
 
@@ -173,7 +183,7 @@ class SqliteCatalog:
         item = self._decoded.get(record)
         if item is None:
             item = decoded(record)
-            self._decoded.keep(record, item, sum(map(len, record)))
+            self._decoded.keep(record, item, memory_of(record, item))
         return item
 
     # Writing.

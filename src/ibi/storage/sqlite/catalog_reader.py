@@ -11,7 +11,7 @@ from ibi.label import Label
 from ibi.model.item import Item
 from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
-from ibi.storage.sqlite.catalog_rows import LINKED, PAGE, PAGE_AFTER, Record, decoded, find_record
+from ibi.storage.sqlite.catalog_rows import LINKED, PAGE, PAGE_AFTER, Record, decoded, find_record, memory_of
 from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.search import SqliteSearch
@@ -20,7 +20,8 @@ __all__ = ["CatalogReader"]
 
 _VERSION: Final = "PRAGMA data_version"
 _MOST_ITEMS: Final = 1_000
-_MOST_BYTES: Final = 8 << 20
+_MOST_BYTES: Final = 24 << 20
+"""Mostly of items that all threads share."""
 
 
 class CatalogReader:
@@ -61,7 +62,7 @@ class CatalogReader:
             return None
         item = self._item_of(record)
         # A change between the two statements makes this newer than its version says, which does no harm.
-        self._found.keep(label, item, len(record[0]))
+        self._found.keep(label, item, memory_of(record, item))
         return item
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:

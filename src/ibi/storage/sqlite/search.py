@@ -105,7 +105,8 @@ class SqliteSearch:
 
     def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
         """`item_of` gives the item of a record, from memory if it can."""
-        self._connection, self._item_of = connection, item_of
+        self._connection = connection
+        self._item_of: Callable[[Record], Item] = lambda record: item_of(record).without_files()
         connection.execute(_CACHE)
 
     def search(self, query: SearchQuery) -> SearchPage:

@@ -149,6 +149,42 @@ def test_a_large_item_is_kept_and_found(catalog: SqliteCatalog) -> None:
     assert list(catalog.items()) == [large]
 
 
+def test_to_look_up_a_large_item_reads_few_of_its_files(
+    catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody else waits meanwhile: ten thousand files take two hundred milliseconds."""
+    files = tuple(File(f"{number:05}.pdf", number, f"{number:0128x}") for number in range(10_000))
+    catalog.put(item(1, files=files, target="00777.pdf"))
+    read, check = [], File.__post_init__
+
+    def counted(file: File) -> None:
+        read.append(file)
+        check(file)
+
+    monkeypatch.setattr(File, "__post_init__", counted)
+    found = catalog.find(labels(1)[0])
+    assert found is not None
+    assert found.file("09999.pdf") == files[-1]
+    assert len(read) < 100
+
+
+@pytest.mark.parametrize("files", [b"1", b"{}", b"[", b"[1,", b"\xff"])
+def test_a_large_record_that_makes_no_sense_is_damage(file: Connection, catalog: SqliteCatalog, files: bytes) -> None:
+    catalog.put(item(1))
+    file.execute("UPDATE items SET item = ?", (b'{"schema":1,' + b" " * 20_000 + b'"files":' + files + b"}",))
+    for ask in (lambda: catalog.find(labels(1)[0]), lambda: list(catalog.items())):
+        with pytest.raises(CatalogDamaged, match="ibi rebuild"):
+            ask()
+
+
+def test_large_items_do_not_fill_the_memory(catalog: SqliteCatalog) -> None:
+    files = tuple(File(f"{number:05}.pdf", number, f"{number:0128x}") for number in range(10_000))
+    catalog.put_all(item(minute, files=files) for minute in range(20))
+    kept = [catalog.find(labels(minute)[0]) for minute in range(20)]
+    assert catalog.find(labels(19)[0]) is kept[19]
+    assert catalog.find(labels(0)[0]) is not kept[0]
+
+
 def test_a_record_has_no_white_space_between_its_fields(file: Connection, catalog: SqliteCatalog) -> None:
     catalog.put(item(1, "Água"))
     ((shared, local),) = file.execute("SELECT item, local FROM items").fetchall()

@@ -1,0 +1,104 @@
+"""What is not for everybody to see is not told in other ways: by digests, names of files or who passes a request on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha512
+
+import pytest
+
+from ibi.instant import Instant
+from ibi.model.visibility import Visibility, network
+from tests.archive_app import BASE, NOW, REP, SERVICE, archive_app, kept
+from tests.asgi_client import Answer
+
+DOC, METADATA, RECORD = f"/col/{REP}/doc", f"/col/{REP}/metadata", f"/api/records/{REP}"
+SECRET = b"PIN 4711"
+DIGEST = sha512(SECRET).hexdigest()
+CLOSED = Visibility((network("10.0.0.0/8"),))
+EMBARGOED = Visibility(embargo=Instant(NOW.seconds + 3600))
+FILES = {"secret.txt": ("text/plain", SECRET), "größe.txt": ("text/plain", b"1")}
+
+
+def asked(clients: str, path: str = "") -> str:
+    """A request of a resolver."""
+    file = f"&parsedibiurl.filepath={path}" if path else ""
+    ask = f"servicesubject=urlRequest&clientinformation.ipaddress={clients}&parsedibiurl.ibi={REP}{file}"
+    return f"/{SERVICE.labels[0]}?{ask}"
+
+
+def told(answer: Answer) -> tuple[int, dict[str, str], bytes]:
+    """All but the name of the request."""
+    return answer.status, {name: value for name, value in answer.headers.items() if name != "x-request-id"}, answer.body
+
+
+# --- digests ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("visibility", [CLOSED, EMBARGOED])
+@pytest.mark.parametrize("path", [RECORD, f"{RECORD}/files", f"{METADATA}?format=json", METADATA, f"{DOC}/?list"])
+async def test_nobody_can_try_whether_a_guess_of_the_content_is_right(visibility: Visibility, path: str) -> None:
+    answer = await archive_app(kept(REP, files=FILES, visibility=visibility)).get(path)
+    assert answer.status == 200
+    assert DIGEST.encode() not in answer.body
+    assert b"secret.txt" in answer.body, "which files there are may be known: listing is not off"
+
+
+@pytest.mark.parametrize("visibility", [Visibility.PUBLIC, Visibility(embargo=Instant(NOW.seconds - 1))])
+async def test_of_what_everybody_may_see_the_digests_are_told(visibility: Visibility) -> None:
+    app = archive_app(kept(REP, files=FILES, visibility=visibility))
+    for path in (RECORD, f"{RECORD}/files", f"{METADATA}?format=json"):
+        assert DIGEST.encode() in (await app.get(path)).body
+
+
+# --- names of files --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("visibility", [CLOSED, EMBARGOED])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("headers", [{}, {"sec-fetch-dest": "script"}, {"range": "bytes=0-1"}])
+async def test_who_may_not_list_the_files_cannot_try_their_names(
+    visibility: Visibility, method: str, headers: Mapping[str, str]
+) -> None:
+    unlisted = Visibility(visibility.networks, visibility.embargo, listing=False)
+    app = archive_app(kept(REP, files=FILES, visibility=unlisted))
+    there = await app.get(f"{DOC}/secret.txt", headers, method=method)
+    for name in ("nothing.txt", "SECRET.TXT", "gr%C3%B6%C3%9Fe.txt", "n%C3%A4her.txt"):
+        answer = await app.get(f"{DOC}/{name}", headers, method=method)
+        assert told(answer) == told(there)
+
+
+@pytest.mark.parametrize("path", ["/secret.txt", "/nothing.txt"])
+async def test_nor_by_way_of_a_resolver(path: str) -> None:
+    unlisted = Visibility(CLOSED.networks, listing=False)
+    app = archive_app(kept(REP, files=FILES, visibility=unlisted))
+    answer = await app.get(asked("8.8.8.8", path))
+    assert f"url {BASE}{METADATA}\r\n".encode() in answer.body
+    assert path.encode() not in answer.body
+
+
+async def test_who_may_see_a_file_is_told_that_another_is_not_there() -> None:
+    app = archive_app(kept(REP, files=FILES, visibility=Visibility(CLOSED.networks, listing=False)))
+    assert (await app.get(f"{DOC}/secret.txt", client="10.1.1.1")).status == 200
+    assert (await app.get(f"{DOC}/nothing.txt", client="10.1.1.1")).status == 404
+    listed = archive_app(kept(REP, files=FILES, visibility=CLOSED))
+    assert (await listed.get(f"{DOC}/nothing.txt")).status == 404
+
+
+# --- who passes a request on -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("clients", "is_inside"),
+    [
+        ("8.8.8.8+10.0.0.5", False),
+        ("8.8.8.8+10.0.0.5+10.0.0.6", False),
+        ("10.1.1.1+10.0.0.5", True),
+        ("8.8.8.8+10.1.1.1", True),  # a proxy of the reader's, and not one of ours
+    ],
+)
+async def test_nobody_is_inside_because_a_proxy_of_ours_is(clients: str, is_inside: bool) -> None:
+    service = kept(REP, files={}, target_url="https://maps.lab.br/wms", visibility=CLOSED)
+    app = archive_app(service, proxies=(network("10.0.0.0/24"),))
+    answer = await app.get(asked(clients))
+    assert (b"maps.lab.br" in answer.body) is is_inside
