@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import unicodedata
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -243,11 +247,14 @@ def test_a_link_is_refused_with_the_file_named(librarian: Librarian) -> None:
     assert librarian("deposit", str(folder / "link.txt"), "--title", "T").code == 1
 
 
-def test_hidden_files_are_left_out_with_a_word(librarian: Librarian) -> None:
+def test_hidden_files_and_empty_folders_are_left_out_with_a_word(librarian: Librarian) -> None:
     folder = librarian.write(a="a")
     (folder / ".DS_Store").write_text("x")
+    (folder / "for later").mkdir()
     outcome = librarian("deposit", str(folder), "--title", "T", "--json")
     assert ".DS_Store" in outcome.err
+    assert "because empty" in outcome.err
+    assert "for later" in outcome.err
     assert len(librarian.show(json.loads(outcome.out)["rep"])["files"]) == 1
     taken = librarian.json("deposit", str(folder), "--title", "T", "--hidden")
     assert len(librarian.show(taken["rep"])["files"]) == 2
@@ -292,3 +299,89 @@ def test_the_command_works_beside_a_running_server(librarian: Librarian) -> None
     with librarian.command.up(**IDENTITY):
         made = librarian.json("deposit", str(folder), "--title", "T")
         assert librarian.show(made["rep"])["state"] == "Original"
+
+
+@pytest.mark.parametrize("written", ["2027-13-01", "tomorrow", "2027-01-01 12:00"])
+def test_a_date_that_is_none_is_quoted_as_it_was_written(librarian: Librarian, written: str) -> None:
+    folder = librarian.write(a="a")
+    outcome = librarian("deposit", str(folder), "--title", "T", "--embargo", written)
+    assert (outcome.code, f"'{written}' is not a date" in outcome.err) == (1, True)
+
+
+def test_a_name_is_the_same_in_composed_and_decomposed_letters(librarian: Librarian) -> None:
+    folder = librarian.write(**{"a": "a", "b": "b", unicodedata.normalize("NFD", "ação"): "c"})
+    name = "ação.txt"
+    made = librarian.json("deposit", str(folder), "--title", "T", "--target", name)
+    assert librarian.show(made["rep"])["target"] == unicodedata.normalize("NFD", name)
+    assert librarian.json("update", made["rep"], "--remove", name)["removed"] == [unicodedata.normalize("NFD", name)]
+
+
+def test_an_update_that_changes_nothing_is_no_update(librarian: Librarian) -> None:
+    made = librarian.json("deposit", str(librarian.write(a="a")), "--title", "T")
+    outcome = librarian("update", made["rep"], "--message", "why")
+    assert (outcome.code, outcome.out, len(outcome.err.splitlines())) == (2, "", 1)
+    assert librarian.show(made["rep"])["version"] == 1
+
+
+def test_the_status_of_an_archive_that_was_not_begun_begins_none(librarian: Librarian) -> None:
+    assert librarian.json("archive", "status")["begun"] is False
+    assert "ibi archive init" in librarian("archive", "status").out
+    assert not librarian.command.data.exists()
+
+
+def test_a_rebuild_tells_of_what_is_not_in_the_store_any_more(librarian: Librarian) -> None:
+    folder = librarian.write(a="a")
+    made, other = (librarian.json("deposit", str(folder), "--title", title) for title in "TU")
+    shutil.rmtree(librarian.place(made["rep"]))
+    outcome = librarian("rebuild")
+    assert (outcome.code, outcome.out.splitlines()[0]) == (0, "The catalogue has 1 items.")
+    assert outcome.out.splitlines()[1].startswith("1 that it had")
+    assert librarian("show", other["rep"]).code == 0
+
+
+def test_a_file_that_lost_bytes_is_not_given_as_if_it_were_whole(librarian: Librarian) -> None:
+    made = librarian.json("deposit", str(librarian.write(a="a" * 100)), "--title", "T")
+    (librarian.place(made["rep"]) / "v1" / "content" / "doc" / "a.txt").write_text("a" * 40)
+    with librarian.command.up(**IDENTITY) as (_, url), pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{url}/col/{made['rep']}/doc/a.txt", timeout=60)
+    with refused.value as answer:
+        assert answer.code == 500
+
+
+def test_the_archives_own_item_leads_to_where_the_archive_is(librarian: Librarian) -> None:
+    librarian("archive", "init", IBI_PUBLIC_URL="http://before.example.org")
+    service = librarian.json("archive", "status")["rep"]
+    assert librarian.json("show", service)["url"] == "http://before.example.org/"
+    with librarian.command.up(**IDENTITY, IBI_PUBLIC_URL="https://after.example.org"):
+        assert librarian.json("show", service)["url"] == "https://after.example.org/"
+    librarian("update", service, "--url", "https://www.example.org/about")
+    with librarian.command.up(**IDENTITY, IBI_PUBLIC_URL="http://before.example.org"):
+        assert librarian.json("show", service)["url"] == "https://www.example.org/about"
+
+
+def test_a_strange_name_in_the_store_moves_no_cursor_and_breaks_no_json(librarian: Librarian) -> None:
+    made = librarian.json("deposit", str(librarian.write(a="a")), "--title", "T")
+    place = os.fsencode(librarian.place(made["rep"]))
+    for name in (b"caf\xe9", b"two\nlines", b"red\x1b[31m"):
+        Path(os.fsdecode(place + b"/" + name)).touch()
+    told = librarian("verify")
+    assert (told.code, len(told.out.splitlines()), "\x1b" in told.out) == (1, 4, False)
+    lines = [json.loads(line) for line in librarian("verify", "--json").out.splitlines()]
+    assert [line["path"] for line in lines[:-1]] == ["caf\udce9", "red\x1b[31m", "two\nlines"]
+
+
+@pytest.mark.parametrize("creator", ["Ana <0000-0002-1825-0097", "<0000-0002-1825-0097>", "Ana 0000-0002-1825-0097>"])
+def test_an_orcid_that_was_mistyped_does_not_become_a_name(librarian: Librarian, creator: str) -> None:
+    outcome = librarian("deposit", str(librarian.write(a="a")), "--title", "T", "--creator", creator)
+    assert (outcome.code, outcome.out, len(outcome.err.splitlines())) == (1, "", 1)
+
+
+def test_what_is_described_is_shown(librarian: Librarian) -> None:
+    creators = ("--creator", "Ana Ávila <0000-0002-1825-0097>", "--creator", "João")
+    made = librarian.json(
+        "deposit", str(librarian.write(a="a")), "--title", "T", *creators, "--type", "dataset", "--type", "mapa"
+    )
+    shown = librarian("show", made["rep"]).out
+    assert "Ana Ávila <0000-0002-1825-0097>; João" in shown
+    item = librarian.show(made["rep"])["metadata"]
+    assert (item["resource_type"], [each["value"] for each in item["type"]]) == ("Dataset", ["mapa"])

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ibi.archive.drafts import MOST_FILES
 from tests.ibi_command import IbiCommand, Outcome
 
 
@@ -130,6 +131,16 @@ def test_an_update_takes_the_place_of_files_unless_they_are_to_stay(remote: Remo
     assert paths() == ["other.txt"]
     wrong = remote("update", rep, "--remove", "nothing.txt")
     assert (wrong.code, wrong.err) == (2, "ibi: there is no file nothing.txt to remove\n")
+    assert remote.ask("GET", "/api/records?state=draft")[1]["drafts"] == []
+
+
+def test_too_many_files_are_refused_before_any_is_sent(remote: Remote, tmp_path: Path) -> None:
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(MOST_FILES + 1):
+        (many / str(number)).touch()
+    outcome = remote("deposit", str(many), "--title", "t")
+    assert (outcome.code, outcome.out, "at most 10000" in outcome.err) == (1, "", True)
     assert remote.ask("GET", "/api/records?state=draft")[1]["drafts"] == []
 
 

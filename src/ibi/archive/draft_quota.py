@@ -63,7 +63,7 @@ class DraftQuota:
         """Refuse a file that with `more` bytes than `held` has would be too much; one without bytes never is."""
         if self.size and more and held.size + more > self.size:
             name = owner.partition(":")[2]
-            raise DraftsTooLarge(owner=name, size=held.size, more=more, path=ascii(path), most=self.size)
+            raise DraftsTooLarge(owner=name, size=held.size, more=more, path=repr(path), most=self.size)
 
     def check_disk(self, free: int, more: int) -> None:
         """Refuse what would leave less than the reserve; `free` are the bytes that nobody has been promised."""

@@ -74,7 +74,8 @@ class DraftOutdated(IbiError):
 
 
 class TooManyFiles(IbiError):
-    """files: a draft has at most {most}."""
+    """files: at most {most} are sent for one item. Pack some of them together, or deposit on the machine that has the
+    data directory."""
 
     code = "too-many-files"
 
@@ -115,7 +116,7 @@ class DraftRules:
         if files >= MOST_FILES:
             raise TooManyFiles(most=MOST_FILES)
         if size + more > self.largest:
-            raise DepositTooLarge(most=self.largest, path=ascii(path))
+            raise DepositTooLarge(most=self.largest, path=repr(path))
 
     def is_stale(self, changed: int, now: Instant, *, done: bool = False) -> bool:
         """`changed` are the POSIX seconds of the last change; of one that is `done`, of its publication."""

@@ -56,7 +56,7 @@ def record_next_edition(catalog: Catalog, item: Item, new: LabelForms) -> Item:
     if known is not None and name_one_item(known, new):
         return item
     if known is not None:
-        raise SecondSuccessor(label=str(item.rep), successor=str(known.labels[0]), new=str(new.labels[0]))
+        raise SecondSuccessor(label=str(item.rep), successor=str(known.labels[0]))
     _check_no_loop(catalog, item, new)
     return replace(item, next_edition=new)
 

@@ -22,6 +22,7 @@ __all__ = [
     "TitleMissing",
     "TranslationLanguageMissing",
     "TranslationOfTranslation",
+    "TranslationsOfItsOwn",
     "UnknownItem",
     "UntransferableItem",
 ]
@@ -82,8 +83,8 @@ class UntransferableItem(IbiError):
 
 
 class SecondSuccessor(IbiError):
-    """{label} has a next edition already, {successor}: editions follow one another in one line. {new} can be the next
-    edition of the last one."""
+    """{label} has a next edition already, {successor}: editions follow one another in one line. Name the last of them
+    instead, or withdraw that one first."""
 
     code = "second-successor"
 
@@ -129,6 +130,13 @@ class TranslationOfTranslation(IbiError):
     """{label} is itself a translation: name its source, {source}."""
 
     code = "translation-of-translation"
+
+
+class TranslationsOfItsOwn(IbiError):
+    """{label} has a text in {language} of its own, {text}, and translations have one source in common: withdraw that
+    text first, and then name the same source for it."""
+
+    code = "translations-of-its-own"
 
 
 class LanguageOfGroup(IbiError):

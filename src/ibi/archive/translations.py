@@ -10,6 +10,7 @@ from ibi.archive.errors import (
     SecondTranslation,
     TranslationLanguageMissing,
     TranslationOfTranslation,
+    TranslationsOfItsOwn,
 )
 from ibi.archive.life_cycle import Act, require
 from ibi.label import RepositoryName
@@ -19,7 +20,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, Translations, name_one_item
 from ibi.ports.catalog import Catalog, Link
 
-__all__ = ["check_source", "group", "record_translation", "withdraw_translation"]
+__all__ = ["check_joining", "check_source", "group", "record_translation", "withdraw_translation"]
 
 
 def group(catalog: Catalog, item: Item) -> dict[LanguageTag, LabelForms]:
@@ -87,11 +88,24 @@ def check_source(catalog: Catalog, source: LabelForms, language: LanguageTag | N
     held = find_forms(catalog, source)
     if held is None:
         return  # its own Archive decides on the claim
-    if held.translation_of is not None:
-        raise TranslationOfTranslation(label=str(held.rep), source=str(held.translation_of.labels[0]))
+    above = held.translation_of
+    # Of a source that was deleted here nothing more can be said: the texts that are left go on without it.
+    if above is not None and not _is_deleted(find_forms(catalog, above)):
+        raise TranslationOfTranslation(label=str(held.rep), source=str(above.labels[0]))
     taken = group(catalog, held).get(language)
     if taken is not None and (new is None or not name_one_item(taken, new)):
         raise SecondTranslation(source=str(held.rep), language=str(language), taken=str(taken.labels[0]))
+
+
+def check_joining(catalog: Catalog, source: Item, new: Item) -> None:
+    """Refuse to take `new` into the group of `source` together with a group of its own: no language would be safe."""
+    if new.translation_of is not None:
+        return  # it has a source already: this one, or one that has to be withdrawn first
+    known = group(catalog, source)
+    for tag, forms in group(catalog, new).items():
+        there = known.get(tag)
+        if not _names(forms, new) and (there is None or not name_one_item(there, forms)):
+            raise TranslationsOfItsOwn(label=str(new.rep), language=str(tag), text=str(forms.labels[0]))
 
 
 def record_translation(catalog: Catalog, item: Item, language: LanguageTag, new: LabelForms) -> Item:
@@ -103,6 +117,9 @@ def record_translation(catalog: Catalog, item: Item, language: LanguageTag, new:
     said = item.translation(language)
     if language == item.language or (said is not None and name_one_item(said, new)):
         return item
+    above = None if item.translation_of is None else find_forms(catalog, item.translation_of)
+    if above is not None and not _is_deleted(above) and not _names(new, above):
+        raise TranslationOfTranslation(label=str(item.rep), source=str(above.rep))
     others = tuple(entry for entry in item.translations if entry[0] != language)
     return replace(item, translations=(*others, (language, new)))
 

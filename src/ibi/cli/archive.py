@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +12,8 @@ from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json, print_lines
 
 if TYPE_CHECKING:
-    from ibi.cli.archive_store import Archive
+    from ibi.config import Settings
+    from ibi.storage.archive_record import ArchiveRecord
 
 __all__ = ["archive"]
 
@@ -58,10 +59,7 @@ def status(*, as_json: bool, **flags: str | None) -> None:
 
         fields = remote_standing(settings)
     else:
-        from ibi.cli.archive_store import opened_archive
-
-        with opened_archive(settings) as opened:
-            fields = dict(_status(opened))
+        fields = _status(settings)
     if as_json:
         print_json(fields)
         return
@@ -69,16 +67,28 @@ def status(*, as_json: bool, **flags: str | None) -> None:
     print_lines("An Archive" if fields["begun"] else "No Archive yet: `ibi archive init` begins one", lines)
 
 
-def _status(opened: Archive) -> Iterator[tuple[str, object]]:
+def _status(settings: Settings) -> dict[str, object]:
+    from ibi.cli.archive_store import opened_archive
+    from ibi.services.archive_store import STORE
+
+    if not (settings.data / STORE).is_dir():  # a question is no reason to begin one
+        return dict(_standing(settings, None, ()))
+    with opened_archive(settings) as opened:
+        return dict(_standing(settings, opened.record, opened.store.swept.unreadable))
+
+
+def _standing(
+    settings: Settings, record: ArchiveRecord | None, unreadable: Iterable[tuple[str, object]]
+) -> Iterator[tuple[str, object]]:
     from ibi.cli.membership import membership_status
 
-    service = None if opened.record is None else opened.record.service
+    service = None if record is None else record.service
     yield "begun", service is not None
     yield "rep", None if service is None or service.rep is None else service.rep.spelling
     yield "ibip", None if service is None or service.ibip is None else service.ibip.spelling
-    yield "data", str(opened.settings.data)
-    yield "public_url", opened.settings.own_url
-    yield "content_url", opened.settings.content_url or opened.settings.own_url
-    yield "resolver", opened.settings.resolver
-    yield from membership_status(opened.settings)
-    yield "unreadable", [name for name, _ in opened.store.swept.unreadable]
+    yield "data", str(settings.data)
+    yield "public_url", settings.own_url
+    yield "content_url", settings.content_url or settings.own_url
+    yield "resolver", settings.resolver
+    yield from membership_status(settings)
+    yield "unreadable", [name for name, _ in unreadable]

@@ -15,8 +15,9 @@ from ibi.cli.demo import fill_with_demo
 from ibi.cli.membership import membership_status
 from ibi.cli.minter import LocalMinter
 from ibi.config import Settings
+from ibi.errors import IbiError
 from ibi.minting.errors import ClockRefused
-from ibi.services.archive_beginning import begin_archive
+from ibi.services.archive_beginning import begin_archive, follow_address
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.deposits import Deposits
 from ibi.services.drafts import Drafts
@@ -98,7 +99,13 @@ def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: 
 
 def _record(settings: Settings, public_url: str, minter: LocalMinter, store: ArchiveStore) -> ArchiveRecord:
     record = read_archive_record(settings.data)
-    if record is not None:
-        return record
     deposits = Deposits(store, LocalLabels(minter.mint, "archive"), minter.clocks)
-    return begin_archive(deposits, settings.data, public_url, "Archive service", "archive")
+    if record is None:
+        return begin_archive(deposits, settings.data, public_url, "Archive service", "archive")
+    log = structlog.get_logger("ibi.archive")
+    try:
+        if follow_address(deposits, store, record.service, public_url, "archive"):
+            log.info("the item of this Archive follows it to its new address", url=public_url)
+    except IbiError as error:  # everything else is served all the same
+        log.error("the item of this Archive does not follow it", url=public_url, reason=str(error))
+    return record

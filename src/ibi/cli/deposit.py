@@ -9,7 +9,7 @@ import click
 
 from ibi.cli.item_options import described, item_options
 from ibi.cli.options import setting_options, settings_from
-from ibi.cli.output import as_json_option
+from ibi.cli.output import as_json_option, shown
 
 if TYPE_CHECKING:
     from ibi.services.gathering import Gathered
@@ -80,7 +80,15 @@ def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
 
     found = gather(paths, hidden=hidden)
     if found.passed_over:
-        first, *others = found.passed_over
-        more = f" and {len(others)} more" if others else ""
-        click.echo(f"ibi: left out because hidden: {first}{more}; --hidden takes them in", err=True)
+        click.echo(f"ibi: left out because hidden: {_some(found.passed_over)}; --hidden takes them in", err=True)
+    if found.empty:
+        click.echo(
+            f"ibi: left out because empty: {_some(found.empty)}; an item keeps files, and no folder without one",
+            err=True,
+        )
     return found
+
+
+def _some(paths: tuple[str, ...]) -> str:
+    first, *others = paths
+    return f"{shown(first)} and {len(others)} more" if others else shown(first)

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from ibi.errors import InvalidInstant
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
+from ibi.model.errors import InvalidMetadata
 from ibi.model.item import Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
@@ -81,9 +83,10 @@ def _metadata(metadata: DescriptiveMetadata, given: dict[str, Any]) -> Descripti
     if given["creators"]:
         values["creator"] = tuple(map(_agent, given["creators"]))
     if given["types"]:
-        known = [ResourceType(name) for name in given["types"] if name in ResourceType.__members__.values()]
-        values["resource_type"] = known[0] if known else None
-        values["type"] = tuple(Text(name) for name in given["types"] if name not in known[:1])
+        kinds = {str(kind).lower(): kind for kind in ResourceType}
+        known = next((name for name in given["types"] if name.lower() in kinds), None)
+        values["resource_type"] = None if known is None else kinds[known.lower()]
+        values["type"] = tuple(Text(name) for name in given["types"] if name != known)
     if given["licence"] is not None:
         values["licence"] = Licence(given["licence"])
     return replace(metadata, **values)
@@ -91,7 +94,11 @@ def _metadata(metadata: DescriptiveMetadata, given: dict[str, Any]) -> Descripti
 
 def _agent(text: str) -> Agent:
     match = re.fullmatch(r"([^<>]{1,1000})<([^<>]{1,100})>\s*", text)
-    return Agent(text) if match is None else Agent(match[1].strip(), Orcid(match[2]))
+    if match is not None and match[1].strip():
+        return Agent(match[1].strip(), Orcid(match[2]))
+    if "<" in text or ">" in text:  # a slip of the pen would stand in the record for good
+        raise InvalidMetadata(text, 0, "a name with an ORCID iD looks like 'Ana Ávila <0000-0002-1825-0097>'")
+    return Agent(text)
 
 
 def _visibility(visibility: Visibility, given: dict[str, Any]) -> Visibility:
@@ -104,4 +111,11 @@ def _visibility(visibility: Visibility, given: dict[str, Any]) -> Visibility:
 
 def _date(text: str) -> Instant:
     """A day begins at midnight, universal time."""
-    return Instant.parse(text if "T" in text else f"{text}T00:00:00Z")
+    if "T" in text:
+        return Instant.parse(text)
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) is None:
+        raise InvalidInstant(text, 0, "a date looks like 2027-01-31 or 2027-01-31T12:00:00-03:00")
+    try:
+        return Instant.parse(f"{text}T00:00:00Z")
+    except InvalidInstant as error:  # about what was written, not about what we made of it
+        raise InvalidInstant(text, 0, error.reason, **error.details) from None

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ibi.archive.urls import ArchiveUrls
-from ibi.cli.output import print_json, print_lines
+from ibi.cli.output import print_json, print_lines, shown
 from ibi.config import Settings
 from ibi.label import Label
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
+from ibi.model.metadata import Agent
 from ibi.persistent_url import PersistentUrl
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def print_links(title: str, found: Links, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        print_lines(_shown(title), {name.replace("_", " "): _shown(text) for name, text in found.items() if text})
+        print_lines(shown(title), {name.replace("_", " "): shown(text) for name, text in found.items() if text})
 
 
 def print_updated(title: str, found: Links, version: int, removed: Sequence[str], *, as_json: bool) -> None:
@@ -62,7 +63,7 @@ def print_updated(title: str, found: Links, version: int, removed: Sequence[str]
         print_json({**found, "version": version, "removed": list(removed)})
         return
     for path in removed:
-        click.echo(f"ibi: {_shown(path)} is gone from the item: links to it lead nowhere from now on", err=True)
+        click.echo(f"ibi: {shown(path)} is gone from the item: links to it lead nowhere from now on", err=True)
     print_links(title, found, as_json=False)
 
 
@@ -70,13 +71,8 @@ def print_item(item: Item, found: Links, *, as_json: bool) -> None:
     if as_json:
         print_json({**found, "item": item_document(item), "local": local_document(item)})
     else:
-        lines = {name: _shown(text) for name, text in _lines(item, found)}
-        print_lines(_shown("; ".join(item.metadata.titles())) or str(item.rep), lines)
-
-
-def _shown(text: str) -> str:
-    """Without anything that could move a cursor: an item is whatever somebody deposited."""
-    return "".join(each if each.isprintable() else " " for each in text)
+        lines = {name: shown(text) for name, text in _lines(item, found)}
+        print_lines(shown("; ".join(item.metadata.titles())) or str(item.rep), lines)
 
 
 def _lines(item: Item, found: Links) -> Iterator[tuple[str, str]]:
@@ -97,7 +93,9 @@ def _lines(item: Item, found: Links) -> Iterator[tuple[str, str]]:
 def _description(item: Item) -> Iterator[tuple[str, str]]:
     if item.language is not None:
         yield "language", str(item.language)
-    for element in ("creator", "publisher", "date", "subject", "type"):
+    if item.metadata.creator:
+        yield "creator", "; ".join(map(_named, item.metadata.creator))
+    for element in ("publisher", "date", "subject", "type"):
         values = item.metadata.values(element)
         if values:
             yield element, "; ".join(map(str, values))
@@ -105,6 +103,11 @@ def _description(item: Item) -> Iterator[tuple[str, str]]:
         yield "kind", str(item.metadata.resource_type)
     if item.metadata.licence is not None:
         yield "licence", str(item.metadata.licence)
+
+
+def _named(agent: Agent) -> str:
+    """As `ibi deposit` reads it."""
+    return agent.name if agent.orcid is None else f"{agent.name} <{agent.orcid}>"
 
 
 def _relations(item: Item) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -32,8 +33,18 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_from(**flags: str | None) -> Settings:
-    """The settings with these flags on top; a variable that looks misspelled is mentioned."""
+    """The settings with these flags on top; a variable that looks misspelled is mentioned. What this process makes from
+    now on is for its owner alone, or for those to whom the data directory is open."""
     settings = load_settings(flags, os.environ)
+    _shut_out_others(settings.data)
     for hint in settings.hints:
         click.echo(f"ibi: {hint}", err=True)
     return settings
+
+
+def _shut_out_others(data: Path) -> None:
+    try:
+        opened_to = data.stat().st_mode & 0o077
+    except OSError:
+        opened_to = 0  # it is made by this process, or not at all
+    os.umask(os.umask(0o077) | (0o077 & ~opened_to))

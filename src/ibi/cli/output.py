@@ -10,7 +10,7 @@ import click
 
 from ibi.errors import IbiError
 
-__all__ = ["as_json_option", "each", "print_json", "print_lines"]
+__all__ = ["as_json_option", "each", "print_json", "print_lines", "shown"]
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 
@@ -18,7 +18,17 @@ Read = TypeVar("Read")
 
 
 def print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False))
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # the name of a file that is no text: JSON is UTF-8, and escapes what is not
+        text = json.dumps(value)
+    click.echo(text)
+
+
+def shown(text: str) -> str:
+    """On one line, without anything that could move a cursor: names and titles are whatever somebody made them."""
+    return "".join(each if each.isprintable() else " " for each in text)
 
 
 def print_lines(title: str, lines: Mapping[str, str]) -> None:

@@ -34,6 +34,8 @@ def rebuild(*, as_json: bool, **flags: str | None) -> None:
         print_json({"items": kept, "removed": listed.removed, "unreadable": [name for name, _ in listed.unreadable]})
     else:
         click.echo(f"The catalogue has {kept} items.")
+        if listed.removed:
+            click.echo(f"{listed.removed} that it had are not in the store any more: put them back from a backup.")
     if listed.unreadable:
         raise SystemExit(1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import click
 
+from ibi.archive.drafts import MOST_FILES, TooManyFiles
 from ibi.cli.item_options import described
 from ibi.cli.item_output import Links, print_links, print_updated, progress
 from ibi.cli.remote_items import records_client
+from ibi.cli.update import to_remove
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label
@@ -42,6 +44,7 @@ def remote_deposit(
     as_json: bool,
 ) -> None:
     """`members` are those of the description that are more than metadata."""
+    _check_number(found.sources)
     client = records_client(settings)
     description = _with(Description(), given)
     body = {**description_document(description), **{name: text for name, text in members.items() if text is not None}}
@@ -71,10 +74,9 @@ def remote_update(
     with _draft(client, lambda: client.begin_update(label)) as draft:
         before = _described(draft, settings)
         there = {str(file["path"]) for file in draft.get("files", ())}
-        after = ({*there, *found.sources} if changes.keeps else {*found.sources}) - {*changes.removed}
-        unknown = [path for path in changes.removed if path not in there | found.sources.keys()]
-        if unknown:
-            raise click.UsageError(f"there is no file {unknown[0]} to remove")
+        leaving = to_remove(changes.removed, there | found.sources.keys())
+        after = ({*there, *found.sources} if changes.keeps else {*found.sources}) - leaving
+        _check_number(after if found.sources else ())
         description = _with(_changed(before, changes, after), given)
         for path in sorted(there - after):
             client.remove_file(draft["id"], path)
@@ -85,6 +87,12 @@ def remote_update(
     removed = [str(path) for path in published.get("removed", ())]
     version = int(str(published.get("version", 0)))
     print_updated("; ".join(description.metadata.titles()), _links(published), version, removed, as_json=as_json)
+
+
+def _check_number(files: Sized) -> None:
+    """Before anything is sent: the server would refuse the last of them when all others are there."""
+    if len(files) > MOST_FILES:
+        raise TooManyFiles(most=MOST_FILES)
 
 
 def _changed(before: Description, changes: Changes, files: set[str]) -> Description:

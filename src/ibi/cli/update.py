@@ -13,10 +13,12 @@ from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from ibi.model.content import Source
     from ibi.model.item import Draft, Item
 
-__all__ = ["update"]
+__all__ = ["to_remove", "update"]
 
 
 @click.command()
@@ -49,6 +51,8 @@ def update(
     settings = settings_from(**{name: given.pop(name) for name in WHERE})
     if paths and url is not None:
         raise click.UsageError("give files or folders, or --url for a Web service")
+    if not (paths or removed or public or url or target or any(given.values())):
+        raise click.UsageError("say what changes: give files or folders, or a flag such as --title")
     found = gathered(paths, hidden=hidden)
     if settings.is_remote:
         from ibi.cli.remote_deposit import Changes, remote_update
@@ -77,10 +81,19 @@ def _kept(item: Item) -> dict[str, Source]:
 
 
 def _without(sources: dict[str, Source], removed: tuple[str, ...]) -> dict[str, Source]:
-    unknown = [path for path in removed if path not in sources]
+    leaving = to_remove(removed, sources)
+    return {path: source for path, source in sources.items() if path not in leaving}
+
+
+def to_remove(removed: Iterable[str], there: Collection[str]) -> set[str]:
+    """The files that are meant, as they are called there: composed and decomposed letters are the same letters."""
+    from ibi.model.file import comparable_path
+
+    called = {comparable_path(path): path for path in there}
+    unknown = [path for path in removed if comparable_path(path) not in called]
     if unknown:
         raise click.UsageError(f"there is no file {unknown[0]} to remove")
-    return {path: source for path, source in sources.items() if path not in removed}
+    return {called[comparable_path(path)] for path in removed}
 
 
 def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str | None, *, public: bool) -> Draft:

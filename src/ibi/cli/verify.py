@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ibi.cli.options import setting_options
-from ibi.cli.output import as_json_option, print_json
+from ibi.cli.output import as_json_option, print_json, shown
 
 __all__ = ["verify"]
 
@@ -23,13 +23,14 @@ def verify(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> No
     items = damaged = 0
     with opened_store(local_settings(**flags)) as store, progress("verifying", None) as on_bytes:
         for verified in store.verify(map(parse, labels), on_bytes):
-            items, damaged = items + 1, damaged + bool(verified.problems)
+            items, damaged = items + (verified.name is not None), damaged + bool(verified.problems)
             for problem in verified.problems:
                 if as_json:
                     fields = {"kind": problem.kind, "code": problem.code, "path": problem.path}
                     print_json({"rep": verified.name, **fields, "reason": problem.reason})
                 else:
-                    click.echo(f"{verified.name}: {problem.path}: {problem.kind} ({problem.code}): {problem.reason}")
+                    place = problem.path if verified.name is None else f"{verified.name}: {problem.path}"
+                    click.echo(shown(f"{place}: {problem.kind} ({problem.code}): {problem.reason}"))
     if as_json:
         print_json({"items": items, "damaged": damaged})
     else:

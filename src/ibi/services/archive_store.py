@@ -66,7 +66,8 @@ class Listed:
 class Verified:
     """What was found wrong with one item; nothing, if there are no problems."""
 
-    name: str
+    name: str | None
+    """That of the item; None for what lies in the store and belongs to none."""
     problems: tuple[Problem, ...]
 
 
@@ -86,7 +87,7 @@ class ArchiveStore(KeptItems):
         `on_item` is told of each item that this has to look at. `boot` names the start of this machine.
         """
         with ExitStack() as opened:
-            content = OcflStore(data / STORE, on_step)
+            self._objects = content = OcflStore(data / STORE, on_step)
             opened.callback(content.close)
             self._changes = ChangeJournal(data / _JOURNAL, boot or MachineClocks().read().boot)
             opened.callback(self._changes.close)
@@ -193,8 +194,12 @@ class ArchiveStore(KeptItems):
         names = [name_of(self.find(label)) for label in labels]
         for name in names or self.content.iterate():
             yield Verified(name, tuple(self._problems(name, on_bytes)))
-        for item in () if names else self.catalog.items():
+        if names:
+            return
+        for item in self.catalog.items():
             yield from self._missing(name_of(item))
+        for stray in self._objects.strays():
+            yield Verified(None, (stray,))
 
     def _problems(self, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:
         try:

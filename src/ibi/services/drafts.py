@@ -89,7 +89,10 @@ class Drafts:
         if description is not None:
             _check_no_relations(description)
         record = replace(
-            self._new(who, description or Description.of(item)), labels=item.labels, base=item.version, kept=item.files
+            self._new(who, description or Description.of(item)),
+            labels=item.labels,
+            base=item.version,
+            kept=tuple(item.files),
         )
         return self._begun(record)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,8 @@ class Gathered:
     size: int
     passed_over: tuple[str, ...] = ()
     """Hidden files and folders, which were left out."""
+    empty: tuple[str, ...] = ()
+    """Folders with nothing in them: an item is files, and has no place for them."""
 
 
 def gather(paths: Iterable[Path], *, hidden: bool = False) -> Gathered:
@@ -42,7 +44,7 @@ def gather(paths: Iterable[Path], *, hidden: bool = False) -> Gathered:
         else:
             found.add_folder(path, "" if len(paths) == 1 else f"{_own_name(path)}/")
     check_file_names(found.sources)
-    return Gathered(found.sources, found.size, tuple(found.passed_over))
+    return Gathered(found.sources, found.size, tuple(found.passed_over), tuple(found.empty))
 
 
 class _Found:
@@ -51,6 +53,7 @@ class _Found:
         self.sources: dict[str, Source] = {}
         self.size = 0
         self.passed_over: list[str] = []
+        self.empty: list[str] = []
 
     def add(self, path: Path, name: str, mode: int) -> None:
         if stat.S_ISLNK(mode):
@@ -63,7 +66,10 @@ class _Found:
         self.size += path.lstat().st_size
 
     def add_folder(self, folder: Path, prefix: str) -> None:
-        for path in _children(folder):
+        children = _children(folder)
+        if not children:
+            self.empty.append(str(folder))
+        for path in children:
             if path.name.startswith(".") and not self._hidden:
                 self.passed_over.append(str(path))
                 continue
@@ -74,9 +80,9 @@ class _Found:
                 self.add(path, f"{prefix}{path.name}", mode)
 
 
-def _children(folder: Path) -> Iterator[Path]:
+def _children(folder: Path) -> list[Path]:
     try:
-        return iter(sorted(folder.iterdir()))
+        return sorted(folder.iterdir())
     except OSError as error:
         raise SourceRefused(path=folder, reason=error.strerror or str(error)) from error
 

@@ -14,7 +14,7 @@ from typing import Literal
 from ibi.archive.editions import record_next_edition, withdraw_next_edition
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.metadata_items import record_metadata_item, withdraw_metadata_item
-from ibi.archive.translations import check_source, record_translation, withdraw_translation
+from ibi.archive.translations import check_joining, check_source, record_translation, withdraw_translation
 from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.languages import LanguageTag
@@ -76,9 +76,13 @@ class Relating:
         changes: dict[Label, Into] = {}
         if self._is_ours(new):
             check_source(self._catalog, source.labels, language, forms)
-            changes[new] = lambda item: _with_claim(_in_language(item, language), "translation_of", source.labels)
+            changes[new] = lambda item: self._joined(item, source, language)
         changes[label] = lambda item: record_translation(self._catalog, item, language, forms)
         return self.deposits.change(changes, who, f"Translation into {language}: {forms.labels[0]}")[label]
+
+    def _joined(self, item: Item, source: Item, language: LanguageTag) -> Item:
+        check_joining(self._catalog, source, item)
+        return _with_claim(_in_language(item, language), "translation_of", source.labels)
 
     def withdraw_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
         source = self.kept.find(label)

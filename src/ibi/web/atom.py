@@ -11,13 +11,14 @@ from ibi.instant import Instant
 from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.metadata import Text
+from ibi.web.shown import short, shown_title
 
 __all__ = ["MEDIA_TYPE", "Feed", "atom"]
 
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
 _LONGEST_SUMMARY: Final = 2_000
-_MOST: Final = 100
+_MOST: Final = 20
 """Of authors, of contributors and of subjects: a feed tells what is new, and the item's page the rest."""
 
 
@@ -69,18 +70,17 @@ def _head(feed: Feed, updated: Instant) -> Iterator[str]:
 
 def _entry(item: Item, persistent_url: str, page_url: str) -> Iterator[str]:
     metadata = item.metadata
-    title = next(iter(metadata.titles(item.language)), str(item.rep))
     yield f"<entry{_language(None if item.language is None else str(item.language))}>"
-    yield _element("title", title)
+    yield _element("title", shown_title(item))
     yield _element("id", persistent_url)
     yield _element("published", str(item.created))
     yield _element("updated", str(item.updated))
     # Of an entry without an author, the feed's is the author (RFC 4287 §4.2.1).
-    yield from (_author(creator.name) for creator in metadata.creator[:_MOST])
-    yield from (f"<contributor>{_element('name', one.name)}</contributor>" for one in metadata.contributor[:_MOST])
+    yield from (_author(short(creator)) for creator in metadata.creator[:_MOST])
+    yield from (f"<contributor>{_element('name', short(one))}</contributor>" for one in metadata.contributor[:_MOST])
     yield _link("alternate", page_url, "text/html")
     yield _link("related", persistent_url, None)
-    yield from (f'<category term="{escape(_line(subject.value))}"/>' for subject in metadata.subject[:_MOST])
+    yield from (f'<category term="{escape(_line(short(subject)))}"/>' for subject in metadata.subject[:_MOST])
     yield from (_summary(text) for text in metadata.description[:1])
     if metadata.licence is not None:
         yield _element("rights", metadata.licence.url)
@@ -88,8 +88,7 @@ def _entry(item: Item, persistent_url: str, page_url: str) -> Iterator[str]:
 
 
 def _summary(text: Text) -> str:
-    shown = text.value if len(text.value) <= _LONGEST_SUMMARY else f"{text.value[:_LONGEST_SUMMARY]}…"
-    return _element("summary", shown, None if text.language is None else str(text.language))
+    return _element("summary", short(text, _LONGEST_SUMMARY), None if text.language is None else str(text.language))
 
 
 def _author(name: str) -> str:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 
 from ibi.archive.urls import encoded_path
-from ibi.model.file import DEFAULT_MEDIA_TYPE
+from ibi.model.file import DEFAULT_MEDIA_TYPE, is_media_type
 from ibi.web.headers import RawHeaders, values
 
-__all__ = ["SANDBOX", "is_to_run", "safety_headers"]
+__all__ = ["PDF", "SANDBOX", "is_to_run", "safety_headers"]
 
 SANDBOX = (
     "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; style-src 'self' 'unsafe-inline';"
@@ -22,7 +22,7 @@ SANDBOX = (
 )
 """An old Web page is shown with its pictures, styles and frames, all from here, and nothing in it runs."""
 
-_PDF = "application/pdf"
+PDF = "application/pdf"
 _FOR_PDF = (
     "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
     " frame-ancestors 'self' {pages}"
@@ -38,10 +38,13 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._ -]+")
 
 def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
     """The headers that go with the bytes of a file. `pages` is the origin of our pages."""
-    essence = media_type.partition(";")[0].strip().lower()
-    headers = {"content-type": media_type or DEFAULT_MEDIA_TYPE, "content-security-policy": SANDBOX}
-    if essence == _PDF:
-        return {**headers, "content-security-policy": _FOR_PDF.format(pages=pages)}
+    kind = media_type.partition(";")[0].strip()
+    essence = kind.lower()
+    if essence == PDF:
+        # Without a sandbox, and so without anything in which a browser might see another type.
+        return {"content-type": PDF, "content-security-policy": _FOR_PDF.format(pages=pages)}
+    sent = media_type if is_media_type(media_type) else kind
+    headers = {"content-type": sent or DEFAULT_MEDIA_TYPE, "content-security-policy": SANDBOX}
     if not _SHOWN.fullmatch(essence):
         headers["content-disposition"] = _attachment(path)
     return headers

@@ -51,7 +51,7 @@ def check_digests(expected: Mapping[str, tuple[str, bytes]], actual: Mapping[str
     for algorithm, (field, digest) in expected.items():
         if actual[algorithm] != digest:
             raise DigestMismatch(
-                field=field, path=ascii(path), algorithm=algorithm, found=b64encode(actual[algorithm]).decode("ascii")
+                field=field, path=repr(path), algorithm=algorithm, found=b64encode(actual[algorithm]).decode("ascii")
             )
 
 

@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-__all__ = ["configure_logging", "without_secrets"]
+__all__ = ["configure_logging", "printable", "without_secrets"]
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["console", "json"]
@@ -18,8 +18,9 @@ Format = Literal["console", "json"]
 # A token is `ibi_<id>_<secret>`; the id may be known. Anything that follows `Bearer` is one too.
 _TOKEN = re.compile(r"(ibi_[a-z2-7]{1,16}_)[a-z2-7]+")
 _BEARER = re.compile(r"(?i)(bearer\s+)(?!ibi_)[^\s\"',]+")
-# A link that signs somebody in has its secret in the path.
-_LINK = re.compile(r"(/sign-in/)[^\s\"'/?#]+")
+# A link that signs somebody in has its secret in the path, also where it is mistyped.
+_LINK = re.compile(r"(?i)(/sign-in/)[\s/]*[^\s\"'?#]+")
+_OF_LINES = frozenset({"exception", "stack"})
 _SECRET_NAMES = frozenset({"authorization", "cookie", "password", "secret", "token"})
 
 
@@ -34,6 +35,8 @@ def configure_logging(level: Level = "info", form: Format = "console", stream: T
         structlog.processors.format_exc_info,
         without_secrets,
     ]
+    if form == "console":  # JSON has a way of its own to write what cannot be shown
+        shared.append(printable)
     renderer = _renderer(form, stream)
     structlog.configure(
         processors=[*shared, renderer],
@@ -67,6 +70,20 @@ def _renderer(form: Format, stream: TextIO) -> Processor:
 def without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Cover what nobody should read in a log, wherever in an event it stands."""
     return {name: "…" if name.lower() in _SECRET_NAMES else _covered(value) for name, value in event.items()}
+
+
+def printable(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Write out what would act on a terminal, or hide something from whoever reads: it may come from a request."""
+    return {name: _written_out(value, name in _OF_LINES) for name, value in event.items()}
+
+
+def _written_out(value: object, has_lines: bool) -> object:
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    kept = "\n" if has_lines else ""
+    return "".join(
+        sign if sign.isprintable() or sign in kept else sign.encode("unicode_escape").decode() for sign in value
+    )
 
 
 def _covered(value: object) -> object:

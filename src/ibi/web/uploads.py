@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from ibi.model.errors import InvalidItem
-from ibi.model.file import File
+from ibi.model.file import File, checked_media_type
 from ibi.services.draft_uploads import FileCheck, Upload
 from ibi.web.body import PATIENCE
 from ibi.web.callers import Callers
@@ -73,7 +73,7 @@ class UploadPages:
         draft, path = _file(record_target(request.scope, "", names_file=True))
         check = _conditions(request.scope["headers"])
         if not await self._callers.beside(lambda: desk.drafts.uploads.remove(who, draft, path, check)):
-            raise NoSuchFile(label=draft, path=ascii(path[:200]))
+            raise NoSuchFile(label=draft, path=repr(path[:200]))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
     async def _take(self, receive: Receive, upload: Upload) -> None:
@@ -135,9 +135,9 @@ def _media_type(headers: RawHeaders) -> str | None:
     if not given or given.partition(";")[0].strip().lower() in _NOT_TOLD:
         return None
     try:
-        return File("file", 0, "0" * 128, given).media_type
-    except InvalidItem:
-        raise InvalidParameter(field="Content-Type", reason="a media type looks like application/pdf") from None
+        return checked_media_type(given)
+    except InvalidItem as error:
+        raise InvalidParameter(field="Content-Type", reason=error.reason) from None
 
 
 def _announced(headers: RawHeaders) -> int:

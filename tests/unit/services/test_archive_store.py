@@ -186,3 +186,22 @@ def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
         with pytest.raises(ContentMissing):
             one.read(str(labels(20).rep))
     read(tmp_path)
+
+
+def test_what_lies_between_the_objects_is_told(tmp_path: Path) -> None:
+    item = fill(tmp_path)[0]
+    place = tmp_path / "store" / name_of(item)
+    (place.parent / "notes.txt").write_text("x")
+    (place.parent.parent / "link").symlink_to(place)
+    (place.parent / "copy of it").mkdir()
+    (tmp_path / "store" / "README").write_text("OCFL lets any file lie here")
+    (tmp_path / "store" / "extensions" / "a" / "b" / "c").mkdir(parents=True)
+    with ArchiveStore(tmp_path) as store:
+        found = [one for one in store.verify() if one.problems]
+        assert [one.name for one in found] == [None] * 3
+        assert {Path(problem.path).name for one in found for problem in one.problems} == {
+            "notes.txt",
+            "link",
+            "copy of it",
+        }
+        assert [one.problems for one in store.verify([item.rep])] == [()]

@@ -25,6 +25,7 @@ from ibi.archive.errors import (
     UnknownItem,
 )
 from ibi.archive.life_cycle import FileRemoved
+from ibi.archive.translations import group
 from ibi.errors import IbiError
 from ibi.languages import LanguageTag
 from ibi.messages import State
@@ -245,9 +246,23 @@ def test_editions_name_each_other_at_once(kept: KeptItems, made: Deposits) -> No
 def test_a_second_successor_is_refused_and_nothing_of_it_stays(kept: KeptItems, made: Deposits) -> None:
     first = put(made)
     put(made, edition_of=first.labels)
-    with pytest.raises(SecondSuccessor):
+    with pytest.raises(SecondSuccessor) as refused:
         put(made, edition_of=first.labels)
+    assert "example.invalid" not in str(refused.value)  # it has no label yet, and none is made up for it
     assert len(dump(kept.catalog)) == 2
+
+
+def test_texts_whose_source_was_deleted_go_on_without_it(kept: KeptItems, made: Deposits) -> None:
+    source = put(made, language="pt")
+    english = put(made, language="en", translation_of=source.labels)
+    made.delete(source.rep, "gone", WHO)
+    with pytest.raises(NotAllowedNow):
+        put(made, language="fr", translation_of=source.labels)
+    with pytest.raises(SecondTranslation):
+        put(made, language="en", translation_of=english.labels)
+    french = put(made, language="fr", translation_of=english.labels)
+    assert group(kept.catalog, french).keys() == {LanguageTag("en"), LanguageTag("fr")}
+    assert group(kept.catalog, kept.find(english.rep)) == group(kept.catalog, french)
 
 
 def test_no_edition_follows_what_is_deleted_and_any_may_follow_what_is_elsewhere(made: Deposits) -> None:

@@ -106,3 +106,10 @@ def test_names_that_are_one_somewhere_are_refused(folder: Path) -> None:
 )
 def test_media_types_come_from_names_alone(name: str, media_type: str) -> None:
     assert media_type_of(name) == media_type
+
+
+def test_a_folder_with_nothing_in_it_is_told_of(folder: Path) -> None:
+    (folder / "f/nothing/here").mkdir(parents=True)
+    found = gather([folder / "f"])
+    assert found.empty == (str(folder / "f/nothing/here"),)
+    assert not any("nothing" in path for path in found.sources)

@@ -13,6 +13,7 @@ from ibi.archive.errors import (
     SecondSuccessor,
     SecondTranslation,
     TranslationOfTranslation,
+    TranslationsOfItsOwn,
 )
 from ibi.languages import LanguageTag
 from ibi.services.deposits import Deposits
@@ -96,6 +97,32 @@ def test_translations_here_and_elsewhere(kept: KeptItems, made: Deposits, relati
         relating.withdraw_translation(source.rep, EN, english.rep, WHO)
     relating.record_translation(source.rep, EN, ELSEWHERE, WHO)
     assert dump(kept.catalog) == kept_in(kept.content, kept)
+
+
+def test_two_groups_do_not_become_one_with_two_texts_in_a_language(
+    kept: KeptItems, made: Deposits, relating: Relating
+) -> None:
+    source, other = put(made, language="pt"), put(made, language="en")
+    put(made, language="es", translation_of=source.labels)
+    spanish = put(made, language="es", translation_of=other.labels)
+    before = dump(kept.catalog)
+    with pytest.raises(TranslationsOfItsOwn, match=str(spanish.rep)):
+        relating.record_translation(source.rep, EN, other.rep, WHO)
+    assert dump(kept.catalog) == before == kept_in(kept.content, kept)
+    relating.withdraw_translation(other.rep, LanguageTag("es"), spanish.rep, WHO)
+    relating.record_translation(source.rep, EN, other.rep, WHO)
+    assert relating.record_translation(source.rep, EN, other.rep, WHO) == kept.find(source.rep)
+
+
+def test_of_a_translation_whose_source_is_here_nothing_is_said_that_belongs_to_the_source(
+    made: Deposits, relating: Relating
+) -> None:
+    source = put(made, language="pt")
+    english = put(made, language="en", translation_of=source.labels)
+    with pytest.raises(TranslationOfTranslation, match=str(source.rep)):
+        relating.record_translation(english.rep, LanguageTag("fr"), ELSEWHERE, WHO)
+    orphan = put(made, language="en", translation_of=labels(98))
+    assert relating.record_translation(orphan.rep, LanguageTag("fr"), ELSEWHERE, WHO).translations
 
 
 def test_metadata_elsewhere_is_said_and_withdrawn(kept: KeptItems, made: Deposits, relating: Relating) -> None:

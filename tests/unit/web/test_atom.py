@@ -59,7 +59,7 @@ def test_an_entry_is_an_item() -> None:
     assert texts(entry, "a:updated") == ["2023-11-14T22:15:00.5Z"]
     assert texts(entry, "a:author/a:name") == ["Ávila, Ana", "Banon"]
     assert [category.get("term") for category in entry.findall("a:category", NAMESPACE)] == ['a "subject"']
-    assert len(texts(entry, "a:summary")[0] or "") == 2_001
+    assert len(texts(entry, "a:summary")[0] or "") == 2_000
     links = {link.get("rel"): link.get("href") for link in entry.findall("a:link", NAMESPACE)}
     assert links == {"alternate": f"https://a.br/col/{one.rep}", "related": f"http://urlib.net/{one.rep}"}
 
@@ -68,7 +68,7 @@ def test_of_very_many_values_an_entry_has_some() -> None:
     many, agents = tuple(map(Text, map(str, range(500)))), tuple(map(Agent, map(str, range(500))))
     one = item(1, metadata=DescriptiveMetadata(title=many, creator=agents, contributor=agents, subject=many))
     (entry,) = written(one).findall("a:entry", NAMESPACE)
-    assert [len(entry.findall(f"a:{name}", NAMESPACE)) for name in ("author", "contributor", "category")] == [100] * 3
+    assert [len(entry.findall(f"a:{name}", NAMESPACE)) for name in ("author", "contributor", "category")] == [20] * 3
 
 
 def test_the_feed_is_as_new_as_its_newest_item() -> None:

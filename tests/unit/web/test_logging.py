@@ -99,3 +99,45 @@ def test_the_secret_of_a_link_that_signs_in_is_covered() -> None:
     covered = without_secrets(None, "info", {"path": f"/sign-in/{'a7' * 26}", "detail": "GET /sign-in/abc?x HTTP/1.1"})
 
     assert covered == {"path": "/sign-in/…", "detail": "GET /sign-in/…?x HTTP/1.1"}
+
+
+@pytest.mark.parametrize(
+    "sign", ["\x00", "\x08", "\x1b[31m", "\x7f", "\x9b31m", "\r", "\n", "\u2028", "\u202e", "\udc80"]
+)
+def test_nothing_that_a_stranger_writes_acts_on_a_terminal(sign: str) -> None:
+    stream = io.StringIO()
+    configure_logging("info", "console", stream)
+    structlog.get_logger().info(f"event {sign}", path=f"/a/{sign}X", parts=[sign], method=sign)
+    logging.getLogger("uvicorn.error").warning("Invalid %s", sign)
+    first, second = stream.getvalue().removesuffix("\n").split("\n")
+    assert first.isprintable()
+    assert second.isprintable()
+
+
+def test_letters_of_every_language_stay_as_they_are() -> None:
+    stream = io.StringIO()
+    configure_logging("info", "console", stream)
+    structlog.get_logger().info("request", path="/dissertação/論文")
+    assert "/dissertação/論文" in stream.getvalue()
+
+
+def test_a_traceback_has_lines_and_nothing_that_acts_on_a_terminal() -> None:
+    stream = io.StringIO()
+    configure_logging("info", "console", stream)
+    try:
+        raise ValueError("\x1b[31m")
+    except ValueError:
+        structlog.get_logger().error("failed", exc_info=True)
+    lines = stream.getvalue().split("\n")
+    assert len(lines) > 3
+    assert all(line.isprintable() for line in lines)
+    assert "\\x1b[31m" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "path", ["/sign-in/s3cret", "/sign-in//s3cret", "//Sign-In///s3cret", "/SIGN-IN/ s3cret", "/sign-in/./s3cret/x"]
+)
+def test_the_secret_of_a_link_is_covered_however_it_is_written(path: str) -> None:
+    event = without_secrets(None, "info", {"path": path})
+    assert "s3cret" not in event["path"]
+    assert event["path"].lower().lstrip("/").startswith("sign-in/")

@@ -69,7 +69,8 @@ def one_line(text: str) -> str:
 
 def read_name(agent: Agent) -> Name:
     """`Banon, Gerald Jean Francis`, `Gerald Banon`, or the name of an institution. Never fails."""
-    text = one_line(agent.name)[:_LONGEST].strip(" ,;") or one_line(agent.name)[:_LONGEST] or "?"
+    line = one_line(agent.name[: 10 * _LONGEST])[:_LONGEST]
+    text = line.strip(" ,;") or line or "?"
     family, comma, given = text.partition(",")
     if comma and family.strip() and given.strip(" ,"):
         # Banco, Ana is somebody; Banco Central, Rio and INPE, Divisão de Sensoriamento are not.

@@ -18,6 +18,7 @@ __all__ = ["Day", "Kind", "Run", "Work", "plain", "work_of"]
 _LONGEST: Final = 2_000
 """Characters of a title or a publisher."""
 _LONGEST_ABSTRACT: Final = 20_000
+_LONGEST_KEYWORD: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,31 +129,36 @@ class Work:
     keywords: tuple[str, ...]
 
 
-def work_of(item: Item, url: str) -> Work:
-    """`url` is the persistent one."""
+def work_of(item: Item, url: str, *, most: int | None = None) -> Work:
+    """`url` is the persistent one; `most`, how many authors, contributors and keywords are wanted at most."""
     metadata = item.metadata
+    creators = metadata.creator[:most]
     return Work(
         label=(item.labels.ibip or item.rep).spelling,
         url=one_line(url).replace(" ", "%20"),
         kind=_kind(item),
         genre=_first(map(str, metadata.type)),
         title=_first(metadata.titles(item.language)) or item.rep.spelling,
-        authors=tuple(map(read_name, metadata.creator)),
-        orcids=tuple(creator.orcid for creator in metadata.creator),
-        contributors=tuple(map(read_name, metadata.contributor)),
+        authors=tuple(map(read_name, creators)),
+        orcids=tuple(creator.orcid for creator in creators),
+        contributors=tuple(map(read_name, metadata.contributor[:most])),
         issued=issued(metadata),
         named_in=civil(item.rep.instant.seconds // 86_400)[0],
         publisher=_first(map(str, metadata.publisher)),
         source=_first(map(str, metadata.source)),
         language=None if item.language is None else str(item.language),
         abstract=_first(map(str, metadata.description), _LONGEST_ABSTRACT),
-        keywords=tuple(filter(None, (one_line(subject.value) for subject in metadata.subject))),
+        keywords=tuple(filter(None, (_line(subject.value, _LONGEST_KEYWORD) for subject in metadata.subject[:most]))),
     )
 
 
 def _first(texts: Iterable[str], longest: int = _LONGEST) -> str | None:
-    lines = (one_line(text)[:longest].rstrip() for text in texts)
-    return next(filter(None, lines), None)
+    return next(filter(None, (_line(text, longest) for text in texts)), None)
+
+
+def _line(text: str, longest: int) -> str:
+    """Of a very long text only what may be needed is looked at."""
+    return one_line(text[: 10 * longest])[:longest].rstrip()
 
 
 def _kind(item: Item) -> Kind:

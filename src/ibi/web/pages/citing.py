@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -19,13 +19,17 @@ from ibi.archive.citation.work import Day, Run, Work, work_of
 from ibi.instant import Instant
 from ibi.messages.field import State
 from ibi.model.item import Item
+from ibi.model.metadata import Licence
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.deposited import PDF
 
-__all__ = ["WRITERS", "Citation", "citations", "head_tags", "structured", "written"]
+__all__ = ["WRITERS", "Citation", "citations", "head_tags", "shown_work", "structured", "written"]
 
-_PDF: Final = "application/pdf"
 _MOST: Final = 300
-"""Of authors and of keywords, those that stand in the head of a page; the forms for programs have all of them."""
+"""Of authors, of contributors and of keywords, those that a page knows of: somebody may have named ten thousand, and
+whoever only looks is not to wait for them."""
+_MOST_WRITTEN: Final = 2_000
+"""Those that are in the forms for programs; the record has all of them."""
 
 WRITERS: Final[Mapping[str, Callable[[Work, Day], bytes]]] = {
     "bibtex": lambda work, _: bibtex(work).encode(),
@@ -43,38 +47,31 @@ class Citation:
     runs: tuple[Run, ...]
 
 
-def citations(item: Item, url: str, on: Instant) -> tuple[Citation, ...]:
-    """`url` is the persistent one, `on` when it was looked at."""
-    work = work_of(item, url)
+def shown_work(item: Item, url: str) -> Work:
+    """What a page says of the item, taken out once for all of it. `url` is the persistent one."""
+    return work_of(item, url, most=_MOST)
+
+
+def citations(work: Work, on: Instant) -> tuple[Citation, ...]:
+    """`on` is when it was looked at."""
     return Citation("ABNT", abnt(work, Day.of(on))), Citation("APA", apa(work))
 
 
 def written(name: str, item: Item, url: str, on: Instant) -> bytes:
     """The item in one of `WRITERS`."""
-    return WRITERS[name](work_of(item, url), Day.of(on))
+    return WRITERS[name](work_of(item, url, most=_MOST_WRITTEN), Day.of(on))
 
 
-def head_tags(site: ArchiveSite, item: Item, url: str) -> tuple[tuple[str, str], ...]:
+def head_tags(site: ArchiveSite, item: Item, work: Work) -> tuple[tuple[str, str], ...]:
     """What search engines for scholarly texts read; where the text is only if anybody may see it."""
     file = None if item.target is None else item.file(item.target)
     is_open = item.state is not State.DELETED and item.visibility.is_open_to((), site.now)
-    is_pdf = file is not None and file.media_type.partition(";")[0].strip().lower() == _PDF
+    is_pdf = file is not None and file.media_type.partition(";")[0].strip().lower() == PDF
     pdf_url = site.urls.file(item, file.path) if file is not None and is_pdf and is_open else None
-    return highwire(_in_part(work_of(item, url)), pdf_url=pdf_url)
+    return highwire(work, pdf_url=pdf_url)
 
 
-def structured(item: Item, url: str) -> Markup:
+def structured(work: Work, licence: Licence | None) -> Markup:
     """The item in the words of schema.org, as it may stand in a `<script>`."""
-    text = script_text(json_ld(_in_part(work_of(item, url)), item.metadata.licence))
+    text = script_text(json_ld(work, licence))
     return Markup(text)  # noqa: S704 - nothing in it can end the element
-
-
-def _in_part(work: Work) -> Work:
-    """Somebody may have named ten thousand authors, and whoever only looks is not to wait for them."""
-    return replace(
-        work,
-        authors=work.authors[:_MOST],
-        orcids=work.orcids[:_MOST],
-        contributors=work.contributors[:_MOST],
-        keywords=work.keywords[:_MOST],
-    )

@@ -14,17 +14,18 @@ from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.deposited import safety_headers
-from ibi.web.pages.citing import citations, head_tags, structured
+from ibi.web.pages.citing import citations, head_tags, shown_work, structured
 from ibi.web.pages.item_words import ELEMENTS, KINDS, STATE_MEANINGS, STATES
 from ibi.web.pages.language import page_language
 from ibi.web.pages.persistent_links import persistent_links
 from ibi.web.pages.preview import PREVIEW, Preview, first_look
 from ibi.web.pages.qr_code import qr_code
-from ibi.web.pages.relatives import EditionLine, Relative, shown_title, translations_of
+from ibi.web.pages.relatives import EditionLine, Relative, translations_of
 from ibi.web.pages.rendering import POLICY, render
 from ibi.web.pages.translation import translations
 from ibi.web.pages.usage_plot import first_day, monthly_use, usage_plot
 from ibi.web.reader_address import reader_address
+from ibi.web.shown import shown_title
 from ibi.web.signposting import alternates, signposting
 
 __all__ = ["MOST_FILES", "FilePage", "ItemPage", "tombstone_page"]
@@ -32,6 +33,7 @@ __all__ = ["MOST_FILES", "FilePage", "ItemPage", "tombstone_page"]
 MOST_FILES: Final = 50
 """Files that the page of an item lists; the list of files has them all."""
 _A_PAGE: Final = 500
+_LONGEST_TITLE: Final = 2_000
 
 
 class ItemPage:
@@ -127,15 +129,16 @@ class FilePage:
 
 def _common(site: ArchiveSite, item: Item) -> dict[str, Any]:
     cited = site.persistent_url(item.labels)
+    work = shown_work(item, cited)
     return {
         "item": item,
-        "title": shown_title(item),
+        "title": shown_title(item, _LONGEST_TITLE),
         "persistent_url": cited,
         "urls": site.urls,
         "alternates": tuple(alternates(site, item)),
-        "citations": citations(item, cited, site.now),
-        "head_tags": head_tags(site, item, cited),
-        "structured": structured(item, cited),
+        "citations": citations(work, site.now),
+        "head_tags": head_tags(site, item, work),
+        "structured": structured(work, item.metadata.licence),
         "element_names": ELEMENTS,
         "kind": None if item.metadata.resource_type is None else KINDS[item.metadata.resource_type],
         "state_name": STATES[item.state],

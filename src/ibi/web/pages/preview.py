@@ -14,6 +14,7 @@ from typing import Final
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.ports.content import Content
+from ibi.web.deposited import PDF
 from ibi.web.file_answer import open_file
 
 __all__ = ["MOST_IMAGE", "MOST_TEXT", "PREVIEW", "Preview", "first_look"]
@@ -47,7 +48,7 @@ def first_look(content: Content, item: Item) -> Preview | None:
     essence = file.media_type.partition(";")[0].strip().lower()
     if essence in _IMAGES:
         return Preview("image", file) if file.size <= MOST_IMAGE else None
-    if essence == "application/pdf":
+    if file.media_type.lower() == PDF:  # and nothing after it: it is framed without a sandbox
         return Preview("pdf", file)
     if essence == "text/plain" or essence in _TEXTS or essence in {"text/csv", "text/markdown", "text/x-bibtex"}:
         with open_file(content, item, file.path) as opened:

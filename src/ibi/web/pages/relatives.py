@@ -15,15 +15,12 @@ from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, name_one_item
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.shown import shown_title
 
-__all__ = ["MOST_EDITIONS", "EditionLine", "Relative", "shown_title", "translations_of"]
+__all__ = ["MOST_EDITIONS", "EditionLine", "Relative", "translations_of"]
 
 MOST_EDITIONS: Final = 30
 """In either direction: a page shows no more of a line."""
-
-
-def shown_title(item: Item) -> str:
-    return next(iter(item.metadata.titles(item.language)), str(item.rep))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Templates become answers: in the reader's language, escaped, and with nothing that runs but our own.
 
 A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`; `static('ibi.css')`;
-and the filters `date`, `month`, `number`, `size`, `language_name`. What a stranger wrote is escaped, and stands in
-`<bdi>`.
+and the filters `date`, `month`, `number`, `size`, `language_name`, `short`. What a stranger wrote is escaped, no longer
+than anybody reads, and stands in `<bdi>`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ibi.web.pages.static import static_url
 from ibi.web.pages.translation import locale_of, translations
 from ibi.web.raw_target import raw_target
 from ibi.web.sessions import Sessions
+from ibi.web.shown import short
 
 __all__ = ["POLICY", "SESSIONS", "SITE", "SiteFacts", "render", "render_text"]
 
@@ -146,6 +147,7 @@ def _environment(language: str) -> Environment:
         "number": lambda number: format_decimal(number, locale=locale_of(language)),
         "size": lambda size: _size(size, language),
         "language_name": lambda tag: _language_name(tag, language),
+        "short": short,
     }
     return made
 

@@ -10,6 +10,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
+from ibi.web.charset import MOST_LOOKED_AT
 from ibi.web.file_answer import PIECE
 from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
 from tests.standards_archives import forms
@@ -50,6 +51,33 @@ async def test_a_file_without_bytes() -> None:
     answer = await app.get(f"{DOC}/empty")
     assert (answer.status, answer.body, answer.headers["content-length"]) == (200, b"", "0")
     assert (await app.get(f"{DOC}/empty", {"range": "bytes=0-"})).status == 416
+
+
+TEXT = "introdução à ação — São José\n"
+
+
+@pytest.mark.parametrize(
+    ("media", "content", "told"),
+    [
+        ("text/plain", TEXT.encode(), "text/plain; charset=utf-8"),
+        ("text/csv", TEXT.encode(), "text/csv; charset=utf-8"),
+        ("text/html", TEXT.encode(), "text/html; charset=utf-8"),
+        ("text/plain", ("a" + "ã" * MOST_LOOKED_AT).encode(), "text/plain; charset=utf-8"),  # a letter is cut in two
+        ("text/plain", TEXT.replace("—", "-").encode("latin-1"), "text/plain"),
+        ("text/plain", TEXT.encode("utf-16"), "text/plain"),
+        ("text/plain", b"only ASCII", "text/plain"),
+        ("text/plain; charset=iso-8859-1", TEXT.encode(), "text/plain; charset=iso-8859-1"),
+        ("text/xml", TEXT.encode(), "text/xml"),
+        ("application/json", TEXT.encode(), "application/json"),
+    ],
+)
+async def test_a_browser_is_told_which_letters_a_text_is_in_if_that_is_certain(
+    media: str, content: bytes, told: str
+) -> None:
+    app = archive_app(kept(REP, files={"x": (media, content)}))
+    for asked in ({}, {"range": "bytes=3-5"}):
+        assert (await app.get(f"{DOC}/x", asked)).headers["content-type"] == told
+    assert (await app.get(f"{DOC}/x", method="HEAD")).headers["content-type"] == told
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
@@ -312,6 +340,25 @@ async def test_a_web_service_leads_to_itself_and_an_item_without_target_to_its_p
     app = archive_app(service, bare)
     assert (await app.get(f"{DOC}/")).headers["location"] == "https://maps.lab.br/wms?x=1"
     assert (await app.get(f"/col/{OTHER}/doc/")).headers["location"] == f"{BASE}/col/{OTHER}/metadata"
+
+
+@pytest.mark.parametrize(
+    "visibility",
+    [Visibility((network("192.0.2.0/24"),)), Visibility(embargo=Instant.parse("2030-01-01T00:00:00Z"))],
+)
+async def test_where_a_web_service_is_nobody_learns_whom_it_is_not_for(visibility: Visibility) -> None:
+    service = kept(REP, files={}, target_url="https://maps.lab.br/wms", visibility=visibility)
+    app = archive_app(service)
+    inside = "https://maps.lab.br/wms" if visibility.networks else PAGE
+    assert (await app.get(f"{DOC}/")).headers["location"] == inside
+    assert (await app.get(f"{DOC}/", client="198.51.100.1")).headers["location"] == PAGE
+    told = [f"/col/{REP}/metadata{query}" for query in ("", "?format=json", "?format=oai_dc", "?format=csl")]
+    for path in (*told, f"/api/records/{REP}", f"/api/records/{REP}/usage", f"/api/records/{REP}/relations"):
+        answer = await app.get(path, BROWSER, client="198.51.100.1")
+        assert answer.status == 200
+        assert b"maps.lab.br" not in answer.body
+    links = (await app.get(f"/api/records/{REP}")).json()["links"]
+    assert links["content"] == f"{BASE}{DOC}/"
 
 
 async def test_the_list_of_files() -> None:

@@ -51,6 +51,35 @@ async def test_a_pdf_is_shown_by_the_browsers_own_program_and_framed_by_us_alone
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        ("application/pdf; a, text/html;charset=utf-8", "application/pdf"),
+        ("Application/PDF; version=1.7", "application/pdf"),
+        ("image/png; a, text/html", "image/png"),
+        ("text/plain; a, text/html;charset=utf-8", "text/plain"),
+        ('audio/ogg; codecs="a, text/html"', "audio/ogg"),
+        ("video/mp4; a", "video/mp4"),
+        ("application/zip; a, text/html", "application/zip"),
+        ("text/html; charset=iso-8859-1", "text/html; charset=iso-8859-1"),
+    ],
+)
+async def test_no_document_is_of_two_kinds(said: str, sent: str) -> None:
+    """Of several types in one header a browser takes the last."""
+    answer = await archive_app(kept(REP, files={"x": (said, b"<script>")})).get(f"/col/{REP}/doc/x")
+    assert answer.headers["content-type"] == sent
+
+
+@pytest.mark.parametrize("media", ["application/pdf; a, text/html;charset=utf-8", "application/pdf; version=1.7"])
+async def test_nothing_but_a_plain_pdf_is_framed(media: str) -> None:
+    page = f"/col/{REP}/metadata"
+    accepted = {"accept": "text/html"}
+    framed = await archive_app(kept(REP, files={"x.pdf": ("application/pdf", b"%PDF")})).get(page, accepted)
+    other = await archive_app(kept(REP, files={"x.pdf": (media, b"%PDF")})).get(page, accepted)
+    assert b"<iframe" in framed.body
+    assert (other.status, b"<iframe" in other.body) == (200, False)
+
+
 @pytest.mark.parametrize("name", ['a"b.bin', "a\u00fc\u4e2d.bin", "a;b=c.bin", "a b.bin", "d/e.bin", "a%0d%0ab.bin"])
 def test_no_name_ends_the_header_that_tells_it(name: str) -> None:
     told = safety_headers("application/octet-stream", name, pages=BASE)["content-disposition"]

@@ -168,6 +168,7 @@ async def test_a_file_may_be_sent_for_one_state_only(tmp_path: Path) -> None:
         ({"content_encoding": "gzip"}, 415, "Content-Encoding"),
         ({"transfer_encoding": "gzip, chunked"}, 415, "Transfer-Encoding"),
         ({"content_type": "nonsense"}, 400, "Content-Type"),
+        ({"content_type": "application/pdf; a, text/html;charset=utf-8"}, 400, "Content-Type"),
     ],
 )
 async def test_what_is_not_the_whole_file_as_it_is_is_refused(
