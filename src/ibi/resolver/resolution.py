@@ -142,7 +142,7 @@ class Resolution:
         refused = self._refused_urls(question, archive, answer)
         heard = Heard(archive, answer, frozenset(refused))
         question.heard.append(heard)
-        if heard.state is State.COPY or question.is_left_open_by(heard):
+        if archive == question.holder and (heard.state is State.COPY or question.is_left_open_by(heard)):
             question.release(archive)
         note.verdict, note.hearing = Verdict.OUTRANKED, self._hearing(question, (heard,))
         for relation, rule in refused.items():

@@ -22,13 +22,14 @@ from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.caching import Cache, Remembered, Wish
 from ibi.resolver.doubt import DOUBTFUL_AGE, is_doubtful
+from ibi.resolver.home_word import judged
 from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Missing, NoArchiveAnswered, NotFound, Outcome, Redirect, RelatedItemMissing, Silence
+from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Reply
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.routing import NOWHERE
-from ibi.resolver.trace import Failure, Report, Trace
+from ibi.resolver.trace import Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
 from ibi.services.fresh_turns import FreshTurns, TooManyTraces, TurnBound
@@ -270,30 +271,12 @@ class Resolving:
         return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher)
 
     def _judged(self, run: Resolution) -> Outcome:
-        """E24: "not found" without the word of the known home of such items, or of anybody but ourselves, is "could not
-        be asked"."""
         outcome = run.outcome
         assert outcome is not None  # that is why it is judged
         if not isinstance(outcome, NotFound):
             return outcome
-        away = self._away(outcome.label)
-        if away is not None:
-            return NoArchiveAnswered(outcome.label, outcome.silence, None, timed_out=False, away=away)
-        if outcome.silence.is_complete:
-            return outcome
-        silence, home = outcome.silence, self._memory.expected(outcome.label)
-        if home not in silence.silent if home is not None else self._was_another_heard(silence):
-            return outcome
-        missed = silence.silent if home is None else (home,)
-        reports = [report for hop in run.trace.hops for report in hop.reports if report.archive in missed]
-        return NoArchiveAnswered(outcome.label, silence, home, timed_out=any(map(_was_late, reports)))
-
-    def _was_another_heard(self, silence: Silence) -> bool:
-        """The Archive of this server can always be asked. That it has nothing is no word on what others may have."""
-        if self._own is None:
-            return len(silence.silent) < silence.asked
-        others = silence.asked - 1
-        return not others or sum(each != self._own for each in silence.silent) < others
+        expected, away = self._memory.expected(outcome.label), self._away(outcome.label)
+        return judged(outcome, run.trace, expected=expected, own=self._own, away=away)
 
 
 class _Reader(NamedTuple):
@@ -323,10 +306,6 @@ def _declared_unless_of(own: ArchiveRef) -> Rule:
     # A trace tells the rule by its name: it is the same rule.
     is_on_a_declared_host_or_our_own.__name__ = is_on_a_declared_host.__name__
     return is_on_a_declared_host_or_our_own
-
-
-def _was_late(report: Report) -> bool:
-    return report.answered_at is None or report.failure is Failure.TIMED_OUT
 
 
 def _lacks_a_declared_url(outcome: Outcome | None) -> bool:
