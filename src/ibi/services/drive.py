@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final, Protocol
+from weakref import finalize
 
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
@@ -17,6 +18,14 @@ __all__ = ["Drive", "Gateway", "ReplyWatcher"]
 
 _LEAST: Final = 0.001
 """Seconds: a clock that stands still while nothing comes must not keep the processor busy."""
+
+
+def _nothing() -> None:
+    """Nothing is to be given back."""
+
+
+def _freely() -> Callable[[], None]:
+    return _nothing
 
 
 class Gateway(Protocol):
@@ -48,10 +57,14 @@ class Drive:
         deadline: float,
         clock: Callable[[], float],
         watcher: ReplyWatcher,
+        admit: Callable[[], Callable[[], None]] = _freely,
     ) -> None:
+        """`admit` gives leave to ask somebody who has to be waited for, and what to call once that is over; it may
+        refuse by raising."""
         self.run, self.max_age = run, LONGEST
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
         self._flights: Flights | None = None
+        self._admit, self._over = admit, _nothing
 
     def begin(self) -> None:
         """Ask whoever is to be asked first. Where nobody has to be waited for, that is all: there is an outcome."""
@@ -75,6 +88,7 @@ class Drive:
     def _hang_up(self) -> None:
         if self._flights is not None:
             self._flights.cancel()
+        self._over()
 
     def _send(self) -> None:
         """Whatever is to be asked now. What is answered at once may be the end, or lead to further questions."""
@@ -95,6 +109,8 @@ class Drive:
 
     def _start(self, asking: Asking) -> None:
         if self._flights is None:
+            # Called once, also if nobody goes on with what was begun.
+            self._over = finalize(self, self._admit())
             self._flights = Flights()
         self._flights.start(asking, self._asked(asking, max(0.0, self._deadline - self._clock())))
 

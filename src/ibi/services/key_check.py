@@ -11,9 +11,10 @@ from ibi.model.registration import Registration
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.errors import KeyRefused, TooManyAttempts
 from ibi.services.attempts import Attempts
+from ibi.services.client_network import network_of
 from ibi.services.key_hashing import KeyHasher
 
-__all__ = ["KeyCheck", "network_of"]
+__all__ = ["KeyCheck"]
 
 
 class KeyCheck:
@@ -55,17 +56,6 @@ class KeyCheck:
             raise TooManyAttempts(wait=wait)
         self._by_label.begin(subject, now)
         self._by_network.begin(network, now)
-
-
-def network_of(address: IpAddress | None) -> IpNetwork | None:
-    """The part of the Internet that somebody is likely to have whole: 24 bits of an IPv4 address, 48 of an IPv6 one."""
-    from ipaddress import ip_network
-
-    if address is None:
-        return None
-    if address.version == 6:
-        address = address.ipv4_mapped or address
-    return ip_network((address, 24 if address.version == 4 else 48), strict=False)
 
 
 def _is_home(registration: Registration, network: IpNetwork | None) -> bool:

@@ -32,7 +32,7 @@ from ibi.resolver.routing import NOWHERE
 from ibi.resolver.trace import Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
-from ibi.services.fresh_turns import FreshTurns, TooManyTraces, TurnBound
+from ibi.services.turns import Refusal, Turns, link_turns, trace_turns
 
 __all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]
 
@@ -80,13 +80,13 @@ class Watcher(ReplyWatcher, Protocol):
 
     def resolved(self, resolved: Resolved) -> None: ...
 
-    def turned_away(self, bound: TurnBound) -> None: ...
+    def turned_away(self, refusal: Refusal) -> None: ...
 
 
 class _Nobody:
     def resolved(self, resolved: Resolved) -> None: ...
 
-    def turned_away(self, bound: TurnBound) -> None: ...
+    def turned_away(self, refusal: Refusal) -> None: ...
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
 
@@ -121,7 +121,8 @@ class Resolving:
         own: ArchiveRef | None = None,
         memory: Memory | None = None,
         cache: Cache | None = None,
-        turns: FreshTurns | None = None,
+        traces: Turns | None = None,
+        links: Turns | None = None,
         changes: Callable[[], Hashable] | None = None,
         away: Callable[[Label], LabelForms | None] = _nobody_is_away,
         clock: Callable[[], float] = time.monotonic,
@@ -136,7 +137,8 @@ class Resolving:
         # An empty one is false, and not none.
         self._memory = Memory() if memory is None else memory
         self._cache = Cache() if cache is None else cache
-        self._turns = FreshTurns() if turns is None else turns
+        self._traces = trace_turns() if traces is None else traces
+        self._links = link_turns() if links is None else links
         self._changes, self._away, self._clock, self._watcher = changes, away, clock, watcher
 
     def watch(self, watcher: Watcher) -> None:
@@ -156,11 +158,17 @@ class Resolving:
         reader = _Reader(url, clients, preferences, base)
         if not fresh:
             return await self._to_the_end(self._begun(reader))
+        give_back = self._turn(self._traces, clients)
         try:
-            with self._turns.taken(clients[0] if clients else None, ceil(self._policy.budget)):
-                return await self._to_the_end(self._begun(reader, fresh=True))
-        except TooManyTraces as refusal:
-            self._watcher.turned_away(refusal.bound)
+            return await self._to_the_end(self._begun(reader, fresh=True))
+        finally:
+            give_back()
+
+    def _turn(self, turns: Turns, clients: tuple[IpAddress, ...]) -> Callable[[], None]:
+        try:
+            return turns.take(clients[0] if clients else None, ceil(self._policy.budget))
+        except Refusal as refusal:
+            self._watcher.turned_away(refusal)
             raise
 
     async def _to_the_end(self, begun: Resolved | Unfinished) -> Resolved:
@@ -174,7 +182,7 @@ class Resolving:
         *,
         base: str,
     ) -> Resolved | Unfinished:
-        """How it ends, if nobody has to be waited for; if not, it has to be finished.
+        """How it ends, if nobody has to be waited for; if not, it has to be finished. `TooManyLinks` if too many do.
 
         `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
         """
@@ -268,7 +276,8 @@ class Resolving:
             routing=self._memory if len(archives) > 1 else NOWHERE,
             policy=policy,
         )
-        return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher)
+        admit = partial(self._turn, self._links, reader.clients)
+        return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit)
 
     def _judged(self, run: Resolution) -> Outcome:
         outcome = run.outcome

@@ -135,6 +135,7 @@ ANSWERS: Mapping[str, Answer] = {
     "too-many-attempts": Answer(429),
     "hashing-busy": Answer(503),
     "too-many-traces": Answer(503),
+    "too-many-links": Answer(503),
     "weak-key": Answer(400, "key"),
     "already-registered": Answer(409, "labels"),
     "unknown-archive": Answer(404, "path"),

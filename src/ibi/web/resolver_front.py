@@ -16,6 +16,7 @@ from ibi.language_range import Preference, preferences
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
 from ibi.services.resolving import Resolved, Unfinished
+from ibi.services.turns import Refusal
 from ibi.web.alert import Alert
 from ibi.web.alerts import alert_about
 from ibi.web.at_once import Answer, Head
@@ -104,8 +105,12 @@ class ResolverFront:
         """A redirect for which nobody has to be asked that is elsewhere. Everything else is left to be finished."""
         if scope["method"] not in _READING:
             return None
-        # Whatever becomes of it here, nobody is asked twice for one request.
-        wanted = scope[_BEGUN] = self._begun(scope)
+        # Whatever becomes of it here, nobody is asked twice for one request, nor turned away twice.
+        try:
+            wanted = scope[_BEGUN] = self._begun(scope)
+        except Refusal as error:
+            scope[_BEGUN] = error
+            return None
         resolved = wanted.begun
         if not isinstance(resolved, Resolved) or (redirect := _redirect(wanted, resolved)) is None:
             return None
@@ -114,7 +119,9 @@ class ResolverFront:
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """None if the answer is a redirect, which is sent already."""
-        wanted: _Wanted = scope.pop(_BEGUN, None) or self._begun(scope)
+        wanted: _Wanted | Refusal = scope.pop(_BEGUN, None) or self._begun(scope)
+        if isinstance(wanted, Refusal):
+            raise wanted
         resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
         redirect = _redirect(wanted, resolved)
         if redirect is None:

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter
 from ibi.messages.url_list import Deletion
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.reply import Answered, Reply
-from ibi.services.fresh_turns import TurnBound
 from ibi.services.resolving import Resolved
+from ibi.services.turns import Refusal, TooManyLinks
 from ibi.web.tallies import CounterTally, HistogramTally
 from ibi.web.trace_record import outcome_name
 
@@ -47,14 +47,21 @@ class ResolverMetrics:
             ["bound"],
             registry=registry,
         )
+        self._links_refused = Counter(
+            "ibi_links_refused",
+            "Links refused because too many had to wait for Archives elsewhere, by the bound.",
+            ["bound"],
+            registry=registry,
+        )
         self._known: set[str] = set()
 
     def resolved(self, resolved: Resolved) -> None:
         self._outcomes.add(outcome_name(resolved), "yes" if resolved.was_kept else "no")
         self._seconds.observe(resolved.seconds)
 
-    def turned_away(self, bound: TurnBound) -> None:
-        self._turned_away.labels(bound.value).inc()
+    def turned_away(self, refusal: Refusal) -> None:
+        refused = self._links_refused if isinstance(refusal, TooManyLinks) else self._turned_away
+        refused.labels(refusal.bound.value).inc()
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self._replies.add(self._name(archive), _reply_name(reply))

@@ -11,7 +11,7 @@ from argon2 import PasswordHasher
 
 from ibi.messages import RegistrationKey
 from ibi.services.attempts import FREE, LONGEST_WAIT
-from ibi.services.key_check import network_of
+from ibi.services.client_network import network_of
 from ibi.services.key_hashing import HashingBusy, KeyHasher
 from tests.asgi_client import Answer
 from tests.membership_app import CHEAP, MembershipApp, query

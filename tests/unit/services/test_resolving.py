@@ -24,8 +24,8 @@ from ibi.resolver.outcome import (
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Reply
 from ibi.resolver.trace import Failure, Verdict
-from ibi.services.fresh_turns import FreshTurns, TooManyTraces, TurnBound
 from ibi.services.resolving import ForeignUrls, Resolved, Resolving
+from ibi.services.turns import Refusal, TooManyLinks, TooManyTraces, TurnBound, link_turns, trace_turns
 from tests.scripted_archives import CLIENTS, archive, body
 from tests.scripted_gateway import After, ScriptedGateway, at_once
 from tests.virtual_time import in_virtual_time, now
@@ -420,8 +420,8 @@ class Counted:
     def resolved(self, resolved: Resolved) -> None:
         self.outcomes.append(type(resolved.outcome).__name__)
 
-    def turned_away(self, bound: TurnBound) -> None:
-        self.refusals.append(bound)
+    def turned_away(self, refusal: Refusal) -> None:
+        self.refusals.append(refusal.bound)
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self.replies.append((archive.address, isinstance(reply, Failure)))
@@ -439,7 +439,7 @@ class TestFreshOnes:
 
     def test_so_many_at_a_time_and_the_rest_is_refused_without_asking_anybody(self) -> None:
         counted, gateway = Counted(), ScriptedGateway({A: After(1.0, item(A))})
-        service = resolving(gateway, watcher=counted, turns=FreshTurns(2, 2))
+        service = resolving(gateway, watcher=counted, traces=trace_turns(2, 2))
 
         async def run() -> list[Resolved | BaseException]:
             return await asyncio.gather(*(resolve(service, fresh=True) for _ in range(5)), return_exceptions=True)
@@ -452,7 +452,7 @@ class TestFreshOnes:
         assert found[4].retry_after == Policy().budget
 
     def test_others_are_resolved_meanwhile(self) -> None:
-        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), turns=FreshTurns(1, 1))
+        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), traces=trace_turns(1, 1))
 
         async def run() -> tuple[Resolved, ...]:
             return tuple(await asyncio.gather(resolve(service, fresh=True), resolve(service), resolve(service)))
@@ -460,8 +460,8 @@ class TestFreshOnes:
         assert all(isinstance(each.outcome, Redirect) for each in in_virtual_time(run()))
 
     def test_a_turn_is_free_again_however_it_ends(self) -> None:
-        turns = FreshTurns(1, 1)
-        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), turns=turns)
+        turns = trace_turns(1, 1)
+        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), traces=turns)
 
         async def run() -> None:
             given_up = asyncio.create_task(resolve(service, fresh=True))
@@ -476,9 +476,66 @@ class TestFreshOnes:
         assert len(turns) == 0
 
     def test_one_that_asks_nobody_elsewhere_takes_no_turn_from_others(self) -> None:
-        service = resolving(ScriptedGateway({A: at_once(item(A))}), turns=FreshTurns(1, 1))
+        service = resolving(ScriptedGateway({A: at_once(item(A))}), traces=trace_turns(1, 1))
 
         async def run() -> list[Resolved]:
             return await asyncio.gather(*(resolve(service, fresh=True) for _ in range(50)))
 
         assert len(in_virtual_time(run())) == 50
+
+
+class TestLinksThatWait:
+    """Each link that nobody has asked for yet is a question to every Archive."""
+
+    def test_so_many_at_a_time_and_the_rest_is_refused_without_asking_anybody(self) -> None:
+        counted, gateway = Counted(), ScriptedGateway({A: After(1.0, b""), B: After(1.0, b"")})
+        links = link_turns(9, 2)
+        service = resolving(gateway, watcher=counted, links=links)
+
+        async def run() -> list[Resolved | BaseException]:
+            wanted = [f"/lab.br/arq/2009/07.21.14.4{number}" for number in range(5)]
+            return await asyncio.gather(*(resolve(service, url) for url in wanted), return_exceptions=True)
+
+        found = in_virtual_time(run())
+        assert [type(each) for each in found] == [Resolved, Resolved, *[TooManyLinks] * 3]
+        assert len(gateway.asked) == 2 * 2
+        assert counted.refusals == [TurnBound.NETWORK] * 3
+        assert len(links) == 0
+
+    def test_those_for_which_nobody_has_to_be_waited_for_take_no_turn(self) -> None:
+        service = resolving(ScriptedGateway({A: at_once(item(A))}), links=link_turns(0, 0))
+
+        async def run() -> list[Resolved]:
+            return await asyncio.gather(*(resolve(service) for _ in range(50)))
+
+        assert all(isinstance(each.outcome, Redirect) for each in in_virtual_time(run()))
+
+    def test_a_turn_is_free_again_however_it_ends(self) -> None:
+        links = link_turns(1, 1)
+        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), links=links)
+
+        async def run() -> None:
+            given_up = asyncio.create_task(resolve(service))
+            await asyncio.sleep(0.1)
+            assert len(links) == 1
+            given_up.cancel()
+            await asyncio.wait([given_up])
+            assert len(links) == 0
+            assert isinstance((await resolve(service)).outcome, Redirect)
+
+        in_virtual_time(run())
+        assert len(links) == 0
+
+    def test_so_it_is_if_nobody_goes_on_with_what_was_begun(self) -> None:
+        links = link_turns(1, 1)
+        service = resolving(ScriptedGateway({A: After(0.1, item(A))}), links=links)
+
+        async def run() -> None:
+            begun = service.begin(PersistentUrl.parse(f"/{REP}"), CLIENTS, base="http://urlib.net/")
+            assert callable(begun)
+            assert len(links) == 1
+            del begun
+            await asyncio.sleep(1.0)
+            assert len(links) == 0
+
+        in_virtual_time(run())

@@ -39,6 +39,7 @@ SENTENCES: Final = (
     message("Something went wrong here, and not with your request. The log tells it under {request}."),
     message("This server is stopping."),
     message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
+    message("Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."),
     message("body: it did not arrive within {seconds} s."),
     message("body: it is larger than {most} bytes."),
     message("{field}: the body has to be {wanted}."),

@@ -21,8 +21,8 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Answered, Reply
 from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.fresh_turns import FreshTurns
 from ibi.services.resolving import Resolving
+from ibi.services.turns import Turns, link_turns, trace_turns
 from ibi.web.resolver_site import ResolverSite
 from tests.minting_app import made
 from tests.page_reader import Page
@@ -101,11 +101,11 @@ TRACE = f"/{REP}?ibiurl.trace=json"
 
 
 @pytest.mark.parametrize(
-    ("turns", "bound"), [(FreshTurns(2, 9), "server"), (FreshTurns(9, 2), "network")], ids=["server", "network"]
+    ("turns", "bound"), [(trace_turns(2, 9), "server"), (trace_turns(9, 2), "network")], ids=["server", "network"]
 )
-def test_so_many_traces_at_a_time_and_the_rest_comes_again_later(turns: FreshTurns, bound: str) -> None:
+def test_so_many_traces_at_a_time_and_the_rest_comes_again_later(turns: Turns, bound: str) -> None:
     archives = SlowArchives()
-    with served(archives, turns=turns, policy=Policy(budget=60)) as server, ThreadPoolExecutor(2) as pool:
+    with served(archives, traces=turns, policy=Policy(budget=60)) as server, ThreadPoolExecutor(2) as pool:
         under_way: list[Future[Any]] = [pool.submit(server.ask, "GET", TRACE) for _ in range(2)]
         archives.wait_until(asked=4)
         refused, told = server.ask("GET", TRACE)
@@ -131,8 +131,8 @@ def test_so_many_traces_at_a_time_and_the_rest_comes_again_later(turns: FreshTur
 
 def test_whoever_hangs_up_gets_no_more_turns_for_it() -> None:
     """A trace is under way until it ends, and not until somebody has had enough of it."""
-    archives, turns = SlowArchives(), FreshTurns(9, 1)
-    with served(archives, turns=turns, policy=Policy(budget=60)) as server:
+    archives, turns = SlowArchives(), trace_turns(9, 1)
+    with served(archives, traces=turns, policy=Policy(budget=60)) as server:
         with connected(server) as connection:
             connection.sendall(REQUEST.replace(REP.encode(), TRACE[1:].encode()))
             archives.wait_until(asked=2)
@@ -141,6 +141,31 @@ def test_whoever_hangs_up_gets_no_more_turns_for_it() -> None:
         archives.wait_until(over=2)
         assert server.ask("GET", TRACE)[0].status == 200
     assert len(turns) == 0
+
+
+# --- links that wait --------------------------------------------------------------------------------------------------
+
+
+def test_so_many_links_wait_at_a_time_and_the_rest_comes_again_later() -> None:
+    archives, links = SlowArchives(), link_turns(9, 1)
+    other = f"/{REP[:-2]}44"
+    with served(archives, links=links, policy=Policy(budget=60)) as server, ThreadPoolExecutor(1) as pool:
+        under_way = pool.submit(server.ask, "GET", f"/{REP}")
+        archives.wait_until(asked=2)
+        refused, told = server.ask("GET", other)
+        assert (refused.status, refused.getheader("retry-after")) == (503, "60")
+        assert refused.getheader("cache-control") == "no-store"
+        assert (told["type"], told["retry_after"]) == ("urn:ibi:problem:too-many-links", 60)
+        page, content = server.ask("GET", other, headers={"accept": BROWSER, "accept-language": "pt-BR"})
+        assert page.status == 503
+        assert "espere 60 segundos e tente de novo" in Page(content).text
+        assert archives.asked == 2
+        lines = server.ask("GET", "/metrics")[1].decode().splitlines()
+        assert 'ibi_links_refused_total{bound="network"} 2.0' in lines
+        archives.let_answer()
+        assert under_way.result(LONG)[0].status == 404
+        assert server.ask("GET", f"/{REP}")[0].status == 404
+    assert len(links) == 0
 
 
 # --- what was begun while the request was read ------------------------------------------------------------------------
