@@ -77,6 +77,20 @@ async def test_nor_by_way_of_a_resolver(path: str) -> None:
     assert path.encode() not in answer.body
 
 
+@pytest.mark.parametrize("visibility", [CLOSED, EMBARGOED])
+@pytest.mark.parametrize(
+    "path", [f"{DOC}/", DOC, METADATA, f"{METADATA}?format=json", f"{METADATA}?format=oai_dc", RECORD]
+)
+async def test_nor_is_the_name_of_its_first_file_told(visibility: Visibility, path: str) -> None:
+    unlisted = Visibility(visibility.networks, visibility.embargo, listing=False)
+    app = archive_app(kept(REP, files=FILES, target="secret.txt", visibility=unlisted))
+    for wanted in ({}, {"accept": "text/html"}):
+        answer = await app.get(path, wanted)
+        assert answer.status in {200, 302}
+        assert "secret.txt" not in answer.headers.get("location", "")
+        assert b"secret.txt" not in answer.body
+
+
 async def test_who_may_see_a_file_is_told_that_another_is_not_there() -> None:
     app = archive_app(kept(REP, files=FILES, visibility=Visibility(CLOSED.networks, listing=False)))
     assert (await app.get(f"{DOC}/secret.txt", client="10.1.1.1")).status == 200

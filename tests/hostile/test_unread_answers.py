@@ -87,7 +87,7 @@ def test_who_goes_on_taking_gets_all(server: RunningServer, path: str) -> None:
 # --- items of very many files ---
 
 
-async def unread(path: str) -> tuple[list[Message], list[Message]]:
+async def unread(path: str, version: str) -> tuple[list[Message], list[Message]]:
     """What is sent to somebody who takes the first piece and no more; and then, when they take the rest."""
     app = archive_app(kept(REP, files={f"folder/file-{number:05}": ("text/plain", b"") for number in range(FILES)}))
     sent: list[Message] = []
@@ -107,7 +107,7 @@ async def unread(path: str) -> tuple[list[Message], list[Message]]:
     scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
-        "http_version": "1.1",
+        "http_version": version,
         "method": "GET",
         "scheme": "http",
         "path": target,
@@ -127,11 +127,12 @@ async def unread(path: str) -> tuple[list[Message], list[Message]]:
     return before, sent
 
 
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
 @pytest.mark.parametrize(
     "path", [f"/api/records/{REP}", f"/api/records/{REP}/files", f"/col/{REP}/metadata?format=json"]
 )
-async def test_of_a_long_list_no_more_is_made_than_is_taken(path: str) -> None:
-    before, sent = await unread(path)
+async def test_of_a_long_list_no_more_is_made_than_is_taken(path: str, version: str) -> None:
+    before, sent = await unread(path, version)
     assert len(before) == 2
     bodies = [message["body"] for message in sent[1:]]
     assert max(map(len, bodies)) <= MOST_AT_ONCE

@@ -59,7 +59,10 @@ class RecordedFiles(Sequence[File]):
     @property
     def paths(self) -> list[str]:
         """Of all files in their order, without the rest of them."""
-        return [named.path for named in _NAMES.decode(self._record)]
+        try:
+            return [named.path for named in _NAMES.decode(self._record)]
+        except msgspec.MsgspecError as error:
+            raise InvalidDocument("item.json.files", 0, "{cause}", cause=str(error)) from error
 
     def __len__(self) -> int:
         return len(self._each)

@@ -8,32 +8,38 @@ from typing import Final
 from ibi.label import Label
 from ibi.messages.field import State
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.caching import LONGEST
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Hop, Trace, Verdict
 
-__all__ = ["DOUBTFUL_AGE", "is_doubtful"]
+__all__ = ["CLAIMED_AGE", "DOUBTFUL_AGE", "longest_age"]
 
 DOUBTFUL_AGE: Final = 5
 """Seconds for which such an answer is kept at most, whatever its Archive allows: that one may have an old Copy."""
+CLAIMED_AGE: Final = 60
+"""The same for an Original, which somebody may claim who would be believed before."""
 
 _LED_ON: Final = (Verdict.CHOSEN, Verdict.FOLLOWED)
 _UNHEARD: Final = (Verdict.SILENT, Verdict.FAILED, Verdict.DISBELIEVED)
 
 
-def is_doubtful(
+def longest_age(
     trace: Trace, chosen: Redirect, archives: Sequence[ArchiveRef], holder: Callable[[Label], ArchiveRef | None]
-) -> bool:
-    """Whether, on the way to what was `chosen`, one of the `archives` was not heard that may know of a later edition or
-    of a translation, or have the Original of what is a Copy. Where the `holder` led on, nobody knows better."""
-    return any(_is_left_open(hop, chosen, archives, holder(hop.label)) for hop in trace.hops)
+) -> int:
+    """For how many seconds what was `chosen` may be kept: fewer if, on the way to it, one of the `archives` was unheard
+    that may know of a later edition or of a translation, have the Original of what is a Copy, or claim it as well and
+    be believed before. Where the `holder` led on, nobody knows better."""
+    return min(_longest(hop, chosen, archives, holder(hop.label)) for hop in trace.hops)
 
 
-def _is_left_open(hop: Hop, chosen: Redirect, archives: Sequence[ArchiveRef], holder: ArchiveRef | None) -> bool:
-    leading = [report for report in hop.reports if report.verdict in _LED_ON]
-    if all(report.archive == holder for report in leading) or not _may_be_bettered(hop, chosen):
-        return False
+def _longest(hop: Hop, chosen: Redirect, archives: Sequence[ArchiveRef], holder: ArchiveRef | None) -> int:
+    if all(report.archive == holder for report in hop.reports if report.verdict in _LED_ON):
+        return LONGEST
     heard = {report.archive for report in hop.reports if report.verdict not in _UNHEARD}
-    return any(archive not in heard for archive in archives)
+    unheard = [archive for archive in archives if archive not in heard]
+    if unheard and _may_be_bettered(hop, chosen):
+        return DOUBTFUL_AGE
+    return CLAIMED_AGE if any(each.registered < chosen.archive.registered for each in unheard) else LONGEST
 
 
 def _may_be_bettered(hop: Hop, chosen: Redirect) -> bool:

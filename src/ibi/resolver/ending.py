@@ -53,7 +53,7 @@ def _not_there(question: Question, label: Label) -> Outcome:
     home_is_silent = question.holder in silence.silent
     if len(silence.silent) == silence.asked or home_is_silent:
         home = question.holder if home_is_silent else None
-        return NoArchiveAnswered(label, silence, home, timed_out=_took_too_long(question))
+        return NoArchiveAnswered(question.label, silence, home, timed_out=_took_too_long(question))
     if not question.path:
         return NotFound(label, silence, other_spellings(label))
     return RelatedItemMissing(label, question.label, question.wanted.relation, Missing.ITEM, (), silence)

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.outcome import NoArchiveAnswered, NotFound, Silence
+from ibi.resolver.outcome import Missing, NoArchiveAnswered, NotFound, Outcome, RelatedItemMissing, Silence
 from ibi.resolver.trace import Failure, Report, Trace
 
 __all__ = ["judged"]
 
 
 def judged(
-    outcome: NotFound,
+    outcome: Outcome,
     trace: Trace,
     *,
-    expected: ArchiveRef | None,
+    expected: Callable[[Label], ArchiveRef | None],
     own: ArchiveRef | None,
-    away: LabelForms | None,
-) -> NotFound | NoArchiveAnswered:
-    """What is said instead if the Archive that is `expected` to know could not be asked, or nobody could but our `own`.
+    away: Callable[[Label], LabelForms | None],
+) -> Outcome:
+    """What is said instead if an item is nowhere, and the Archive that is `expected` to know it could not be asked, or
+    nobody could but our `own`: what was asked for, or what it led to.
 
-    `away` is the service of the Archive of the label's own origin, if that one is registered and switched off.
+    `away` gives the service of the Archive of a label's own origin, if that one is registered and switched off.
     """
-    silence = outcome.silence
-    if away is not None:
-        return NoArchiveAnswered(outcome.label, silence, None, timed_out=False, away=away)
+    if isinstance(outcome, NotFound):
+        label, silence = outcome.label, outcome.silence
+    elif isinstance(outcome, RelatedItemMissing) and outcome.missing is Missing.ITEM:
+        label, silence = outcome.at, outcome.silence
+    else:
+        return outcome
+    switched_off, home = away(label), expected(label)
+    if switched_off is not None:
+        return NoArchiveAnswered(label, silence, None, timed_out=False, away=switched_off)
     if silence.is_complete:
         return outcome
-    if expected not in silence.silent if expected is not None else _was_another_heard(silence, own):
+    if home not in silence.silent if home is not None else _was_another_heard(silence, own):
         return outcome
-    missed = silence.silent if expected is None else (expected,)
+    missed = silence.silent if home is None else (home,)
     reports = [report for hop in trace.hops for report in hop.reports if report.archive in missed]
-    return NoArchiveAnswered(outcome.label, silence, expected, timed_out=any(map(_was_late, reports)))
+    return NoArchiveAnswered(label, silence, home, timed_out=any(map(_was_late, reports)))
 
 
 def _was_another_heard(silence: Silence, own: ArchiveRef | None) -> bool:

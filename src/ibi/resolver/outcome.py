@@ -146,7 +146,8 @@ class LoopDetected:
 class NoArchiveAnswered:
     """Nobody could be asked, or not the Archive known to be the `home` of this item while all others have nothing.
 
-    `away` is the service of that Archive if it is registered and switched off.
+    `label` is of that item, which is another one if pointers led there. `away` is the service of that Archive if it is
+    registered and switched off.
     """
 
     label: Label

@@ -39,8 +39,11 @@ class Patience:
         return question.all_asked is not None and now >= question.all_asked + self.policy.hedge_delay
 
     def may_count(self, question: Question, now: float) -> bool:
-        """Whether everybody has answered, or had the time for it, so that pointers may be followed."""
-        return not question.pending or now >= question.began + self.policy.patience
+        """Whether everybody has answered, or had the time for it, so that pointers may be followed. Whoever took too
+        long once is not waited for again."""
+        if now >= question.began + self.policy.patience:
+            self.slow |= question.pending
+        return question.pending <= self.slow
 
     def may_take(self, question: Question, lead: Located | Following, now: float) -> bool:
         """Whether nothing better can be expected within the hedge delay."""
@@ -50,19 +53,17 @@ class Patience:
             if question.holder_heard is not None or question.awaits_holder:
                 return question.holder_heard is not None
             return self.all_had_a_moment(question, now)
-        if isinstance(lead, Located) and self._is_best(question, lead):
-            return True
-        return not question.pending or now >= _asked_at(question, lead) + self.policy.hedge_delay
+        return self._is_best(question, lead) or self.all_had_a_moment(question, now)
 
-    def _is_best(self, question: Question, lead: Located) -> bool:
-        """Whether nobody who is still expected could outrank it: neither the holder nor, if it is an Original, anybody
-        who has been there longer."""
-        if lead.heard == question.holder_heard:
+    def _is_best(self, question: Question, lead: Located | Following) -> bool:
+        """Whether nobody who is still expected, or was not asked yet, could outrank it: neither the holder nor, if it
+        is an Original, anybody who has been there longer. Whoever is asked first may be a newcomer."""
+        if lead.heard is not None and lead.heard == question.holder_heard:
             return True
-        if lead.entry.state is not State.ORIGINAL or question.awaits_holder:
+        if not isinstance(lead, Located) or lead.entry.state is not State.ORIGINAL or question.awaits_holder:
             return False
         since = lead.heard.archive.registered
-        return not any(archive.registered < since for archive in question.pending)
+        return not any(archive.registered < since for archive in (*question.pending, *question.waiting))
 
     def times(self, question: Question) -> Iterator[float]:
         """When one of the above changes by itself."""
@@ -70,8 +71,3 @@ class Patience:
         yield question.began + self.policy.patience
         if question.all_asked is not None:
             yield question.all_asked + self.policy.hedge_delay
-
-
-def _asked_at(question: Question, lead: Located | Following) -> float:
-    """When whoever leads on was asked, and with it those who may be better."""
-    return question.began if lead.heard is None else question.notes[lead.heard.archive].asked_at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from ibi.label import Label
@@ -14,7 +14,8 @@ from ibi.resolver import trace
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.heard import Heard
 from ibi.resolver.language import Wanted
-from ibi.resolver.lead import Reason
+from ibi.resolver.lead import Located, Reason
+from ibi.resolver.outranking import Outranking, outranking
 from ibi.resolver.selection import Hearing
 from ibi.resolver.trace import Failure, Report, Verdict
 
@@ -35,8 +36,8 @@ class Asking(NamedTuple):
 class Note:
     """What is known of one Archive and one question so far.
 
-    Whether a valid answer was of any use nobody needs to know before the trace is looked at: `hearing`, of that answer
-    alone, is how things stood when it came.
+    Whether a valid answer was of any use nobody needs to know before the trace is looked at: `hearing` is of that one
+    alone, whoever contradicts it.
     """
 
     asked_at: float
@@ -145,5 +146,33 @@ class Question:
 
     def traced(self) -> trace.Hop:
         parent = self.path[-1].number if self.path else None
-        reports = tuple(note.report(archive) for archive, note in self.notes.items())
+        reports = tuple(self._explained(note.report(archive)) for archive, note in self.notes.items())
         return trace.Hop(self.number, parent, self.label, self.wanted.relation, self.reason, reports)
+
+    def _explained(self, report: Report) -> Report:
+        """With the reason why another answer was better, if one was."""
+        if report.verdict is not Verdict.OUTRANKED:
+            return report
+        if self.holder_deletion is not None:
+            return replace(report, because=Outranking.HOLDER)
+        heard, better = self._heard_from(report.archive), self._leading
+        if heard is None or better is None:
+            return replace(report, verdict=Verdict.NOT_FOLLOWED) if self._only_points(report.archive) else report
+        because = outranking(heard, better, holder=self.holder, relation=self.wanted.relation, among=self.heard)
+        return replace(report, because=because)
+
+    def _heard_from(self, archive: ArchiveRef) -> Heard | None:
+        return next((heard for heard in self.heard if heard.archive == archive), None)
+
+    @property
+    def _leading(self) -> Heard | None:
+        """Whose answer was taken or, if none was, followed first."""
+        for verdict in (Verdict.CHOSEN, Verdict.FOLLOWED):
+            for heard in self.heard:
+                if self.notes[heard.archive].verdict is verdict:
+                    return heard
+        return None
+
+    def _only_points(self, archive: ArchiveRef) -> bool:
+        hearing = self.notes[archive].hearing
+        return hearing is not None and not any(isinstance(lead, Located) for lead in hearing.leads())

@@ -144,7 +144,8 @@ class Resolution:
         question.heard.append(heard)
         if archive == question.holder and (heard.state is State.COPY or question.is_left_open_by(heard)):
             question.release(archive)
-        note.verdict, note.hearing = Verdict.OUTRANKED, self._hearing(question, (heard,))
+        note.verdict = Verdict.OUTRANKED
+        note.hearing = Hearing(question.wanted, (heard,), self._preferences, None)
         for relation, rule in refused.items():
             if question.wanted.relation.matches(relation):
                 question.refused_url = True
@@ -189,7 +190,7 @@ class Resolution:
             self._current = question.path[-1]  # somebody knows of one after all
             return True
         step = self._original(question, now) if self._url.required_original else self._lead(question, now)
-        if step is None and self._patience.is_settled(question, now):
+        if step is None and self._is_settled(question, now):
             resorts = self._hearing(question).last_resorts(question.forms)
             step = next((resort for resort in resorts if self._way.may_follow(resort, question)), None)
             if step is None and self._outcome is None:
@@ -201,12 +202,22 @@ class Resolution:
             self._ask(step, question, now)
         return step is not None
 
+    def _is_settled(self, question: Question, now: float) -> bool:
+        """If the Original is required, that nobody is waited for who might lead on; a claim is counted with all others,
+        and waits for them."""
+        if self._patience.is_settled(question, now):
+            return True
+        if not self._url.required_original or question.waiting or not self._patience.may_count(question, now):
+            return False
+        hearing = self._hearing(question)
+        return not (hearing.originals() or hearing.set_aside())
+
     def _is_time_for_everybody(self, question: Question, now: float) -> bool:
         if question.holder_deletion is not None or self._patience.is_hedged(question, now):
             return True
         if question.holder is None and question.wanted.needs_holder:
             return True
-        return not question.pending and self._first_lead(question) is None
+        return not question.pending and self._lead(question, now) is None
 
     def _end_deleted(self, question: Question, now: float) -> bool:
         """E20: the holder's word is enough, but others are given a moment to tell of their Copies."""
@@ -220,9 +231,9 @@ class Resolution:
 
     # --- choosing among answers: resolution step 2 ---
 
-    def _hearing(self, question: Question, only: tuple[Heard, ...] | None = None) -> Hearing:
-        """All valid answers to a question that count, or some."""
-        heard = tuple(question.heard) if only is None else only
+    def _hearing(self, question: Question) -> Hearing:
+        """All valid answers to a question that count."""
+        heard = tuple(question.heard)
         if question.reason is Reason.NO_NEXT_EDITION:
             # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
@@ -269,6 +280,11 @@ class Resolution:
     def _judge(self, question: Question, located: Sequence[Located]) -> None:
         """One Archive that claims the Original is believed, two are not."""
         claims = {each.heard.archive.service: each for each in located if each.entry.state is State.ORIGINAL}
+        for each in located:
+            note = question.notes[each.heard.archive]
+            if note.verdict is Verdict.OUTRANKED:
+                is_claim = each.entry.state is State.ORIGINAL
+                note.verdict = Verdict.DISPUTED if is_claim else Verdict.NOT_THE_ORIGINAL
         archives = tuple(each.heard.archive for each in claims.values())
         if len(claims) == 1:
             self._choose(question, next(iter(claims.values())))

@@ -61,9 +61,16 @@ class Hearing(NamedTuple):
                 if later is not None:
                     yield later
                 if choice.resigned:
-                    ways = self._ways(choice, (located.heard,))
-                    yield from (way for way in ways if way.reason is Reason.PREFIX)
+                    yield from self._better_languages(located, choice)
             yield located
+
+    def _better_languages(self, located: Located, choice: Choice) -> Iterator[Following]:
+        """Where to ask for a language that was wanted: the items on the way, or the one given for want of it."""
+        ways = self._ways(choice, (located.heard,))
+        yield from (way for way in ways if way.reason is Reason.PREFIX)
+        last, forms = len(self.wanted.relation.steps) - 1, located.entry.ibi
+        if choice.resigned[-1] == last and forms is not None and not name_one_item(forms, located.heard.answer.ibi):
+            yield Following(forms, choice.rest_after(last), Reason.PREFIX, located.heard)
 
     @property
     def leads_anywhere(self) -> bool:

@@ -10,6 +10,7 @@ from ibi.messages.url_list import Deletion, UrlList
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.lead import Reason
+from ibi.resolver.outranking import Outranking
 
 __all__ = ["Failure", "Hop", "Report", "Trace", "Verdict"]
 
@@ -31,7 +32,10 @@ class Verdict(StrEnum):
 
     CHOSEN = "its URL was chosen"
     FOLLOWED = "it pointed to the next question"
+    DISPUTED = "it claims the Original, and so does another"
     OUTRANKED = "another answer was better"
+    NOT_THE_ORIGINAL = "it has a Copy, and the Original is required"
+    NOT_FOLLOWED = "it points to where the search had been, or could not go"
     OF_NO_USE = "it had neither the URL nor a pointer"
     EMPTY = "it has no such item"
     DELETED = "it says that the item was deleted"
@@ -53,6 +57,8 @@ class Report:
     failure: Failure | None = None
     broken_rule: str | None = None
     """The name of the rule of `ibi.resolver.validity` that the answer, or a URL in it, broke."""
+    because: Outranking | None = None
+    """Why another answer was better, if it was and that is one thing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,10 @@ class Way:
             self.misled[question.pointed_by] += 1
 
     def note_circle(self, question: Question) -> None:
-        """Everybody says that the item is its own next edition."""
-        if question.heard and all(heard.succeeds_itself for heard in question.heard):
+        """Everybody says that the item is its own next edition; nobody was silent, or says that it was deleted."""
+        if question.deletions or question.silent or not question.heard:
+            return
+        if all(heard.succeeds_itself for heard in question.heard):
             self.loop = self.loop or LoopDetected(self._given, (question.label, question.label))
 
     def _is_on_the_way(self, step: Following, question: Question) -> bool:

@@ -21,10 +21,10 @@ from ibi.messages.label_forms import LabelForms
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.caching import Cache, Remembered, Wish
-from ibi.resolver.doubt import DOUBTFUL_AGE, is_doubtful
+from ibi.resolver.doubt import longest_age
 from ibi.resolver.home_word import judged
 from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing
+from ibi.resolver.outcome import Missing, Outcome, Redirect, RelatedItemMissing
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Reply
 from ibi.resolver.resolution import Resolution
@@ -241,8 +241,9 @@ class Resolving:
         if len(asked.archives) > 1:  # whoever is alone needs no way to be found, and is not contradicted
             trace = run.trace
             self._memory.learn(trace, outcome, self._clock())
-            if isinstance(outcome, Redirect) and is_doubtful(trace, outcome, asked.archives, self._memory.believed):
-                asked.drive.max_age = min(asked.drive.max_age, DOUBTFUL_AGE)
+            if isinstance(outcome, Redirect):
+                age = longest_age(trace, outcome, asked.archives, self._memory.believed)
+                asked.drive.max_age = min(asked.drive.max_age, age)
         return outcome
 
     def _ended(self, asked: _Asked, outcome: Outcome) -> Resolved:
@@ -282,10 +283,7 @@ class Resolving:
     def _judged(self, run: Resolution) -> Outcome:
         outcome = run.outcome
         assert outcome is not None  # that is why it is judged
-        if not isinstance(outcome, NotFound):
-            return outcome
-        expected, away = self._memory.expected(outcome.label), self._away(outcome.label)
-        return judged(outcome, run.trace, expected=expected, own=self._own, away=away)
+        return judged(outcome, run.trace, expected=self._memory.expected, own=self._own, away=self._away)
 
 
 class _Reader(NamedTuple):

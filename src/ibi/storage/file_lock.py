@@ -77,7 +77,8 @@ class _Queued:
                 self._tell()
                 self._done.wait(max(0.0, patience - quiet))
         except BaseException:
-            self._give_up()
+            if self._give_up():
+                os.close(self._descriptor)
             raise
         if not self._give_up():
             raise LockHeld(path=self._path, seconds=round(patience))

@@ -144,14 +144,15 @@ class _Alerts:
     def _no_archive(self, outcome: NoArchiveAnswered) -> Alert:
         # The Archive of this very server is always heard, and is not the one that matters here.
         _, ngettext, asked = self._gettext, self._ngettext, len(outcome.silence.silent)
+        label = outcome.label.spelling
         if outcome.away is not None:
             said = _("{archive}, the Archive where {label} should be, is switched off at the moment.")
-            said = said.format(archive=outcome.away.labels[0].spelling, label=self._label)
+            said = said.format(archive=outcome.away.labels[0].spelling, label=label)
         elif not asked:
             said = _("This resolver knows no Archive that it could ask.")
         elif outcome.home is not None:
             said = _("{archive}, where {label} should be, does not answer.")
-            said = said.format(archive=outcome.home.address, label=self._label)
+            said = said.format(archive=outcome.home.address, label=label)
         else:
             said = ngettext(
                 "{number} Archive was asked, and gave no answer.",
@@ -160,11 +161,14 @@ class _Alerts:
             )
             said = said.format(number=asked)
         status = HTTPStatus.GATEWAY_TIMEOUT if outcome.timed_out else HTTPStatus.BAD_GATEWAY
-        facts = {"home": None if outcome.home is None else archive_record(outcome.home)}
-        advice: tuple[Advice, ...] = ()
+        home = None if outcome.home is None else archive_record(outcome.home)
+        advice = self._nearer(outcome.label)
         if outcome.away is not None:
-            facts = {"home": {"address": None, "ibi": forms_record(outcome.away)}}
-            advice = (Advice(_("Try again later: it may be switched on again.")),)
+            home = {"address": None, "ibi": forms_record(outcome.away)}
+            advice = (
+                *advice,
+                Advice(_("Try again later: it may be switched on again.")),
+            )
         elif not asked:
             advice = (Advice(_("Tell whoever runs this resolver: no Archive is switched on.")),)
         is_one = outcome.home is not None or outcome.away is not None
@@ -173,7 +177,7 @@ class _Alerts:
             status,
             _("The Archive of this item could not be asked") if is_one else _("No Archive could be asked"),
             said,
-            facts,
+            {"at": label, "home": home},
             advice,
             silence=outcome.silence,
             retry_after=RETRY_AFTER,
@@ -291,7 +295,7 @@ class _Alerts:
             {"at": label, "claimants": archive_records(outcome.claimants)},
             (
                 Advice(_("Tell whoever runs these Archives, or this resolver: somebody has to look into it.")),
-                self._link(_("Take whichever is found first:"), required_original=False),
+                self._link(_("Take the one that is believed first:"), required_original=False),
             ),
             (Group(_("Archives that claim the Original"), outcome.claimants, label),),
         )

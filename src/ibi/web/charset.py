@@ -27,15 +27,16 @@ def media_type_in_full(media_type: str, file: OpenFile) -> str:
     if not _TEXT.match(media_type) or "charset" in media_type.lower():
         return media_type
     begun = file.read(0, min(MOST_LOOKED_AT, file.size))
-    return f"{media_type}; charset=utf-8" if _is_utf_8(begun) else media_type
+    is_whole = file.size <= MOST_LOOKED_AT
+    return f"{media_type}; charset=utf-8" if _is_utf_8(begun, is_whole=is_whole) else media_type
 
 
-def _is_utf_8(begun: bytes) -> bool:
-    """ASCII alone tells nothing; and a letter may be cut in two at the end."""
+def _is_utf_8(begun: bytes, *, is_whole: bool) -> bool:
+    """ASCII alone tells nothing; and at the end a letter may be cut in two, if that is not the end of the text."""
     if begun.isascii():
         return False
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(begun, final=False)
+        codecs.getincrementaldecoder("utf-8")().decode(begun, final=is_whole)
     except UnicodeDecodeError:
         return False
     return True

@@ -100,10 +100,10 @@ class Collection:
 
     def _target(self, item: Item, scope: Scope) -> Response:
         """One address for each file: links inside the target file start from its own, and caches keep it once."""
-        urls = self._site.urls
-        if item.target is not None:
+        urls, may_see = self._site.urls, self._may_see(item, reader_address(scope, self._site.proxies))
+        if item.target is not None and (may_see or item.visibility.listing):
             return redirect(urls.file(item, item.target))
-        if item.target_url is not None and self._may_see(item, reader_address(scope, self._site.proxies)):
+        if item.target_url is not None and may_see:
             return redirect(item.target_url)
         return redirect(urls.metadata(item, None, None))
 

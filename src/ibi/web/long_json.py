@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-__all__ = ["json_answer"]
+__all__ = ["LongList", "json_answer"]
 
 _SHORT: Final = 64 * 1024
 """Bytes that are sent in one piece, with their length."""
@@ -19,31 +19,52 @@ _A_PIECE: Final = 100
 """Values of a list that are written at a time."""
 
 
+class LongList:
+    """A list that is made while it is written, each time anew: `values` are the same each time."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Callable[[], Iterator[Any]]) -> None:
+        self._values = values
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._values()
+
+
 def json_answer(document: Mapping[str, Any], status: int, headers: Mapping[str, str], media_type: str) -> Response:
-    """The answer. A member that is an iterator becomes a list, of which no more is made than the reader takes."""
+    """The answer. Of a member that is a `LongList`, no more is made than the reader takes."""
     written, begun, size = _written(document), [], 0
     for piece in written:
         begun.append(piece)
         size += len(piece)
         if size > _SHORT:
-            return _Long(chain(begun, written), status, headers, media_type)
+            return _Long(document, chain(begun, written), status, headers, media_type)
     return Response(b"".join(begun), status, headers, media_type)
 
 
 class _Long(StreamingResponse):
-    def __init__(self, pieces: Iterable[bytes], status: int, headers: Mapping[str, str], media_type: str) -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        pieces: Iterable[bytes],
+        status: int,
+        headers: Mapping[str, str],
+        media_type: str,
+    ) -> None:
         super().__init__(_in_turn(pieces), status, headers, media_type)
-        self._pieces = pieces
+        self._document = document
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["http_version"] != "1.0":
-            await super().__call__(scope, receive, send)
+        if scope["method"] == "HEAD":  # nothing is made of what nobody gets
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
-        # Chunks came with HTTP/1.1: whoever speaks 1.0 would take their sizes for a part of the document.
-        body = b"".join(self._pieces)
-        headers = [*self.raw_headers, (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        if scope["http_version"] == "1.0":
+            # Chunks came with HTTP/1.1: whoever speaks 1.0 would take their sizes for a part of the document. They are
+            # told its length instead, for which it is made twice: kept until it is taken, it would fill the memory.
+            length = sum([len(piece) async for piece in _in_turn(_written(self._document))])
+            self.headers["content-length"] = str(length)
+        await super().__call__(scope, receive, send)
 
 
 async def _in_turn(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
@@ -56,7 +77,7 @@ def _written(document: Mapping[str, Any]) -> Iterator[bytes]:
     before = b"{"
     for name, value in document.items():
         yield before + msgspec.json.encode(name) + b":"
-        yield from _list(value) if isinstance(value, Iterator) else (msgspec.json.encode(value),)
+        yield from _list(iter(value)) if isinstance(value, LongList) else (msgspec.json.encode(value),)
         before = b","
     yield b"}" if document else b"{}"
 

@@ -67,8 +67,12 @@ _RECORD = record(
         "language": TEXT,
         "metadata": reference("Metadata"),
         "files": {**_FILES, "description": "Left out if whoever deposited the item does not want them listed."},
-        "target": {**TEXT, "description": "The file that a reader gets who names none."},
-        "target_url": {**_URL, "description": "Where a reader is sent instead, if the item is a Web service."},
+        "target": {**TEXT, "description": "The file that a reader gets who names none. Left out as the files are."},
+        "target_url": {
+            **_URL,
+            "description": "Where a reader is sent instead, if the item is a Web service. Left out, unless a token"
+            " comes, of one that is not for everybody: the link `content` leads there whoever may see it.",
+        },
         "visibility": reference("Visibility"),
         **{name: reference("LabelForms") for name in RELATIONS},
         "translations": {"type": "object", "additionalProperties": reference("LabelForms")},

@@ -123,8 +123,12 @@ class GuardedProtocol(HttpToolsProtocol):
             self._taken().see_off()
 
     def timeout_keep_alive_handler(self) -> None:
-        super().timeout_keep_alive_handler()
-        self._taken().see_off()
+        self._close()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self.transport.is_closing():
+            self._taken().see_off()
 
     def on_message_begin(self) -> None:
         self._in_head, self._in_message, self._size, self._hosts = True, True, 0, 0
@@ -191,6 +195,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Whoever has said all gets the answers that are due, and then the connection ends. Whether somebody still
         reads them only shows when they are written."""
         if not self._is_answering() or self.cycle.more_body:
+            self._close()
             return False
         self.cycle.keep_alive = False
         return True
@@ -199,21 +204,25 @@ class GuardedProtocol(HttpToolsProtocol):
         """What is wrong is said where an answer is due. What came before it is answered first: in the middle of that it
         would be taken for a part of it."""
         if not self._is_answering():
-            super().send_400_response(msg)
+            self._say_400(msg)
         elif not self.cycle.more_body:  # the last request is whole: with its answer all is said
             self._refused, self.cycle.keep_alive = True, False
         elif self.pipeline or self.cycle.response_started:
-            self.transport.close()
+            self._close()
         else:
             self.cycle.disconnected = True
-            super().send_400_response(msg)
+            self._say_400(msg)
+
+    def _say_400(self, msg: str) -> None:
+        super().send_400_response(msg)
+        self._taken().see_off()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing else is spoken here. The parser reads no further, so that the answer is the last one."""
         if self._is_answering():
             self.cycle.keep_alive = False
         else:
-            self.transport.close()
+            self._close()
 
     def _take_host(self, value: bytes) -> None:
         self._hosts += 1
@@ -307,6 +316,12 @@ class GuardedProtocol(HttpToolsProtocol):
         self._stop_timer()
         self._timer = self.loop.call_later(_LINGER, self.transport.abort)
 
+    def _close(self) -> None:
+        """What was said before is still sent, if somebody takes it."""
+        if not self.transport.is_closing():
+            self.transport.close()
+        self._taken().see_off()
+
     def _taken(self) -> Taking:
         """Made for the few that have to wait."""
         if self._taking is None:
@@ -324,4 +339,4 @@ class GuardedProtocol(HttpToolsProtocol):
     def _give_up(self) -> None:
         self._timer = None
         if not self._is_answering():
-            self.transport.close()
+            self._close()

@@ -6,7 +6,7 @@ Who shows a token that allows to read sees all of an item, also the files that i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from ibi.archive.errors import UnknownItem
 from ibi.archive.urls import encoded_path
 from ibi.label import Label, parse
 from ibi.messages.field import State
+from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, item_document, local_document
 from ibi.model.token import Scope
@@ -25,7 +26,7 @@ from ibi.web.archive_site import ArchiveSite
 from ibi.web.callers import Callers, depositor
 from ibi.web.descriptions import refusing_members
 from ibi.web.drafts import DraftPages
-from ibi.web.long_json import json_answer
+from ibi.web.long_json import LongList, json_answer
 from ibi.web.record_target import record_target
 from ibi.web.refusals import InvalidMember, ListingNotPermitted, MemberMissing, NotFound, UnknownMember
 from ibi.web.service_url import target_place, told_url
@@ -149,17 +150,16 @@ def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
     return links
 
 
-def _files(site: ArchiveSite, item: Item, *, in_full: bool) -> Iterator[dict[str, Any]]:
+def _files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
     """Of ten thousand, no more is in memory than somebody reads. Whoever knows the digest of a short file may guess
     what is in it: of files that are not for everybody it is not told."""
     hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512"})
-    return (
-        {
-            **{name: value for name, value in file_document(file).items() if name not in hidden},
-            "url": site.urls.file(item, file.path),
-        }
-        for file in item.files
-    )
+
+    def shown(file: File) -> dict[str, Any]:
+        told = {name: value for name, value in file_document(file).items() if name not in hidden}
+        return {**told, "url": site.urls.file(item, file.path)}
+
+    return LongList(lambda: map(shown, item.files))
 
 
 def usage_counts(usage: Usage) -> dict[str, int]:

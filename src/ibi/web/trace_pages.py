@@ -15,7 +15,7 @@ from ibi.services.resolving import Resolved
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render
 from ibi.web.pages.sequence_diagram import trace_figure
-from ibi.web.pages.trace_words import FAILURES, REASONS, RULES, outcome_words, verdict_words
+from ibi.web.pages.trace_words import FAILURES, OUTRANKINGS, REASONS, RULES, outcome_words, verdict_words
 from ibi.web.pages.translation import translations
 
 __all__ = ["trace_page"]
@@ -49,5 +49,6 @@ def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
     reasons = [
         FAILURES[report.failure] if report.failure is not None else None,
         RULES.get(report.broken_rule, report.broken_rule) if report.broken_rule is not None else None,
+        OUTRANKINGS[report.because] if report.because is not None and report.broken_rule is None else None,
     ]
     return ": ".join(words.gettext(each) for each in (verdict_words(report), *reasons) if each is not None)

@@ -70,6 +70,7 @@ def _report(report: Report, resolved: Resolved) -> dict[str, object]:
         "seconds": None if answered is None else round(answered - report.asked_at, 6),
         "failure": None if report.failure is None else report.failure.value,
         "broken_rule": report.broken_rule,
+        "because": None if report.because is None else report.because.value,
         "said": None if report.said is None else _said(report.said),
     }
 

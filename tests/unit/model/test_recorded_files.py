@@ -98,6 +98,13 @@ def test_what_is_wrong_with_a_file_is_said_when_it_is_looked_at(spoilt: bytes) -
         tuple(files)
 
 
+@pytest.mark.parametrize("spoilt", [b"1", b"{}", b'{"path":1}'])
+def test_so_is_what_is_wrong_with_a_name(spoilt: bytes) -> None:
+    files = RecordedFiles(msgspec.Raw(b"[" + spoilt + b"]"))
+    with pytest.raises(InvalidDocument):
+        files.paths  # noqa: B018 - it is looked at
+
+
 def test_a_field_of_a_later_version_is_refused() -> None:
     one = msgspec.json.encode({"path": "a", "size": 1, "sha512": "0" * 128, "media_type": "a/b", "surprise": 1})
     with pytest.raises(InvalidDocument):

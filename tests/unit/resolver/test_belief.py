@@ -79,6 +79,42 @@ class TestAnOriginal:
         give(under_way, asked(under_way)[OLD], has(OLD), 0.01)
         assert chosen(under_way) == OLD
 
+    def test_of_a_newcomer_that_is_asked_first_is_no_reason_to_ask_nobody_else(self) -> None:
+        """It has another item of the same prefix, say; that gives it no right to all of them."""
+        for state in ("Original", "Copy"):
+            under_way = resolution(f"/{ITEM}", (NEW, OLD), routing=KnownHolder(first=(NEW,)))
+            first = asked(under_way)
+            assert list(first) == [NEW]
+            give(under_way, first[NEW], has(NEW, state), 0.01)
+            assert under_way.outcome is None
+            give(under_way, asked(under_way)[OLD], has(OLD), 0.1)
+            assert chosen(under_way) == OLD, state
+
+    def test_of_a_newcomer_that_is_asked_first_is_taken_if_the_others_say_nothing_within_the_hedge_delay(self) -> None:
+        under_way = resolution(f"/{ITEM}", (NEW, OLD), routing=KnownHolder(first=(NEW,)))
+        give(under_way, asked(under_way)[NEW], has(NEW), 0.01)
+        assert under_way.wake_at == 0.2
+        under_way.elapsed(0.2)
+        assert under_way.outcome is None
+        assert under_way.wake_at == 0.01 + 0.2
+        under_way.elapsed(0.01 + 0.2)
+        assert chosen(under_way) == NEW
+
+    def test_of_a_newcomer_does_not_win_because_another_that_is_asked_first_is_silent(self) -> None:
+        under_way = resolution(f"/{ITEM}", (HOME, NEW, OLD), routing=KnownHolder(first=(NEW, HOME)))
+        give(under_way, asked(under_way)[NEW], has(NEW), 0.01)
+        under_way.elapsed(0.2)
+        assert under_way.outcome is None
+        give(under_way, asked(under_way)[OLD], has(OLD), 0.25)
+        assert chosen(under_way) == OLD
+
+    def test_of_whoever_nobody_can_outrank_is_taken_without_asking_others(self) -> None:
+        for who, routing in ((OLD, KnownHolder(first=(OLD,))), (NEW, KnownHolder(holders={parse(ITEM): NEW}))):
+            under_way = resolution(f"/{ITEM}", (NEW, OLD), routing=routing)
+            give(under_way, asked(under_way)[who], has(who), 0.01)
+            assert chosen(under_way) == who
+            assert [report.archive for hop in under_way.trace.hops for report in hop.reports] == [who]
+
     def test_at_the_origin_of_the_label_comes_before_all_others(self) -> None:
         under_way = resolution(f"/{ITEM}", (OLD, HOME), routing=OF_THAT_ORIGIN)
         first = asked(under_way)
@@ -118,6 +154,19 @@ class TestPointers:
         ).outcome(f"/{ITEM}+(pt)")
         assert isinstance(outcome, Redirect)
         assert outcome.archive == OLD
+
+    def test_of_a_newcomer_that_is_asked_first_wait_for_whoever_has_been_there_longer(self) -> None:
+        under_way = resolution(f"/{ITEM}+(pt)", (NEW, OLD), routing=KnownHolder(first=(NEW,)))
+        give(under_way, asked(under_way)[NEW], points(NEW, **{"ibi.translation(pt)": BOGUS}), 0.01)
+        give(under_way, asked(under_way)[OLD], has(OLD, qualifier=".translation(pt)"), 0.1)
+        assert chosen(under_way) == OLD
+
+    def test_of_the_holder_are_followed_without_asking_others(self) -> None:
+        under_way = resolution(f"/{ITEM}+(pt)", (OLD, HOME), routing=OF_THAT_ORIGIN)
+        give(under_way, asked(under_way)[HOME], points(HOME, **{"ibi.translation(pt)": TEXT_PT}), 0.01)
+        first, second = under_way.trace.hops
+        assert [report.archive for report in first.reports] == [HOME]
+        assert str(second.label) == TEXT_PT
 
     def test_of_equals_come_after_the_url(self) -> None:
         peer = archive("peer", registered=OLD.registered)

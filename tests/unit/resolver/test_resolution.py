@@ -60,11 +60,18 @@ def test_the_others_are_asked_at_once_when_the_likely_ones_have_nothing() -> Non
     assert [*asked(under_way)] == [ONE, THREE]
 
 
-def test_a_likely_one_that_has_it_saves_asking_the_others() -> None:
+def test_a_likely_one_that_has_the_original_saves_asking_the_others() -> None:
     under_way = resolution(LABEL, ALL, routing=KnownHolder(first=(TWO,)))
-    give(under_way, asked(under_way)[TWO], found(TWO), 0.01)
+    give(under_way, asked(under_way)[TWO], found(TWO, "Original"), 0.01)
     assert chosen(under_way) == TWO
     assert not asked(under_way)
+
+
+def test_others_are_asked_for_the_original_if_a_likely_one_has_a_copy() -> None:
+    under_way = resolution(LABEL, ALL, routing=KnownHolder(first=(TWO,)))
+    give(under_way, asked(under_way)[TWO], found(TWO), 0.01)
+    give(under_way, asked(under_way)[ONE], found(ONE, "Original"), 0.02)
+    assert chosen(under_way) == ONE
 
 
 @pytest.mark.parametrize("url", [f"{LABEL}?ibiurl.requireditemstatus=Original", f"{LABEL}!"])

@@ -11,7 +11,7 @@ from ibi.language_range import preferences
 from ibi.messages import LabelForms, UrlRequest
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.doubt import DOUBTFUL_AGE
+from ibi.resolver.doubt import CLAIMED_AGE, DOUBTFUL_AGE
 from ibi.resolver.outcome import (
     Deleted,
     NoArchiveAnswered,
@@ -227,6 +227,14 @@ class TestRemembering:
         found, _ = once({A: After(9, b""), B: After(0.01, item(B), 600)})
         assert found.max_age == 600, "an Original is nowhere else"
 
+    def test_an_original_is_not_kept_for_long_while_somebody_is_silent_who_would_be_believed_before(self) -> None:
+        newcomer = replace(B, registered=100)
+        found, _ = once({A: After(9, b""), newcomer: After(0.02, item(newcomer), 600)})
+        assert isinstance(found.outcome, Redirect)
+        assert found.max_age == CLAIMED_AGE
+        found, _ = once({A: After(0.01, b""), newcomer: After(0.02, item(newcomer), 600)})
+        assert found.max_age == 600
+
     def test_what_its_holder_says_is_kept_whoever_is_silent(self) -> None:
         def say(request: UrlRequest) -> bytes:
             if not request.relation.steps:
@@ -327,6 +335,39 @@ class TestRemembering:
         assert isinstance(outcome, NoArchiveAnswered)
         assert outcome.home == A
         assert not outcome.timed_out
+
+    def test_whoever_has_one_item_of_a_prefix_takes_no_other_from_those_who_are_registered_longer(self) -> None:
+        old, new, other = archive("old", registered=10), archive("new", registered=20), "lab.br/arq/2011/11.11.11.11"
+
+        def claims_all(request: UrlRequest) -> bytes:
+            pairs = {"url": f"http://{new.address}/x", "contenttype": "Data", "state": "Original"}
+            return body(new, f"rep {request.label}", **pairs)
+
+        def has_one(request: UrlRequest) -> bytes:
+            return item(old) if str(request.label) == REP else b""
+
+        async def run() -> list[Outcome]:
+            service = resolving(ScriptedGateway({new: After(0.01, claims_all), old: After(0.05, has_one)}))
+            return [(await resolve(service, f"/{label}")).outcome for label in (other, REP)]
+
+        first, second = in_virtual_time(run())
+        assert isinstance(first, Redirect)
+        assert isinstance(second, Redirect)
+        assert (first.archive, second.archive) == (new, old)
+
+    def test_an_original_that_comes_later_is_found_although_a_copy_is_known(self) -> None:
+        replies: dict[ArchiveRef, After] = {A: After(0.01, item(A, "Copy")), B: After(0.01, b"")}
+
+        async def run() -> list[Outcome]:
+            service = resolving(ScriptedGateway(replies))
+            copy = await resolve(service)
+            replies[C] = After(0.02, item(C))
+            return [copy.outcome, (await resolve(service)).outcome]
+
+        copy, original = in_virtual_time(run())
+        assert isinstance(copy, Redirect)
+        assert isinstance(original, Redirect)
+        assert (copy.archive, original.archive) == (A, C)
 
     def test_the_holder_of_the_original_says_that_it_was_deleted(self) -> None:
         """E20: although another still has a Copy."""

@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,6 +104,21 @@ def test_who_has_waited_too_long_gives_up_for_good(path: Path, held: int, told: 
     assert os.close(taken(descriptor, path)) is None  # type: ignore[func-returns-value]
 
 
+def test_who_is_interrupted_just_as_it_is_his_turn_keeps_nobody_out(
+    path: Path, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            fcntl.flock(held, fcntl.LOCK_UN)
+            assert super().wait(30)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("ibi.storage.file_lock.Event", Interrupted)
+    with pytest.raises(KeyboardInterrupt), alone(path):
+        pass
+    assert is_free(path)
+
+
 def test_a_lock_is_held_within_a_block(path: Path) -> None:
     with alone(path):
         assert not is_free(path)
@@ -118,6 +134,7 @@ def test_many_take_turns(path: Path) -> None:
             with alone(path):
                 inside += 1
                 most = max(most, inside)
+                time.sleep(0)  # whoever could come in now would
                 inside -= 1
 
     threads = [threading.Thread(target=work) for _ in range(6)]

@@ -57,7 +57,9 @@ class Loop:
 
 class Transport:
     def __init__(self) -> None:
-        self.written, self.is_closed = b"", False
+        self.written, self.is_closed, self.is_broken = b"", False, False
+        self.untaken = 0
+        """Bytes that wait: none, because whoever is here mostly takes every answer at once."""
 
     def write(self, data: bytes) -> None:
         self.written += data
@@ -69,7 +71,10 @@ class Transport:
         return self.is_closed
 
     def get_write_buffer_size(self) -> int:
-        return 0  # whoever is here takes every answer at once
+        return self.untaken
+
+    def abort(self) -> None:
+        self.is_broken = True
 
     def get_extra_info(self, _: str) -> None:
         return None
@@ -93,6 +98,11 @@ class Connection:
 
     def ask(self, request: bytes = REQUEST) -> None:
         self.protocol.data_received(request)
+
+    def end(self) -> None:
+        """The client sends nothing more."""
+        if not self.protocol.eof_received():
+            self.transport.close()
 
     @property
     def answers(self) -> int:
@@ -157,3 +167,29 @@ def test_nothing_is_left_of_a_connection_that_is_lost(connection: Connection, er
     connection.ask()
     connection.protocol.connection_lost(error)
     assert connection.loop.waiting == []
+
+
+def silent_in_a_head(connection: Connection) -> None:
+    connection.ask(REQUEST[:10])
+    connection.loop.go_on(connection.protocol.patience)
+
+
+ENDS: dict[str, Callable[[Connection], object]] = {
+    "the client has said all": lambda connection: connection.end(),
+    "what it says is no request": lambda connection: connection.ask(b"\0\r\n\r\n"),
+    "its head does not end": silent_in_a_head,
+    "its time is up": lambda connection: connection.loop.go_on(KEPT),
+    "the server stops": lambda connection: connection.protocol.shutdown(),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_however_it_ends_its_last_bytes_do_not_wait_for_ever(connection: Connection, end: str) -> None:
+    connection.ask()
+    connection.transport.untaken = 1000  # too few for the transport to ask for a pause
+    ENDS[end](connection)
+    assert connection.transport.is_closed
+    connection.loop.go_on(connection.protocol.taking_patience - 1)
+    assert not connection.transport.is_broken
+    connection.loop.go_on(1)
+    assert connection.transport.is_broken

@@ -53,14 +53,16 @@ def first_look(content: Content, item: Item) -> Preview | None:
     if essence == "text/plain" or essence in _TEXTS or essence in {"text/csv", "text/markdown", "text/x-bibtex"}:
         with open_file(content, item, file.path) as opened:
             begun = opened.read(0, MOST_TEXT)
-        return Preview("text", file, _letters(begun, file.media_type), is_whole=file.size <= MOST_TEXT)
+        is_whole = file.size <= MOST_TEXT
+        return Preview("text", file, _letters(begun, file.media_type, is_whole=is_whole), is_whole)
     return None
 
 
-def _letters(begun: bytes, media_type: str) -> str:
-    """As UTF-8, or as the file says of itself, or else as ISO 8859-1; a letter that is cut in two is left out."""
+def _letters(begun: bytes, media_type: str, *, is_whole: bool) -> str:
+    """As UTF-8, or as the file says of itself, or else as ISO 8859-1; a letter is left out that the end
+    of what was read cuts in two."""
     try:
-        return _visible(codecs.getincrementaldecoder("utf-8")().decode(begun, final=False))
+        return _visible(codecs.getincrementaldecoder("utf-8")().decode(begun, final=is_whole))
     except UnicodeDecodeError:
         pass
     named = _CHARSET.search(media_type)

@@ -17,15 +17,19 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
+from ibi.resolver.outranking import Outranking
 from ibi.resolver.trace import Failure, Report, Verdict
 from ibi.web.pages.translation import message
 
-__all__ = ["FAILURES", "REASONS", "RULES", "VERDICTS", "outcome_words", "verdict_words"]
+__all__ = ["FAILURES", "OUTRANKINGS", "REASONS", "RULES", "VERDICTS", "outcome_words", "verdict_words"]
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.CHOSEN: message("here it is: this URL is taken"),
     Verdict.FOLLOWED: message("ask for another item"),
+    Verdict.DISPUTED: message("it claims the Original, as another does"),
     Verdict.OUTRANKED: message("an answer, but not the best"),
+    Verdict.NOT_THE_ORIGINAL: message("a Copy, not the Original"),
+    Verdict.NOT_FOLLOWED: message("a hint that leads nowhere new"),
     Verdict.OF_NO_USE: message("neither a URL nor a hint"),
     Verdict.EMPTY: message("not here"),
     Verdict.DELETED: message("it was deleted"),
@@ -52,6 +56,15 @@ RULES: Final[Mapping[str, str]] = {
     "has_bearable_length": message("its URL is too long"),
 }
 """What an answer has done that breaks a rule of `ibi.resolver.validity`, by the name of the rule."""
+
+OUTRANKINGS: Final[Mapping[Outranking, str]] = {
+    Outranking.HOLDER: message("the holder is believed first"),
+    Outranking.LATER_EDITION: message("another knows of a later edition"),
+    Outranking.URL: message("another has the URL itself"),
+    Outranking.ORIGINAL: message("another has the Original"),
+    Outranking.LONGER: message("another Archive has been registered longer"),
+    Outranking.SOONER: message("another was as good, and came first"),
+}
 
 REASONS: Final[Mapping[Reason, str]] = {
     Reason.GIVEN: message("what was asked for"),

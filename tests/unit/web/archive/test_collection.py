@@ -64,6 +64,7 @@ TEXT = "introdução à ação — São José\n"
         ("text/html", TEXT.encode(), "text/html; charset=utf-8"),
         ("text/plain", ("a" + "ã" * MOST_LOOKED_AT).encode(), "text/plain; charset=utf-8"),  # a letter is cut in two
         ("text/plain", TEXT.replace("—", "-").encode("latin-1"), "text/plain"),
+        ("text/plain", "café".encode("latin-1"), "text/plain"),  # as if a letter were cut in two
         ("text/plain", TEXT.encode("utf-16"), "text/plain"),
         ("text/plain", b"only ASCII", "text/plain"),
         ("text/plain; charset=iso-8859-1", TEXT.encode(), "text/plain; charset=iso-8859-1"),

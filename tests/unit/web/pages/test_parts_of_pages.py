@@ -93,6 +93,7 @@ def looked_at(media_type: str, content: bytes) -> str | None:
         ("text/plain", "árvore".encode(), "árvore"),
         ("text/plain", b"\xef\xbb\xbfx", "x"),
         ("text/plain", "árvore".encode("latin-1"), "árvore"),
+        ("text/plain", "café".encode("latin-1"), "café"),  # not a letter that is cut in two
         ("text/plain; charset=windows-1252", b"\x93quoted\x94", "“quoted”"),
         ("text/plain; charset=unicode_escape", b"\\ud800 \xff", "\\ud800 ÿ"),
         ("text/plain", ("é" * MOST_TEXT).encode()[: MOST_TEXT + 1], "é" * (MOST_TEXT // 2)),

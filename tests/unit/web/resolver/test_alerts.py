@@ -16,7 +16,7 @@ from ibi.resolver.trace import Failure
 from tests.docs.tables import ROOT
 from tests.resolver_app import REP, A, B, C, ResolverApp, item, resolver_app
 from tests.scripted_archives import body
-from tests.scripted_gateway import After, Said, Script
+from tests.scripted_gateway import After, Said, Script, at_once
 from tests.virtual_time import in_virtual_time, now
 
 GONE = body(A, f"rep {REP}", state="Deleted", timestamp="2020-05-06T07:08:09Z")
@@ -47,6 +47,11 @@ def until_deleted(request: UrlRequest) -> bytes:
     if str(request.label) == REP:
         return body(A, f"rep {REP}", ibi__nextedition=f"{{rep {LATER}}}")
     return body(A, f"rep {LATER}", state="Deleted", timestamp="2020-05-06T07:08:09Z")
+
+
+def until_nowhere(request: UrlRequest) -> bytes:
+    """An item whose next edition is not here."""
+    return until_deleted(request) if str(request.label) == REP else b""
 
 
 def until_later(archive: ArchiveRef, state: str, *, others: bool = True) -> Script:
@@ -336,6 +341,33 @@ class TestWhatToDoNext:
         assert facts["next"]
         found = resolver_app({A: item(A, "Copy")}, away={parse(REP): service}.get)
         assert (await found.get(f"/{REP}")).status == 302, "a Copy elsewhere will do"
+
+    async def test_that_the_archive_of_what_the_link_leads_to_is_switched_off(self) -> None:
+        service = LabelForms.of(parse("lab.br/arq/2008/03.17.15.17"))
+        app = resolver_app({A: until_nowhere, B: b""}, away={parse(LATER): service}.get)
+        answer = await app.get(f"/{REP}!")
+        assert (answer.status, answer.headers["cache-control"]) == (502, "no-store")
+        facts = answer.json()
+        assert facts["detail"].startswith(f"lab.br/arq/2008/03.17.15.17, the Archive where {LATER} should be,")
+        assert (facts["label"], facts["at"]) == (REP, LATER)
+        assert facts["next"][0]["url"] == f"/{REP}"
+
+    async def test_that_nobody_could_be_asked_for_what_the_link_leads_to(self) -> None:
+        facts = await told(resolver_app({A: until_nowhere, B: Failure.UNREACHABLE}, own=A), f"/{REP}!")
+        assert facts["type"] == "urn:ibi:problem:no-archive-answered"
+        assert facts["at"] == LATER
+
+    def test_which_item_should_be_where_nobody_answers(self) -> None:
+        async def run() -> Any:
+            app = resolver_app({A: until_nowhere, B: until_later(B, "Original")}, clock=now)
+            assert (await app.get(f"/{LATER}")).status == 302
+            app.gateway.archives_ = {A: at_once(until_nowhere), B: at_once(Failure.UNREACHABLE)}
+            return await told(app, f"/{REP}!")
+
+        facts = in_virtual_time(run())
+        assert facts["detail"] == f"{B.address}, where {LATER} should be, does not answer."
+        assert facts["at"] == LATER
+        assert facts["next"][0]["url"] == f"/{REP}"
 
     async def test_one_other_archive_that_was_heard_is_enough(self) -> None:
         app = resolver_app({A: b"", B: b"", C: Failure.UNREACHABLE}, own=A)

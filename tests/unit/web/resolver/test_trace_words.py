@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ibi.resolver.outranking import Outranking
+from ibi.resolver.trace import Failure, Verdict
 from ibi.resolver.validity import RULES as VALIDITY
-from ibi.web.pages.trace_words import RULES
+from ibi.web.pages.trace_words import FAILURES, OUTRANKINGS, RULES, VERDICTS
 from tests.resolver_app import REP, A, B, item, resolver_app
 from tests.scripted_archives import body
 
@@ -15,6 +17,10 @@ FOREIGN = item(A, host="evil.example.com")
 
 def test_there_are_words_for_every_rule() -> None:
     assert set(RULES) == {rule.__name__ for rule in VALIDITY}
+
+
+def test_there_are_words_for_whatever_becomes_of_an_answer() -> None:
+    assert (set(VERDICTS), set(FAILURES), set(OUTRANKINGS)) == (set(Verdict), set(Failure), set(Outranking))
 
 
 @pytest.mark.parametrize(
@@ -38,3 +44,20 @@ async def test_programs_are_told_the_rule_by_its_name_and_that_the_url_was_the_r
     answer = await resolver_app({A: FOREIGN, B: item(B)}).get(f"/{REP}?ibiurl.trace=json")
     told = {each["address"]: each for each in answer.json()["hops"][0]["archives"]}["a.example.org"]
     assert (told["broken_rule"], told["why"]) == ("is_on_a_declared_host", "its URL was not believed")
+
+
+async def test_a_page_says_why_another_answer_was_better_in_three_languages() -> None:
+    answers = {A: item(A, "Copy"), B: item(B)}  # asked by a resolver that knows nothing yet, each time
+    for language, words in (
+        ("en", "an answer, but not the best: another has the Original"),
+        ("pt-BR", "uma resposta, mas não a melhor: outro tem o Original"),
+        ("es", "una respuesta, pero no la mejor: otro tiene el Original"),
+    ):
+        _, page = await resolver_app(answers).page(f"/{REP}?ibiurl.trace=html", language)
+        assert words in page
+    answer = await resolver_app(answers).get(f"/{REP}?ibiurl.trace=json")
+    told = {each["address"]: each for each in answer.json()["hops"][0]["archives"]}
+    assert {name: (one["verdict"], one["because"]) for name, one in told.items()} == {
+        "a.example.org": ("outranked", "another has the Original"),
+        "b.example.org": ("chosen", None),
+    }
