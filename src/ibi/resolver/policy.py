@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ibi.resolver.validity import RULES, Rule
+from ibi.resolver.validity import OF_THE_WHOLE, RULES, Rule
 
 __all__ = ["Policy"]
 
@@ -26,3 +26,8 @@ class Policy:
     most_questions: int = 48
     """Of all paths together: each is a request to every Archive."""
     rules: tuple[Rule, ...] = RULES
+    url_rules: tuple[Rule, ...] = field(init=False)
+    """Those of them that are left for the URLs of an answer that keeps the others."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url_rules", tuple(rule for rule in self.rules if rule not in OF_THE_WHOLE))

@@ -156,7 +156,7 @@ class Resolution:
         refused: dict[Relation, Rule] = {}
         for entry in answer.entries:
             if entry.url is not None:
-                rule = broken_rule(Claim(archive, question.label, answer, entry.url), self._policy.rules)
+                rule = broken_rule(Claim(archive, question.label, answer, entry.url), self._policy.url_rules)
                 if rule is not None:
                     refused[entry.relation] = rule
         return refused
@@ -315,11 +315,11 @@ class Resolution:
 
     def _leads_elsewhere(self, earlier: Question, question: Question) -> bool:
         """Whether what would be done first at an earlier question is worth turning back for."""
-        misled = 0 if question.pointed_by is None else self._way.misled[question.pointed_by]
+        misled = 0 if question.pointed_by is None else self._way.misled.get(question.pointed_by, 0)
         for lead in self._hearing(earlier).first_leads():
             if isinstance(lead, Following):
                 if self._way.may_follow(lead, earlier):
-                    return lead.heard is not None and self._way.misled[lead.heard.archive] <= misled
+                    return lead.heard is not None and self._way.misled.get(lead.heard.archive, 0) <= misled
             elif not self._url.required_original:
                 # A Copy was there all the time, and not taken because more may come.
                 return lead.entry.state is State.ORIGINAL

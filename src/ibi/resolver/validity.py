@@ -17,6 +17,7 @@ from ibi.persistent_url import MAX_LENGTH
 from ibi.resolver.archive_ref import ArchiveRef
 
 __all__ = [
+    "OF_THE_WHOLE",
     "RULES",
     "Claim",
     "Rule",
@@ -61,6 +62,8 @@ def has_bearable_length(claim: Claim) -> bool:
 
 
 RULES: Final[tuple[Rule, ...]] = (is_about_the_item, speaks_for_itself, is_on_a_declared_host, has_bearable_length)
+OF_THE_WHOLE: Final = frozenset({is_about_the_item, speaks_for_itself})
+"""Those that no URL of an answer can break if the answer does not."""
 
 
 def broken_rule(claim: Claim, rules: Iterable[Rule] = RULES) -> Rule | None:

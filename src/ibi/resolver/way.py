@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.resolver.archive_ref import ArchiveRef
@@ -24,7 +22,7 @@ class Way:
         self._given, self._policy = given, policy
         self._visited = Visited()
         self._asked = 0
-        self.misled: Counter[ArchiveRef] = Counter()
+        self.misled: dict[ArchiveRef, int] = {}
         self.loop: LoopDetected | None = None
 
     def link(self, forms: LabelForms) -> None:
@@ -51,7 +49,7 @@ class Way:
     def note_misled(self, question: Question) -> None:
         """Whoever led to this question led nowhere, or too far."""
         if question.pointed_by is not None:
-            self.misled[question.pointed_by] += 1
+            self.misled[question.pointed_by] = self.misled.get(question.pointed_by, 0) + 1
 
     def note_circle(self, question: Question) -> None:
         """Everybody says that the item is its own next edition; nobody was silent, or says that it was deleted."""
