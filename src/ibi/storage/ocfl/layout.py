@@ -51,7 +51,8 @@ def lay_out(root: Path) -> None:
         return
     make_directory(root)
     if any(not child.name.startswith(".") and child.name != _PAGE for child in root.iterdir()):
-        raise NotAStore(path=root, reason=f"it is not empty, and has no file {name}")
+        lost = f"if that was lost, make it again with the one line {content.decode('ascii').strip()}"
+        raise NotAStore(path=root, reason=f"it is not empty, and has no file {name}; {lost}")
     write_durably(root / _PAGE, _PAGE_TEXT.encode("utf-8"))
     write_durably(declaration, content)
 

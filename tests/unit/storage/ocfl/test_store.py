@@ -19,6 +19,7 @@ from ibi.storage.errors import DiskRefused, NotAStore, StoreClosed, StoreForked,
 from ibi.storage.ocfl import durability
 from ibi.storage.ocfl.durability import FileSystem
 from ibi.storage.ocfl.intake import CHUNK
+from ibi.storage.ocfl.layout import lay_out
 from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.ocfl.store_version import ensure_version
@@ -224,6 +225,19 @@ def test_a_directory_that_is_not_a_root_is_refused(tmp_path: Path) -> None:
     (tmp_path / "content" / "letter.txt").write_bytes(b"dear")
     with pytest.raises(NotAStore, match="not empty"):
         OcflStore(tmp_path / "content")
+
+
+def test_a_root_that_lost_its_declaration_is_one_again_once_that_is_made_as_the_refusal_says(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    lay_out(root)
+    (root / "lab.br").mkdir()
+    (root / "0=ocfl_1.1").unlink()
+    with pytest.raises(
+        NotAStore, match=r"no file 0=ocfl_1\.1; if that was lost, make it again with the one line ocfl_1\.1"
+    ):
+        lay_out(root)
+    (root / "0=ocfl_1.1").write_text("ocfl_1.1\n")
+    lay_out(root)
 
 
 def test_a_closed_store_says_so(store: OcflStore) -> None:
