@@ -19,9 +19,6 @@ DOUBTFUL_AGE: Final = 5
 CLAIMED_AGE: Final = 60
 """The same for an Original, which somebody may claim who would be believed before."""
 
-_LED_ON: Final = (Verdict.CHOSEN, Verdict.FOLLOWED)
-_UNHEARD: Final = (Verdict.SILENT, Verdict.FAILED, Verdict.DISBELIEVED)
-
 
 def longest_age(
     trace: Trace, chosen: Redirect, archives: Sequence[ArchiveRef], holder: Callable[[Label], ArchiveRef | None]
@@ -33,10 +30,9 @@ def longest_age(
 
 
 def _longest(hop: Hop, chosen: Redirect, archives: Sequence[ArchiveRef], holder: ArchiveRef | None) -> int:
-    if all(report.archive == holder for report in hop.reports if report.verdict in _LED_ON):
+    if all(report.archive == holder for report in hop.leading):
         return LONGEST
-    heard = {report.archive for report in hop.reports if report.verdict not in _UNHEARD}
-    unheard = [archive for archive in archives if archive not in heard]
+    unheard = hop.unheard(archives)
     if unheard and _may_be_bettered(hop, chosen):
         return DOUBTFUL_AGE
     return CLAIMED_AGE if any(each.registered < chosen.archive.registered for each in unheard) else LONGEST

@@ -27,8 +27,6 @@ MOST_PREFIXES: Final = 4_000
 PROVISIONAL_AGE: Final = 300.0
 """Seconds for which somebody is asked first who had an item while others were silent: one of them may be its holder."""
 
-_LED_ON: Final = (Verdict.CHOSEN, Verdict.FOLLOWED)
-_UNHEARD: Final = (Verdict.SILENT, Verdict.FAILED, Verdict.DISBELIEVED)
 _FOREVER: Final = float("inf")
 
 
@@ -98,18 +96,13 @@ class Memory:
         """Whether whoever led on is the holder, or nobody was unheard who could have outranked it: of an Original those
         who have been there longer, of anything else everybody."""
         holder = self.believed(hop.label)
-        return all(
-            report.archive == holder or not self._could_be_outranked(report, hop)
-            for report in hop.reports
-            if report.verdict in _LED_ON
-        )
+        return all(report.archive == holder or not self._could_be_outranked(report, hop) for report in hop.leading)
 
     def _could_be_outranked(self, leading: Report, hop: Hop) -> bool:
-        heard = {report.archive for report in hop.reports if report.verdict not in _UNHEARD}
-        unheard = (archive for archive in self._archives if archive not in heard)
+        unheard = hop.unheard(self._archives)
         if _state(leading) is State.ORIGINAL:
             return any(archive.registered < leading.archive.registered for archive in unheard)
-        return any(unheard)
+        return bool(unheard)
 
     def _learn_from(self, label: Label, report: Report, until: float) -> None:
         archive = report.archive
@@ -117,7 +110,7 @@ class Memory:
             self._forget(label, archive)
         elif _has_a_copy(report) and self.holder(label) == archive:
             self._holders.forget(label)  # it was transferred, and a Copy kept
-        if report.verdict in _LED_ON:
+        if report.verdict.leads_on:
             self._by_label.keep(label, _Likely(archive, until))
             if until == _FOREVER:
                 self._by_origin.keep(origin_of(label), archive)

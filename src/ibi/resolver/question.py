@@ -109,8 +109,7 @@ class Question:
     @property
     def silent(self) -> tuple[ArchiveRef, ...]:
         """Whoever was asked and cannot be counted as having answered."""
-        unheard = (Verdict.SILENT, Verdict.FAILED, Verdict.DISBELIEVED)
-        return tuple(archive for archive, note in self.notes.items() if note.verdict in unheard)
+        return tuple(archive for archive, note in self.notes.items() if note.verdict.is_silence)
 
     def may_know_more(self, archive: ArchiveRef) -> bool:
         """Whether an Archive has not had its say: it was asked in vain, or not at all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,6 +45,15 @@ class Verdict(StrEnum):
     LATE = "the answer came when it was no longer needed"
     SILENT = "nothing came in time"
 
+    @property
+    def leads_on(self) -> bool:
+        return self in (Verdict.CHOSEN, Verdict.FOLLOWED)
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether nothing was said that counts."""
+        return self in (Verdict.SILENT, Verdict.FAILED, Verdict.DISBELIEVED)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -71,6 +81,16 @@ class Hop:
     relation: Relation
     reason: Reason
     reports: tuple[Report, ...]
+
+    @property
+    def leading(self) -> tuple[Report, ...]:
+        """Of those whose word was taken."""
+        return tuple(report for report in self.reports if report.verdict.leads_on)
+
+    def unheard(self, archives: Iterable[ArchiveRef]) -> list[ArchiveRef]:
+        """Those of the `archives` that were not asked, or cannot be counted as having answered."""
+        heard = {report.archive for report in self.reports if not report.verdict.is_silence}
+        return [archive for archive in archives if archive not in heard]
 
 
 @dataclass(frozen=True, slots=True)
