@@ -13,21 +13,9 @@ from ibi.services.deposits import Deposits
 from ibi.services.kept_items import KeptItems
 from ibi.services.relating import Relating
 from ibi.storage.archive_record import ArchiveRecord
-from ibi.storage.memory.catalog import MemoryCatalog
-from ibi.storage.memory.content import MemoryContent
-from tests.deposits_by_hand import WHO, deposits, labels
+from tests.deposits_by_hand import WHO, labels
 
 HERE, THERE, HOME = "http://arq.lab.br:8765", "https://arquivo.lab.br", "https://www.lab.br/arquivo"
-
-
-@pytest.fixture
-def kept() -> KeptItems:
-    return KeptItems(MemoryContent(), MemoryCatalog())
-
-
-@pytest.fixture
-def made(kept: KeptItems) -> Deposits:
-    return deposits(kept)
 
 
 @pytest.fixture

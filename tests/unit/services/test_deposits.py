@@ -46,16 +46,6 @@ from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, ke
 PT, EN = LanguageTag("pt"), LanguageTag("en")
 
 
-@pytest.fixture
-def kept() -> KeptItems:
-    return KeptItems(MemoryContent(), MemoryCatalog())
-
-
-@pytest.fixture
-def made(kept: KeptItems) -> Deposits:
-    return deposits(kept)
-
-
 @pytest.fixture(autouse=True)
 def _agreement(kept: KeptItems) -> object:
     """Whatever a test does, catalogue and content say the same afterwards."""

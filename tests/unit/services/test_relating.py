@@ -19,22 +19,10 @@ from ibi.languages import LanguageTag
 from ibi.services.deposits import Deposits
 from ibi.services.kept_items import KeptItems
 from ibi.services.relating import ClaimedElsewhere, NotRelated, Relating, WrongLanguage
-from ibi.storage.memory.catalog import MemoryCatalog
-from ibi.storage.memory.content import MemoryContent
-from tests.deposits_by_hand import WHO, deposits, dump, kept_in, labels, put
+from tests.deposits_by_hand import WHO, dump, kept_in, labels, put
 
 EN = LanguageTag("en")
 ELSEWHERE = labels(99).labels[0]
-
-
-@pytest.fixture
-def kept() -> KeptItems:
-    return KeptItems(MemoryContent(), MemoryCatalog())
-
-
-@pytest.fixture
-def made(kept: KeptItems) -> Deposits:
-    return deposits(kept)
 
 
 @pytest.fixture
