@@ -57,6 +57,14 @@ class Registration:
     """Networks, not of the whole Internet, in which it may be dialled all the same."""
     inclusion: Inclusion | None = None
     """None while it is switched off (R §7.2: its registration is kept)."""
+    prefixes: frozenset[str] = frozenset()
+    """Prefixes, as `ibi.label.home_prefix` writes them, of which it is the home besides those of its own label."""
+    shared: bool = False
+    """Whether it may be the home of a prefix that another registration has, too."""
+    vouched: bool = False
+    """Whether the administrator of the resolver vouches for what it claims while the home of an item is silent."""
+    successor: LabelForms | None = None
+    """The Archive that the administrator named to speak for this one, which is gone."""
 
     def __post_init__(self) -> None:
         if self.admin_mail is not None:

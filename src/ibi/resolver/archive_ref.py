@@ -27,6 +27,10 @@ class ArchiveRef:
     hosts: frozenset[str] = frozenset()
     networks: tuple[IpNetwork, ...] = ()
     registered: int = 0
+    prefixes: frozenset[str] = frozenset()
+    """Prefixes of which it is the home besides those of its own label (`ibi.label.home_prefix`)."""
+    vouched: bool = False
+    """Whether its claims are followed while the home of an item is silent."""
     _host: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
@@ -56,7 +60,7 @@ class ArchiveRef:
 
     @property
     def _values(self) -> tuple[object, ...]:
-        return self.service, self.address, self.protocol, self.hosts, self.networks
+        return self.service, self.address, self.protocol, self.hosts, self.networks, self.prefixes, self.vouched
 
     def __str__(self) -> str:
         return self.address

@@ -56,6 +56,8 @@ def archive_ref(registration: Registration) -> ArchiveRef | None:
         registration.hosts,
         registration.networks,
         registration.registered.seconds,
+        registration.prefixes,
+        registration.vouched,
     )
 
 
