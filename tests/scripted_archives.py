@@ -11,11 +11,11 @@ from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest, ip_addresses
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Authority, Routing
 from ibi.resolver.outcome import Outcome
 from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.routing import Routing
 from ibi.resolver.trace import Failure
 
 __all__ = ["CLIENTS", "Answer", "KnownHolder", "Script", "archive", "body", "drive", "resolution", "resolve"]
@@ -49,21 +49,28 @@ def read(text: bytes) -> UrlList | Deletion | None:
 
 @dataclass
 class KnownHolder:
-    """Routing that knows who holds the Originals of these labels, whose origin they are of, and who is likely to
-    have any item."""
+    """Routing that knows who holds the Originals of these labels, which homes they have, who is likely to have any
+    item, who is trusted while a home is silent, and to whom homes gave Originals on. `away` are switched off."""
 
     holders: Mapping[Label, ArchiveRef] = field(default_factory=dict)
     first: tuple[ArchiveRef, ...] = ()
-    homes: Mapping[Label, ArchiveRef] = field(default_factory=dict)
+    homes: Mapping[Label, ArchiveRef | tuple[ArchiveRef, ...]] = field(default_factory=dict)
+    away: Mapping[Label, LabelForms] = field(default_factory=dict)
+    successors: Mapping[Label, tuple[Label, ...]] = field(default_factory=dict)
+    trusted: frozenset[ArchiveRef] = frozenset()
+    included: tuple[ArchiveRef, ...] = ()
 
     def likely(self, label: Label, now: float) -> tuple[ArchiveRef, ...]:
         return self.first
 
-    def holder(self, label: Label) -> ArchiveRef | None:
-        return self.holders.get(label)
+    def authority(self, label: Label) -> Authority:
+        home, away = self.homes.get(label, ()), self.away.get(label)
+        homes = home if isinstance(home, tuple) else (home,)
+        services = () if away is None else (away,)
+        return Authority(homes, services, self.successors.get(label, ()), self.trusted, self.holders.get(label))
 
-    def home(self, label: Label) -> ArchiveRef | None:
-        return self.homes.get(label)
+    def archive(self, service: Label) -> ArchiveRef | None:
+        return next((each for each in self.included if service in each.service.labels), None)
 
 
 def resolution(

@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ibi.label.home_prefix import home_prefix
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Home, Homes, archive_prefixes
 from ibi.resolver.reply import Answered, Reply
 from ibi.resolver.trace import Failure
 from tests.scripted_archives import read
@@ -44,10 +47,17 @@ class ScriptedGateway:
     thanked: list[tuple[ArchiveRef, Acknowledgment]] = field(default_factory=list)
     within: list[float] = field(default_factory=list)
     receives: bool = True
+    away: tuple[LabelForms, ...] = ()
+    """The services of Archives that are registered and switched off."""
 
     def archives(self) -> tuple[ArchiveRef, ...]:
         """A directory, too."""
         return tuple(self.archives_)
+
+    def homes(self) -> Homes:
+        ordered = sorted(self.archives_, key=lambda each: each.registered)
+        here = ((Home(archive.service, archive), archive_prefixes(archive)) for archive in ordered)
+        return Homes([*here, *((Home(each, None), map(home_prefix, each.labels)) for each in self.away)])
 
     def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Reply | None:
         script = self.archives_[archive]

@@ -36,6 +36,8 @@ def faults(visit: Visit) -> Iterator[str]:
         yield from broken_promises(outcome)
         if not visit.has_believable_liars and outcome.url not in visit.honest_urls:
             yield f"{outcome.url} is nowhere"
+        if visit.is_protected and outcome.url not in visit.honest_urls:
+            yield f"{outcome.url} is a liar's, and the item has a home"
     if visit.is_certain and not is_right(visit):
         yield f"{outcome} is not the right answer"
 

@@ -2,6 +2,7 @@
 
 The honest ones are Archives of this project without their web; time is a number, the network a queue. Between two
 readers items are transferred and deleted, Archives fall silent and come back, and liars join. The resolver remembers.
+Some Archives are of a platform that does not say where it transferred an item to (R §5.2).
 """
 
 from __future__ import annotations
@@ -11,21 +12,25 @@ from dataclasses import dataclass
 from enum import Enum
 from heapq import heappop, heappush
 from random import Random
+from typing import NamedTuple
 
 from ibi.archive.answer import answer
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
 from ibi.errors import InvalidInput
+from ibi.label import Label
 from ibi.messages import State, UrlRequest, parse_url_list
 from ibi.model.item import Item
 from ibi.pairs import Pairs
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Homes
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Outcome
 from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
+from ibi.storage.memory.beliefs import MemoryBeliefs
 from tests.archive_catalog import PlainCatalog
 from tests.scripted_archives import archive, resolution
 from tests.simulator.family import ROUTES, Family, Member, copied, deleted
@@ -39,6 +44,17 @@ ORPHANED = "example.org/gone"
 """Where labels were made by a host that has no Archive any more."""
 
 
+TODAY = 1_800_000_000
+
+
+class Said(NamedTuple):
+    """What an Archive answers, and what it tells in headers."""
+
+    body: bytes
+    final: bool = False
+    transferred_to: Label | None = None
+
+
 class Weather(Enum):
     """How long an answer takes: less than the hedge delay, less than the patience, more, or for ever."""
 
@@ -47,6 +63,15 @@ class Weather(Enum):
     SLOW = (1.0, 30.0)
     DEAD = (1.0, 9.0)
     """Nothing comes, and after so long that is certain."""
+
+
+class Fate(Enum):
+    """How the question about one item ends."""
+
+    DECIDED = "its home answers, and the successors that it named"
+    BELIEVED = "the holder is heard, and believed before all who lie"
+    HOME_SILENT = "its home, or a successor, cannot be heard"
+    OPEN = "it cannot be told"
 
 
 @dataclass(frozen=True)
@@ -64,6 +89,10 @@ class Visit:
     """Whether what is wanted was deleted by its holder."""
     is_certain: bool
     """Whether the honest can be heard, and told from the liars: then the outcome has to be right."""
+    is_home_heard: bool
+    """Whether every item on the way has a home, and it and the successors that it named answered."""
+    is_protected: bool
+    """Whether a redirect to a liar would break the rules on homes, whether they answered or not."""
     may_be_disputed: bool
     has_believable_liars: bool
 
@@ -77,7 +106,10 @@ class World:
         self.liars: dict[ArchiveRef, Liar] = {}
         self.holders: dict[Member, ArchiveRef] = {}
         self.gone: set[Member] = set()
-        self.memory = Memory()
+        self.memory = Memory(MemoryBeliefs())
+        self.silent_platforms: set[ArchiveRef] = set()
+        """Archives that do not say where they transferred an item to."""
+        self.sent_away: dict[tuple[ArchiveRef, Member], ArchiveRef] = {}
         self.now = 0.0
         self._settle()
         self.family = Family({member: self._birthplace() for member in Member})
@@ -90,7 +122,10 @@ class World:
 
     def _settle(self) -> None:
         for number in range(self.random.randint(1, 5)):
-            ref = archive(f"a{number}", registered=self.random.randrange(100))
+            vouched = self.random.random() < 0.2
+            ref = archive(f"a{number}", registered=self.random.randrange(100), vouched=vouched)
+            if self.random.random() < 0.3:
+                self.silent_platforms.add(ref)
             follow, filtered = self.random.random() < 0.5, self.random.random() < 0.5
             urls = UrlibUrls(ref.address)
             profile = ArchiveProfile(ref.address, ref.service, urls, follow_editions=follow, filtered=filtered)
@@ -105,7 +140,8 @@ class World:
         archives = [*self.honest, *self.liars]
         self.random.shuffle(archives)
         self.archives = tuple(archives)
-        self.memory.include(self.archives)
+        self.homes = Homes.of_archives(self.archives)
+        self.memory.include(self.archives, self.homes, TODAY)
 
     # --- who keeps what ---
 
@@ -120,6 +156,8 @@ class World:
             stays = home is not None and self.random.random() < 0.7
             holder = home if stays and home is not None else self.random.choice(list(self.honest))
             self.holders[member] = holder
+            if home is not None and holder != home:
+                self.sent_away[home, member] = holder
             self.honest[holder][1].put(original)
             for ref in self.honest:
                 if ref != holder and self.random.random() < 0.25:
@@ -150,6 +188,8 @@ class World:
             self.honest[old][1].remove(original.rep)
         self.honest[new][1].put(original)
         self.holders[member] = new
+        self.sent_away[old, member] = new
+        self.sent_away.pop((new, member), None)
 
     def _delete(self, member: Member) -> None:
         self.gone.add(member)
@@ -177,7 +217,9 @@ class World:
             url += "?ibiurl.requireditemstatus=Original"
         states = (State.ORIGINAL,) if original else (State.ORIGINAL, State.COPY)
         believable = [ref for ref, liar in self.liars.items() if liar in BELIEVABLE.values()]
-        certain = all(self._can_be_believed(member, modifier, believable) for member in route)
+        fates = [self._fate(member, modifier, believable) for member in route]
+        certain = all(fate is not Fate.OPEN and fate is not Fate.HOME_SILENT for fate in fates)
+        calm = not self.is_lossy and self.gone.isdisjoint(route[:-1])
         began = self.now
         outcome = self._resolve(url, policy)
         return Visit(
@@ -187,8 +229,10 @@ class World:
             frozenset().union(*(self._urls(member, tuple(State)) for member in Member)),
             self._urls(route[-1], states),
             route[-1] in self.gone,
-            certain and not self.is_lossy and self.gone.isdisjoint(route[:-1]),
-            original and bool(believable),
+            certain and calm,
+            calm and all(fate is Fate.DECIDED for fate in fates),
+            all(fate in (Fate.DECIDED, Fate.HOME_SILENT) for fate in fates),
+            original and bool(believable) and Fate.BELIEVED in fates,
             bool(believable),
         )
 
@@ -200,8 +244,40 @@ class World:
         if not self.is_stormy:
             self.crashes = {}
 
+    def _fate(self, member: Member, modifier: str, believable: list[ArchiveRef]) -> Fate:
+        """How the question about one item on the way ends, judged without the code that is tried."""
+        label = self.family.labels[member].labels[0]
+        home = next((ref for ref in self.honest if ref.service.labels[0].prefix == label.prefix), None)
+        if home is None:
+            return Fate.BELIEVED if self._can_be_believed(member, modifier, believable) else Fate.OPEN
+        asked, holder = self._successors_of(member, home), self.holders[member]
+        if asked[-1] != holder or self._is_disputed(label, asked):
+            # R §5.2: one claim of the Original is followed, of several none.
+            heard = all(map(self._is_heard, (*asked, holder)))
+            alone = not believable and pointers_without_end not in self.liars.values()
+            return Fate.BELIEVED if heard and alone and not self.gone else Fate.OPEN
+        return Fate.DECIDED if all(map(self._is_heard, asked)) else Fate.HOME_SILENT
+
+    def _successors_of(self, member: Member, home: ArchiveRef) -> list[ArchiveRef]:
+        """The home, and those to whom the Original was given on, as far as they say so."""
+        asked = [home]
+        while (asked[-1], member) in self.sent_away and asked[-1] not in self.silent_platforms:
+            following = self.sent_away[asked[-1], member]
+            if following in asked:
+                break
+            asked.append(following)
+        return asked
+
+    def _is_disputed(self, label: Label, asked: list[ArchiveRef]) -> bool:
+        """Whether a successor is remembered to which those who are asked now do not lead."""
+        known = self.memory.authority(label).successors
+        return any(each not in [ref.service.labels[0] for ref in asked] for each in known)
+
+    def _is_heard(self, ref: ArchiveRef) -> bool:
+        return ref not in self.crashes and self.weather[ref] in (Weather.PROMPT, Weather.TARDY)
+
     def _can_be_believed(self, member: Member, modifier: str, believable: list[ArchiveRef]) -> bool:
-        """Whether the holder is heard in time, and nobody who lies is believed before it."""
+        """Of an item without a home: whether its holder is heard in time, and no liar is believed before it."""
         holder, weather = self.holders[member], self.weather[self.holders[member]]
         if holder in self.crashes or weather in (Weather.SLOW, Weather.DEAD):
             return False
@@ -212,7 +288,7 @@ class World:
         label = self.family.labels[member].labels[0]
         if len(modifier) > 1 and modifier[0] == "!" and believable:
             return False  # what is said of the next step does not tell whether it is the holder who says it
-        if (self.memory.holder(label) or self.memory.home(label)) == holder:
+        if self.memory.holder(label) == holder:
             return True
         if any(ref in believable for ref in self.memory.likely(label, self.now)):
             return False  # one of them was chosen while others were silent, and is asked first for a while
@@ -227,7 +303,7 @@ class World:
         """With every message sent over the simulated network."""
         began = self.now
         under_way = resolution(url, self.archives, "pt", now=began, routing=self.memory, policy=policy)
-        network: list[tuple[float, int, Asking, bytes | None]] = []
+        network: list[tuple[float, int, Asking, Said | None]] = []
         count = 0
         while under_way.outcome is None:
             for asking in under_way.requests():
@@ -243,7 +319,7 @@ class World:
         self.memory.learn(under_way.trace, under_way.outcome, self.now)
         return under_way.outcome
 
-    def _sent(self, asking: Asking, count: int, began: float) -> tuple[float, int, Asking, bytes | None]:
+    def _sent(self, asking: Asking, count: int, began: float) -> tuple[float, int, Asking, Said | None]:
         """When something comes back, and what; None if nothing ever does."""
         ref, weather = asking.archive, self.weather[asking.archive]
         arrives = self.now + self.random.uniform(*weather.value)
@@ -254,24 +330,28 @@ class World:
             arrives = self.now + self.random.uniform(*Weather.DEAD.value)
         return arrives, count, asking, said
 
-    def _said_by(self, ref: ArchiveRef, request: UrlRequest) -> bytes:
+    def _said_by(self, ref: ArchiveRef, request: UrlRequest) -> Said:
         if ref in self.liars:
-            return self.liars[ref](ref, request, self.random)
+            body = self.liars[ref](ref, request, self.random)
+            return Said(body, final=self.random.random() < 0.2, transferred_to=ref.service.labels[0])
         profile, catalog = self.honest[ref]
-        return answer(profile, catalog, request.to_query(), NOW, 1, KEYS)[0]
+        body = answer(profile, catalog, request.to_query(), NOW, 1, KEYS)[0]
+        member = next((each for each, forms in self.family.labels.items() if request.label in forms.labels), None)
+        receiver = None if member is None or ref in self.silent_platforms else self.sent_away.get((ref, member))
+        return Said(body, transferred_to=None if receiver is None else receiver.service.labels[0])
 
 
 def _is_in(kept: Item | None, states: tuple[State, ...]) -> bool:
     return kept is not None and kept.state in states
 
 
-def deliver(under_way: Resolution, asking: Asking, said: bytes | None, now: float) -> None:
+def deliver(under_way: Resolution, asking: Asking, said: Said | None, now: float) -> None:
     if said is None:
         under_way.failure(asking, Failure.TIMED_OUT, now)
         return
     try:
-        read = parse_url_list(Pairs.decode(said))
+        read = parse_url_list(Pairs.decode(said.body))
     except InvalidInput:
         under_way.failure(asking, Failure.MALFORMED, now)
     else:
-        under_way.answer(asking, read, now)
+        under_way.answer(asking, read, now, final=said.final, transferred_to=said.transferred_to)

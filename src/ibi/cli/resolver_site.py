@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Final
@@ -14,10 +14,16 @@ from ibi.archive.url_key import UrlKeys
 from ibi.archive.urls import ArchiveUrls
 from ibi.cli.register import configured_mailer
 from ibi.config import Settings
+from ibi.instant import Instant
+from ibi.label import Ibip, RepositoryName
+from ibi.label.grammar import FIRST_DATE
+from ibi.label.home_prefix import home_prefix
 from ibi.messages.field import ArchiveProtocol
+from ibi.ports.beliefs import Beliefs
 from ibi.ports.clocks import Clocks
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.memory import Memory
 from ibi.resolver.policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
@@ -26,6 +32,7 @@ from ibi.services.registration_desk import RegistrationDesk
 from ibi.services.resolving import ForeignUrls, Resolving
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.machine import MachineClocks
+from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
@@ -61,14 +68,17 @@ def opened_resolver_site(
         return None
     registry = SqliteRegistry(settings.data)
     opened.callback(registry.close)
+    beliefs = SqliteBeliefs(settings.data)
+    opened.callback(beliefs.close)
     gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
     return ResolverSite(
-        resolving=_resolving(settings, registry, gateway, archive),
+        resolving=_resolving(settings, registry, beliefs, gateway, archive),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         desk=RegistrationDesk(
             registry, gateway.confirm, clocks, resolver_url=public_url, mailer=configured_mailer(settings)
         ),
+        beliefs=beliefs,
         proxies=settings.trusted_proxies or (),
         close=gateway.close,
     )
@@ -80,23 +90,31 @@ async def opened_resolving(settings: Settings) -> AsyncIterator[Resolving]:
     async with AsyncExitStack() as opened:
         registry = SqliteRegistry(settings.data)
         opened.callback(registry.close)
+        beliefs = SqliteBeliefs(settings.data)
+        opened.callback(beliefs.close)
         archive = _kept_archive(settings, opened)
         gateway = _gateway(settings, archive, frozenset())
         opened.push_async_callback(gateway.close)
-        yield _resolving(settings, registry, gateway, archive)
+        yield _resolving(settings, registry, beliefs, gateway, archive)
 
 
-def _resolving(settings: Settings, registry: Registry, gateway: Gateways, archive: ArchiveSite | None) -> Resolving:
-    own = None if archive is None else _own_ref(archive)
+def _resolving(
+    settings: Settings, registry: Registry, beliefs: Beliefs, gateway: Gateways, archive: ArchiveSite | None
+) -> Resolving:
+    own = None if archive is None else _own_ref(archive, settings)
     wanted, directory = settings.resolve, ArchiveDirectory(registry, own)
     return Resolving(
         directory,
         gateway,
-        policy=Policy(hedge_delay=float(wanted.hedge_delay), budget=float(wanted.budget)),
+        policy=Policy(
+            hedge_delay=float(wanted.hedge_delay),
+            budget=float(wanted.budget),
+            follow_unproven=wanted.unproven == "follow",
+        ),
         foreign_urls=ForeignUrls(wanted.foreign_urls),
         own=own,
+        memory=Memory(beliefs),
         changes=None if archive is None else archive.changes,
-        away=directory.away,
     )
 
 
@@ -116,9 +134,20 @@ def archive_budgets(settings: Settings) -> Budgets:
     return replace(usual, total=total, connections=wanted.connections_per_archive)
 
 
-def _own_ref(archive: ArchiveSite) -> ArchiveRef:
+def _own_ref(archive: ArchiveSite, settings: Settings) -> ArchiveRef:
+    """It counts as registered, before all others. Who runs the resolver vouches for its own Archive."""
     profile, scheme = archive.profile, archive.public_url.partition("://")[0]
-    return ArchiveRef(profile.service, profile.address, ArchiveProtocol(scheme.upper()))
+    protocol, prefixes = ArchiveProtocol(scheme.upper()), frozenset(_minted_prefixes(settings))
+    return ArchiveRef(profile.service, profile.address, protocol, prefixes=prefixes, vouched=True)
+
+
+def _minted_prefixes(settings: Settings) -> Iterator[str]:
+    """Of the labels that are minted here, which may be another identity's than the Archive's own label."""
+    minting, instant = settings.mint, Instant(FIRST_DATE)
+    if minting.host is not None:
+        yield home_prefix(RepositoryName.from_parts(minting.host, minting.host_port, instant))
+    if minting.ip is not None:
+        yield home_prefix(Ibip.from_parts(str(minting.ip), minting.ip_port, instant))
 
 
 def _kept_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | None:

@@ -70,6 +70,7 @@ class ResolveSettings:
     hedge_delay: Fraction
     connections_per_archive: int
     foreign_urls: Literal["refuse", "confirm"]
+    unproven: Literal["confirm", "follow"]
 
 
 @dataclass(frozen=True, slots=True)

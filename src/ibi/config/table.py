@@ -368,6 +368,15 @@ SETTINGS: tuple[Setting, ...] = (
         " confirm.",
     ),
     Setting(
+        "resolve.unproven",
+        "IBI_RESOLVE_UNPROVEN",
+        None,
+        choice("confirm", "follow"),
+        "confirm",
+        "What becomes of claims that only a silent home Archive could prove: they are shown for the reader to confirm,"
+        " or followed.",
+    ),
+    Setting(
         "site.name",
         "IBI_SITE_NAME",
         None,

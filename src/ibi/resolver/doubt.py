@@ -8,6 +8,7 @@ from typing import Final
 from ibi.label import Label
 from ibi.messages.field import State
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Word
 from ibi.resolver.caching import LONGEST
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Hop, Trace, Verdict
@@ -25,17 +26,27 @@ def longest_age(
 ) -> int:
     """For how many seconds what was `chosen` may be kept: fewer if, on the way to it, one of the `archives` was unheard
     that may know of a later edition or of a translation, have the Original of what is a Copy, or claim it as well and
-    be believed before. Where the `holder` led on, nobody knows better."""
+    be believed before. Where the `holder` led on, nobody knows better. Where a label has a home, its word may be kept,
+    a trusted Archive's for a moment, and nothing that was found without either."""
     return min(_longest(hop, chosen, archives, holder(hop.label)) for hop in trace.hops)
 
 
 def _longest(hop: Hop, chosen: Redirect, archives: Sequence[ArchiveRef], holder: ArchiveRef | None) -> int:
+    if hop.word is not Word.NO_HOME:
+        return _longest_with_home(hop)
     if all(report.archive == holder for report in hop.leading):
         return LONGEST
     unheard = hop.unheard(archives)
     if unheard and _may_be_bettered(hop, chosen):
         return DOUBTFUL_AGE
     return CLAIMED_AGE if any(each.registered < chosen.archive.registered for each in unheard) else LONGEST
+
+
+def _longest_with_home(hop: Hop) -> int:
+    if hop.word is Word.GIVEN:
+        decided = all(report.archive in hop.deciders for report in hop.leading)
+        return LONGEST if decided else DOUBTFUL_AGE
+    return DOUBTFUL_AGE if hop.word in (Word.SILENT, Word.AWAITED, Word.DELETED) else 0
 
 
 def _may_be_bettered(hop: Hop, chosen: Redirect) -> bool:

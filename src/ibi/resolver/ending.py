@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ibi.label import Label
+from ibi.resolver.authority import Word
 from ibi.resolver.language import languages_offered
 from ibi.resolver.outcome import (
     Deleted,
@@ -30,30 +31,45 @@ def ending(question: Question, hearing: Hearing, label: Label) -> Outcome:
     gone = deleted(question)
     if gone is not None:
         return gone
-    return _not_there(question, label) if not question.heard else _lacking(question, hearing, label)
+    if not hearing.heard and (not question.heard or question.word is not Word.NO_HOME):
+        return _not_there(question, label)
+    return _lacking(question, hearing, label)
 
 
 def deleted(question: Question) -> Deleted | None:
-    """E20: the known holder is believed; anyone else only if nobody has a URL that is, and no holder is known."""
+    """E20: who decides is believed, or the known holder where the label has no home; any other only if none has a URL
+    that is, and no holder is known."""
     copies = tuple(heard.archive for heard in question.heard if any(map(heard.is_believed, heard.answer.entries)))
+    has_home = question.authority.exists
+    deciders = question.deciders if has_home or question.holder is None else (question.holder,)
     believed = [
         (archive, deletion)
         for archive, deletion in question.deletions
-        if archive == question.holder or (question.holder is None and not copies)
+        if archive in deciders or not (deciders or has_home or copies)
     ]
-    if not believed:
+    if not believed or (has_home and question.word is not Word.DELETED):
         return None
     archive, deletion = believed[0]
-    silence = Silence() if archive == question.holder else silence_of(question)
+    silence = Silence() if archive in deciders else silence_of(question)
     return Deleted(question.label, archive, deletion.timestamp, copies, silence)
 
 
 def _not_there(question: Question, label: Label) -> Outcome:
     silence = silence_of(question)
+    if question.word in (Word.SILENT, Word.AWAITED):
+        home = question.deciders[0] if question.deciders else None
+        late = _took_too_long(question)
+        return NoArchiveAnswered(question.label, silence, home, timed_out=late, away=question.unreachable)
+    if question.word is not Word.NO_HOME or question.is_early:
+        return _unknown(question, label, silence)
     home_is_silent = question.holder in silence.silent
     if len(silence.silent) == silence.asked or home_is_silent:
         home = question.holder if home_is_silent else None
         return NoArchiveAnswered(question.label, silence, home, timed_out=_took_too_long(question))
+    return _unknown(question, label, silence)
+
+
+def _unknown(question: Question, label: Label, silence: Silence) -> Outcome:
     if not question.path:
         return NotFound(label, silence, other_spellings(label))
     return RelatedItemMissing(label, question.label, question.wanted.relation, Missing.ITEM, (), silence)
@@ -66,7 +82,8 @@ def _took_too_long(question: Question) -> bool:
 
 
 def _lacking(question: Question, hearing: Hearing, label: Label) -> RelatedItemMissing:
-    languages = languages_offered(question.wanted, (heard.answer for heard in question.heard))
+    counted = question.heard if question.word is Word.NO_HOME else hearing.heard
+    languages = languages_offered(question.wanted, (heard.answer for heard in counted))
     relation = question.wanted.relation
     missing = _missing(question, hearing)
     return RelatedItemMissing(label, question.label, relation, missing, languages, silence_of(question))

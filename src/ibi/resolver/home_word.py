@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Word
 from ibi.resolver.outcome import Missing, NoArchiveAnswered, NotFound, Outcome, RelatedItemMissing, Silence
 from ibi.resolver.trace import Failure, Report, Trace
 
@@ -19,24 +19,19 @@ def judged(
     *,
     expected: Callable[[Label], ArchiveRef | None],
     own: ArchiveRef | None,
-    away: Callable[[Label], LabelForms | None],
 ) -> Outcome:
-    """What is said instead if an item is nowhere, and the Archive that is `expected` to know it could not be asked, or
-    nobody could but our `own`: what was asked for, or what it led to.
-
-    `away` gives the service of the Archive of a label's own origin, if that one is registered and switched off.
-    """
+    """What is said instead if an item without a home is nowhere, and the Archive that is `expected` to know it could
+    not be asked, or only our `own` could: what was asked for, or what it led to. Of an item with a home the resolution
+    itself has judged."""
     if isinstance(outcome, NotFound):
         label, silence = outcome.label, outcome.silence
     elif isinstance(outcome, RelatedItemMissing) and outcome.missing is Missing.ITEM:
         label, silence = outcome.at, outcome.silence
     else:
         return outcome
-    switched_off, home = away(label), expected(label)
-    if switched_off is not None:
-        return NoArchiveAnswered(label, silence, None, timed_out=False, away=switched_off)
-    if silence.is_complete:
+    if silence.is_complete or any(hop.word is not Word.NO_HOME for hop in trace.hops if hop.label == label):
         return outcome
+    home = expected(label)
     if home not in silence.silent if home is not None else _was_another_heard(silence, own):
         return outcome
     missed = silence.silent if home is None else (home,)

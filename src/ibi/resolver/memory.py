@@ -1,33 +1,40 @@
-"""Who answered lately: routing that learns from every resolution (E20, E31, E32).
+"""What a resolver knows before it asks: routing that learns from every resolution (E20, E31, E32, E65, E66).
 
-It is learned about a label only that was asked for: what an answer says of another form is the word of one Archive,
-and nobody gets an item remembered as his by naming it beside one that he has. And it is learned for good only of
-whoever nobody could contradict: an Archive that is quicker than the others does not become the holder by that.
+What decides about an item is durable, and kept in `Beliefs`: the successors that homes named, the holders of items
+without a home, the Copies that homes named, and claims that homes contradict. Who answered lately is a hint that only
+saves questions; it is kept in memory, bounded, and may be pushed out.
+
+It is learned about a label only that was asked for: what an answer says of another form is the word of one Archive.
+And a holder is learned only where no silent Archive could have contradicted it: being quicker is not enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ibi.label import Label
+from ibi.label.home_prefix import home_prefix
 from ibi.messages.field import State
-from ibi.messages.label_forms import LabelForms
-from ibi.messages.url_list import UrlList
+from ibi.messages.url_list import Deletion, UrlList
+from ibi.model.belief import ClaimKind
+from ibi.model.item import name_one_item
+from ibi.ports.beliefs import Beliefs
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Authority, Home, Homes, Word, chain_after
 from ibi.resolver.kept import Kept
-from ibi.resolver.origin import Homes, Origin, origin_of
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 
-__all__ = ["MOST_LABELS", "MOST_PREFIXES", "PROVISIONAL_AGE", "Memory"]
+__all__ = ["MOST_LABELS", "MOST_PREFIXES", "PROVISIONAL_AGE", "Memory", "NewClaim"]
 
 MOST_LABELS: Final = 20_000
 MOST_PREFIXES: Final = 4_000
 PROVISIONAL_AGE: Final = 300.0
-"""Seconds for which somebody is asked first who had an item while others were silent: one of them may be its holder."""
+"""Seconds for which an Archive is asked first that had an item while others were silent: one may be its holder."""
 
 _FOREVER: Final = float("inf")
+_UNSAID: Final = (Verdict.DISBELIEVED, Verdict.LATE)
 
 
 class _Likely(NamedTuple):
@@ -35,67 +42,157 @@ class _Likely(NamedTuple):
     until: float
 
 
-class Memory:
-    """A `Routing`. What it says may be out of date; whoever answers decides, and is remembered."""
+class NewClaim(NamedTuple):
+    """A false claim that was not on record before."""
 
-    def __init__(self, most_labels: int = MOST_LABELS, most_prefixes: int = MOST_PREFIXES) -> None:
+    label: Label
+    claimant: ArchiveRef
+    home: ArchiveRef
+    kind: ClaimKind
+
+
+class Memory:
+    """A `Routing`. Hints may be out of date: who answers decides, and is remembered."""
+
+    def __init__(self, beliefs: Beliefs, most_labels: int = MOST_LABELS, most_prefixes: int = MOST_PREFIXES) -> None:
+        self._beliefs = beliefs
         self._by_label: Kept[Label, _Likely] = Kept(most_labels)
-        self._by_origin: Kept[Origin, ArchiveRef] = Kept(most_prefixes)
-        self._holders: Kept[Label, ArchiveRef] = Kept(most_labels)
-        self._holders_by_origin: Kept[Origin, ArchiveRef] = Kept(most_prefixes)
+        self._by_prefix: Kept[str, ArchiveRef] = Kept(most_prefixes)
+        self._holders_by_prefix: Kept[str, ArchiveRef] = Kept(most_prefixes)
         self._archives: Sequence[ArchiveRef] = ()
         self._homes = Homes()
-        self._by_service: dict[LabelForms, ArchiveRef] = {}
+        self._by_service: dict[Label, ArchiveRef] = {}
+        self._vouched: frozenset[ArchiveRef] = frozenset()
+        self._today = 0
 
-    def include(self, archives: Sequence[ArchiveRef]) -> None:
-        """Who there is now. Between two changes it should be the very same sequence."""
-        if archives is not self._archives:
-            self._archives, self._homes = archives, Homes(archives)
-            self._by_service = {archive.service: archive for archive in archives}
-
-    def _as_it_is_now(self, archive: ArchiveRef | None) -> ArchiveRef | None:
-        """One that has moved, or may be dialled elsewhere, is the same: what is known of it stays true."""
-        return None if archive is None else self._by_service.get(archive.service, archive)
+    def include(self, archives: Sequence[ArchiveRef], homes: Homes, today: float) -> None:
+        """Who there is now, and the time of day. Between two changes it should be the very same sequence."""
+        self._today = int(today)
+        if archives is not self._archives or homes is not self._homes:
+            self._archives, self._homes = archives, homes
+            self._by_service = {label: archive for archive in archives for label in archive.service.labels}
+            self._vouched = frozenset(archive for archive in archives if archive.vouched)
 
     # --- what is known ---
 
+    def archive(self, service: Label) -> ArchiveRef | None:
+        return self._by_service.get(service)
+
     def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
-        """Who had the item last, then who had one of the same origin."""
-        likely, other = self._by_label.find(label), self._by_origin.find(origin_of(label))
+        """Who had the item last, then who had one of the same prefix."""
+        likely, other = self._by_label.find(label), self._by_prefix.find(home_prefix(label))
         last = None if likely is None or likely.until <= now else likely.archive
-        known = map(self._as_it_is_now, (last, other))
+        known = map(self._current, (last, other))
         return tuple(dict.fromkeys(archive for archive in known if archive is not None))
 
+    def _current(self, archive: ArchiveRef | None) -> ArchiveRef | None:
+        """One that has moved, or may be dialled elsewhere, is the same: what is known of it stays true."""
+        return None if archive is None else self._by_service.get(archive.service.labels[0], archive)
+
+    def authority(self, label: Label) -> Authority:
+        homes = self._homes.of(label)
+        if not homes:
+            return Authority(holder=self.holder(label))
+        return Authority(
+            tuple(home.archive for home in homes if home.archive is not None),
+            tuple(home.service for home in homes if home.archive is None),
+            self._beliefs.successors(label),
+            self._trusted(homes),
+        )
+
+    def _trusted(self, homes: tuple[Home, ...]) -> frozenset[ArchiveRef]:
+        """Whom the administrator vouches for, or named in the place of a home; and whom a home named for its Copies."""
+        trusted = self._vouched
+        for home in homes:
+            named = self._beliefs.copies(home.service.labels[0])
+            if home.successor is not None:
+                named = named.union(home.successor.labels)
+            if named:
+                trusted |= {archive for each in named if (archive := self._by_service.get(each)) is not None}
+        return trusted
+
     def holder(self, label: Label) -> ArchiveRef | None:
-        return self._as_it_is_now(self._holders.find(label))
-
-    def home(self, label: Label) -> ArchiveRef | None:
-        return self._homes.of(label)
-
-    def believed(self, label: Label) -> ArchiveRef | None:
-        """Whose word counts before anyone else's (E55)."""
-        return self.holder(label) or self.home(label)
+        """The known holder of an item without a home; who is not included holds nothing that could be asked for."""
+        service = self._beliefs.holder(label, self._today)
+        return None if service is None else self._by_service.get(service)
 
     def expected(self, label: Label) -> ArchiveRef | None:
-        """Without whom "not found" means little: who holds the Original, or one of the same origin (E24)."""
-        return self.believed(label) or self._as_it_is_now(self._holders_by_origin.find(origin_of(label)))
+        """Without whom "not found" means little where there is no home: who holds the Original, or one of the same
+        prefix (E24)."""
+        return self.holder(label) or self._current(self._holders_by_prefix.find(home_prefix(label)))
 
     # --- learning ---
 
-    def learn(self, trace: Trace, outcome: Outcome, now: float) -> None:
-        """Take in how a resolution went."""
-        chosen = outcome if isinstance(outcome, Redirect) else None
+    def learn(self, trace: Trace, outcome: Outcome, now: float) -> tuple[NewClaim, ...]:
+        """Take in how a resolution went; the false claims that were not known."""
+        claims: list[NewClaim] = []
         for hop in trace.hops:
-            until = _FOREVER if self._is_beyond_doubt(hop) else now + PROVISIONAL_AGE
-            for report in hop.reports:
-                self._learn_from(hop.label, report, until)
-            if chosen is not None and until == _FOREVER and _has_chosen(hop):
-                self._learn_holder(hop, chosen)
+            if hop.word is Word.NO_HOME:
+                self._learn_without_home(hop, outcome, now)
+            else:
+                self._learn_from_home(hop)
+                claims += self._new_claims(hop)
+        return tuple(claims)
 
-    def _is_beyond_doubt(self, hop: Hop) -> bool:
-        """Whether whoever led on is the holder, or nobody was unheard who could have outranked it: of an Original those
-        who have been there longer, of anything else everybody."""
-        holder = self.believed(hop.label)
+    # --- from homes ---
+
+    def _learn_from_home(self, hop: Hop) -> None:
+        homes = self._homes.of(hop.label)
+        services = [home.service for home in homes]
+        before = chain = self._beliefs.successors(hop.label)
+        for report in sorted(hop.reports, key=lambda report: report.archive.service not in services):
+            if report.verdict in _UNSAID:
+                continue
+            if report.transferred_to is not None:
+                named = self._canonical(report.transferred_to)
+                after = chain_after(chain, services, report.archive.service, named)
+                chain = chain if after is None else after
+            if report.archive.service in services:
+                self._learn_copies(report)
+        if chain != before:
+            self._beliefs.record_successors(hop.label, chain, self._today)
+
+    def _canonical(self, service: Label) -> Label:
+        archive = self._by_service.get(service)
+        return service if archive is None else archive.service.labels[0]
+
+    def _learn_copies(self, report: Report) -> None:
+        """A home that has the item names all who hold Copies of its items, or none."""
+        if isinstance(report.said, UrlList) and _state(report) is not State.COPY:
+            home, named = report.archive.service.labels[0], frozenset(map(self._canonical, report.copies_at))
+            if named != self._beliefs.copies(home):
+                self._beliefs.record_copies(home, named, self._today)
+
+    def _new_claims(self, hop: Hop) -> Iterator[NewClaim]:
+        """What others claim against the word of those who decide."""
+        word = next((report for report in hop.reports if report.archive in hop.deciders and _has_said(report)), None)
+        if word is None or hop.word not in (Word.GIVEN, Word.DELETED):
+            return
+        for report in hop.reports:
+            kind = None if report.archive in hop.deciders else _contradiction(word, report, hop)
+            if kind is not None:
+                labels = report.archive.service.labels[0], word.archive.service.labels[0]
+                if self._beliefs.record_claim(hop.label, *labels, kind, self._today):
+                    yield NewClaim(hop.label, report.archive, word.archive, kind)
+
+    # --- of items without a home ---
+
+    def _learn_without_home(self, hop: Hop, outcome: Outcome, now: float) -> None:
+        """A known holder that is switched off stays the holder."""
+        known = self._beliefs.holder(hop.label, self._today)
+        holder = None if known is None else self._by_service.get(known)
+        until = _FOREVER if self._is_beyond_doubt(hop, holder) else now + PROVISIONAL_AGE
+        for report in hop.reports:
+            if report.archive == holder and _has_given_up(report):
+                self._beliefs.forget_holder(hop.label)
+                known = None
+            self._learn_likely(hop.label, report, until)
+        if isinstance(outcome, Redirect) and until == _FOREVER and _has_chosen(hop) and known is None:
+            self._learn_holder(hop, outcome)
+
+    def _is_beyond_doubt(self, hop: Hop, holder: ArchiveRef | None) -> bool:
+        """Whether who led on is the holder, or no Archive was unheard that could have outranked it: of an Original
+        those registered longer, of anything else all."""
         return all(report.archive == holder or not self._could_be_outranked(report, hop) for report in hop.leading)
 
     def _could_be_outranked(self, leading: Report, hop: Hop) -> bool:
@@ -104,40 +201,40 @@ class Memory:
             return any(archive.registered < leading.archive.registered for archive in unheard)
         return bool(unheard)
 
-    def _learn_from(self, label: Label, report: Report, until: float) -> None:
-        archive = report.archive
+    def _learn_likely(self, label: Label, report: Report, until: float) -> None:
         if report.verdict is Verdict.EMPTY:
-            self._forget(label, archive)
-        elif _has_a_copy(report) and self.holder(label) == archive:
-            self._holders.forget(label)  # it was transferred, and a Copy kept
+            likely = self._by_label.find(label)
+            if likely is not None and self._current(likely.archive) == report.archive:
+                self._by_label.forget(label)
         if report.verdict.leads_on:
-            self._by_label.keep(label, _Likely(archive, until))
+            self._by_label.keep(label, _Likely(report.archive, until))
             if until == _FOREVER:
-                self._by_origin.keep(origin_of(label), archive)
-
-    def _forget(self, label: Label, archive: ArchiveRef) -> None:
-        """R §5.2: an Archive that has nothing under a label has transferred the item away, or never had it."""
-        likely = self._by_label.find(label)
-        if likely is not None and self._as_it_is_now(likely.archive) == archive:
-            self._by_label.forget(label)
-        if self.holder(label) == archive:
-            self._holders.forget(label)
+                self._by_prefix.keep(home_prefix(label), report.archive)
 
     def _learn_holder(self, hop: Hop, chosen: Redirect) -> None:
-        """Whoever was chosen with the Original, unless the holder was known to be another.
+        """Who was chosen with the Original, unless the holder was known to be another.
 
         Two that claim it do not make the holder forgotten: it would be enough to claim an item to have its holder lose
         it.
         """
-        if chosen.entry.state is not State.ORIGINAL or not chosen.entry.relation.is_itself:
-            return
-        if self.holder(hop.label) in (None, chosen.archive):
-            self._holders.keep(hop.label, chosen.archive)
-            self._holders_by_origin.keep(origin_of(hop.label), chosen.archive)
+        if chosen.entry.state is State.ORIGINAL and chosen.entry.relation.is_itself:
+            self._beliefs.record_holder(hop.label, chosen.archive.service.labels[0], self._today)
+            self._holders_by_prefix.keep(home_prefix(hop.label), chosen.archive)
 
 
 def _has_chosen(hop: Hop) -> bool:
     return any(report.verdict is Verdict.CHOSEN for report in hop.reports)
+
+
+def _has_said(report: Report) -> bool:
+    return report.said is not None and report.verdict not in _UNSAID
+
+
+def _has_given_up(report: Report) -> bool:
+    """R §5.2: an Archive that has nothing under a label, or a Copy, does not hold the Original."""
+    if report.verdict is Verdict.EMPTY:
+        return True
+    return report.verdict is not Verdict.DISBELIEVED and _state(report) is State.COPY
 
 
 def _state(report: Report) -> State | None:
@@ -146,5 +243,16 @@ def _state(report: Report) -> State | None:
     return None if entry is None else entry.state
 
 
-def _has_a_copy(report: Report) -> bool:
-    return report.verdict is not Verdict.DISBELIEVED and _state(report) is State.COPY
+def _contradiction(word: Report, report: Report, hop: Hop) -> ClaimKind | None:
+    """What `report` claims against the word of who decides."""
+    said, decided = report.said, word.said
+    if not _has_said(report):
+        return None
+    if isinstance(said, Deletion):
+        return None if isinstance(decided, Deletion) else ClaimKind.DELETED
+    if _state(report) is State.ORIGINAL:
+        return ClaimKind.ORIGINAL
+    if not isinstance(said, UrlList) or said.next_edition is None or not hop.relation.begins_with_last_edition:
+        return None
+    later = decided.next_edition if isinstance(decided, UrlList) else None
+    return None if later is not None and name_one_item(later, said.next_edition) else ClaimKind.NEXT_EDITION

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.languages import LanguageTag
-from ibi.messages.field import IpAddress
+from ibi.messages.field import IpAddress, State
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment
 from ibi.messages.url_list import UrlEntry, UrlList
@@ -28,6 +28,9 @@ __all__ = [
     "Redirect",
     "RelatedItemMissing",
     "Silence",
+    "UnprovenClaim",
+    "UnprovenClaims",
+    "Unsettled",
     "other_spellings",
 ]
 
@@ -158,6 +161,39 @@ class NoArchiveAnswered:
     away: LabelForms | None = None
 
 
+class UnprovenClaim(NamedTuple):
+    """What one Archive claims: a URL, or with `item` another item under its persistent URL."""
+
+    archive: ArchiveRef
+    url: str
+    state: State | None
+    item: Label | None = None
+
+
+class Unsettled(StrEnum):
+    """Why claims are shown and not followed."""
+
+    HOME_SILENT = "home silent"
+    NOT_OFFERED = "not offered by the home"
+    SEVERAL = "several claims"
+
+
+@dataclass(frozen=True, slots=True)
+class UnprovenClaims:
+    """Archives claim what is wanted, and nothing proves it: the reader sees who claims what, and decides (E67).
+
+    `label` is of the item that is claimed, which is another one if pointers led there. `home` is who would decide;
+    `away` is its service if it cannot be asked at all.
+    """
+
+    label: Label
+    claims: tuple[UnprovenClaim, ...]
+    why: Unsettled
+    home: ArchiveRef | None
+    silence: Silence
+    away: LabelForms | None = None
+
+
 Outcome = (
     Redirect
     | NotFound
@@ -167,6 +203,7 @@ Outcome = (
     | OriginalDisputed
     | LoopDetected
     | NoArchiveAnswered
+    | UnprovenClaims
 )
 
 

@@ -18,6 +18,7 @@ __all__ = ["Outranking", "outranking"]
 class Outranking(StrEnum):
     """What another answer had before one (E54, E55)."""
 
+    HOME = "the home of the label decides"
     HOLDER = "the holder is believed first"
     LATER_EDITION = "another knows of a later edition"
     URL = "another has the URL itself"

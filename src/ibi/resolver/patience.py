@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ibi.messages.field import State
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Word
 from ibi.resolver.lead import Following, Located
 from ibi.resolver.policy import Policy
 from ibi.resolver.question import Question
@@ -28,7 +29,17 @@ class Patience:
             return False
         if self.for_everybody:
             return not question.pending
-        return question.pending <= self.slow or now >= question.began + self.policy.patience
+        return question.pending <= self.slow or now >= self._others_since(question) + self.policy.patience
+
+    def _others_since(self, question: Question) -> float:
+        """Others are asked late where a home was waited for: they have the same time, counted from then."""
+        if question.word is Word.NO_HOME or question.all_asked is None:
+            return question.began
+        return question.all_asked
+
+    def is_home_given_up(self, question: Question, now: float) -> bool:
+        """Whether the home had its time, so that those may be followed who are trusted without it."""
+        return now >= question.began + self.policy.patience
 
     def is_hedged(self, question: Question, now: float) -> bool:
         """Whether the likely ones have had their start."""
@@ -47,6 +58,13 @@ class Patience:
 
     def may_take(self, question: Question, lead: Located | Following, now: float) -> bool:
         """Whether nothing better can be expected within the hedge delay."""
+        word = question.word
+        if word is Word.GIVEN:
+            return self.is_home_heard(question, now)
+        if word is Word.AWAITED and not self.is_home_given_up(question, now):
+            return False
+        if word is Word.NOT_HERE:
+            return self.is_settled(question, now)
         if self.is_settled(question, now):
             return True
         if question.wanted.needs_holder:
@@ -54,6 +72,10 @@ class Patience:
                 return question.holder_heard is not None
             return self.all_had_a_moment(question, now)
         return self._is_best(question, lead) or self.all_had_a_moment(question, now)
+
+    def is_home_heard(self, question: Question, now: float) -> bool:
+        """Whether those who decide may be taken at their word: a home beside them has a moment to contradict."""
+        return not question.awaits_a_home or self.is_hedged(question, now)
 
     def _is_best(self, question: Question, lead: Located | Following) -> bool:
         """Whether nobody who is still expected, or was not asked yet, could outrank it: neither the holder nor, if it
@@ -71,3 +93,4 @@ class Patience:
         yield question.began + self.policy.patience
         if question.all_asked is not None:
             yield question.all_asked + self.policy.hedge_delay
+            yield question.all_asked + self.policy.patience

@@ -25,6 +25,10 @@ class Policy:
     """How many hops one path may be ahead of the other pointers that were given on the way."""
     most_questions: int = 48
     """Of all paths together: each is a request to every Archive."""
+    latest_date: int = 300
+    """How many seconds a label may be dated later than now: of a later one only the home is asked (E70)."""
+    follow_unproven: bool = False
+    """Whether claims are followed that only the silent home of a label could prove (E67)."""
     rules: tuple[Rule, ...] = RULES
     url_rules: tuple[Rule, ...] = field(init=False)
     """Those of them that are left for the URLs of an answer that keeps the others."""

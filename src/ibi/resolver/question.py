@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from ibi.label import Label
+from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver import trace
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import NO_AUTHORITY, Authority, Word
 from ibi.resolver.heard import Heard
 from ibi.resolver.language import Wanted
 from ibi.resolver.lead import Located, Reason
@@ -47,17 +49,35 @@ class Note:
     failure: Failure | None = None
     broken_rule: str | None = None
     hearing: Hearing | None = None
+    final: bool = False
+    """Whether it says that it never gave the label away, and has nothing under it (E62)."""
+    transferred_to: Label | None = None
+    copies_at: tuple[Label, ...] = ()
 
     def report(self, archive: ArchiveRef) -> Report:
         verdict = self.verdict
         if verdict is Verdict.OUTRANKED and self.hearing is not None and not self.hearing.leads_anywhere:
             verdict = Verdict.OF_NO_USE
-        return Report(archive, self.asked_at, verdict, self.answered_at, self.said, self.failure, self.broken_rule)
+        return Report(
+            archive,
+            self.asked_at,
+            verdict,
+            self.answered_at,
+            self.said,
+            self.failure,
+            self.broken_rule,
+            transferred_to=self.transferred_to,
+            copies_at=self.copies_at,
+        )
 
 
 @dataclass(slots=True, eq=False)
 class Question:
-    """A hop that is under way. `waiting` are the Archives not asked yet, `path` the questions that led here."""
+    """A hop that is under way. `waiting` are the Archives not asked yet, `path` the questions that led here.
+
+    `deciders` are the Archives whose word decides: the homes of the label, or the successor that they named. With
+    `unreachable` there is another that cannot be asked: it is switched off, or not registered here.
+    """
 
     number: int
     forms: LabelForms
@@ -68,8 +88,13 @@ class Question:
     began: float
     first: Sequence[ArchiveRef]
     waiting: Sequence[ArchiveRef]
+    authority: Authority = NO_AUTHORITY
     holder: ArchiveRef | None = None
-    """Who is known, or presumed, to hold the Original."""
+    """The known holder of the Original, where the label has no home."""
+    deciders: tuple[ArchiveRef, ...] = ()
+    unreachable: LabelForms | None = None
+    successors: tuple[Label, ...] = ()
+    """The chain through which the home gave the Original on, as it is known by now (E63)."""
     all_asked: float | None = None
     heard: list[Heard] = field(default_factory=list)
     deletions: list[tuple[ArchiveRef, Deletion]] = field(default_factory=list)
@@ -77,8 +102,11 @@ class Question:
     pending: set[ArchiveRef] = field(default_factory=set)
     pointed_by: ArchiveRef | None = None
     """Who led here, if it was anybody's word."""
+    is_early: bool = False
+    """Whether the label is dated later than it can have been given, so that only its home is asked (E70)."""
     refused_url: bool = False
     """Whether an answer had the URL that is wanted, and it broke a rule."""
+    _word: Word | None = None
 
     @property
     def label(self) -> Label:
@@ -90,6 +118,16 @@ class Question:
         self.first = ()
         if everybody:
             self.waiting = ()
+        return self._send(due, now)
+
+    def ask_some(self, archives: Collection[ArchiveRef], now: float) -> list[Asking]:
+        """Put the question to those of the `archives` that were not asked yet."""
+        due = [archive for archive in self.waiting if archive in archives]
+        self.waiting = [archive for archive in self.waiting if archive not in archives]
+        return self._send(due, now)
+
+    def _send(self, due: Sequence[ArchiveRef], now: float) -> list[Asking]:
+        self._word = None
         if not self.waiting and self.all_asked is None:
             self.all_asked = now
         self.pending.update(due)
@@ -102,6 +140,7 @@ class Question:
         if archive not in self.pending:
             return None
         self.pending.remove(archive)
+        self._word = None
         note = self.notes[archive]
         note.answered_at = now
         return note
@@ -121,6 +160,77 @@ class Question:
         Original: it may be of an old Copy."""
         is_silent = heard.answer.next_edition is None and heard.state is None
         return is_silent and self.wanted.relation.begins_with_last_edition
+
+    # --- the word of those who decide ---
+
+    @property
+    def word(self) -> Word:
+        """What those who decide about the label have said by now."""
+        if self._word is None:
+            self._word = self._read_word()
+        return self._word
+
+    def _read_word(self) -> Word:
+        if not self.authority.exists:
+            return Word.NO_HOME
+        words = {self._word_of(archive) for archive in self.deciders}
+        for word in (Word.GIVEN, Word.DELETED, Word.AWAITED):
+            if word in words:
+                return word
+        return Word.NOT_HERE if words == {Word.NOT_HERE} and self.unreachable is None else Word.SILENT
+
+    def _word_of(self, archive: ArchiveRef) -> Word:
+        note = self.notes.get(archive)
+        if note is None or archive in self.pending:
+            return Word.AWAITED
+        if note.verdict is Verdict.EMPTY:
+            return Word.NOT_HERE
+        if isinstance(note.said, Deletion) and note.verdict is not Verdict.DISBELIEVED:
+            return Word.DELETED
+        heard = self.heard_from(archive)
+        if heard is None:
+            return Word.SILENT
+        return Word.NOT_HERE if heard.state is State.COPY else Word.GIVEN
+
+    def forget_word(self) -> None:
+        """An answer was added: what those who decide have said may be another."""
+        self._word = None
+
+    def decide(self, deciders: tuple[ArchiveRef, ...], unreachable: LabelForms | None) -> None:
+        """Others decide from now on: the home has named a successor."""
+        self.deciders, self.unreachable, self._word = deciders, unreachable, None
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether every home says that it never gave the label away, so that no other can have the Original (E62)."""
+        notes = [self.notes.get(archive) for archive in self.deciders]
+        return bool(notes) and all(note is not None and note.final for note in notes)
+
+    @property
+    def may_be_offered_elsewhere(self) -> bool:
+        """Whether what the home does not offer may come from another (R §9.2: each Archive its own relations).
+
+        The home's word on files and editions is final (E68).
+        """
+        relation = self.wanted.relation
+        if relation.is_itself or relation.begins_with_last_edition:
+            return False
+        return self.request.file_path is None and not self.request.file_list
+
+    @property
+    def trusted(self) -> Collection[ArchiveRef]:
+        """Whose claims are followed while those who decide are silent."""
+        return self.authority.trusted
+
+    def may_speak(self, archive: ArchiveRef) -> bool:
+        """Whether the word of an Archive counts without proof."""
+        return not self.authority.exists or archive in self.deciders or archive in self.trusted
+
+    @property
+    def awaits_a_home(self) -> bool:
+        return any(home in self.pending or home in self.waiting for home in self.authority.homes)
+
+    # --- the known holder of an item without a home ---
 
     def release(self, archive: ArchiveRef) -> None:
         """An Archive does not hold the Original, by its own word."""
@@ -144,23 +254,30 @@ class Question:
         return self.holder is not None and (self.holder in self.pending or self.holder in self.waiting)
 
     def traced(self) -> trace.Hop:
+        self._word = None  # what came too late is told as well
         parent = self.path[-1].number if self.path else None
         reports = tuple(self._explained(note.report(archive)) for archive, note in self.notes.items())
-        return trace.Hop(self.number, parent, self.label, self.wanted.relation, self.reason, reports)
+        return trace.Hop(
+            self.number, parent, self.label, self.wanted.relation, self.reason, reports, self.word, self.deciders
+        )
 
     def _explained(self, report: Report) -> Report:
         """With the reason why another answer was better, if one was."""
         if report.verdict is not Verdict.OUTRANKED:
             return report
+        if self.word in (Word.GIVEN, Word.DELETED) and report.archive not in self.deciders:
+            return replace(report, because=Outranking.HOME)
+        if self.word in (Word.SILENT, Word.AWAITED) and report.archive not in self.trusted:
+            return replace(report, verdict=Verdict.UNPROVEN)
         if self.holder_deletion is not None:
             return replace(report, because=Outranking.HOLDER)
-        heard, better = self._heard_from(report.archive), self._leading
+        heard, better = self.heard_from(report.archive), self._leading
         if heard is None or better is None:
             return replace(report, verdict=Verdict.NOT_FOLLOWED) if self._only_points(report.archive) else report
         because = outranking(heard, better, holder=self.holder, relation=self.wanted.relation, among=self.heard)
         return replace(report, because=because)
 
-    def _heard_from(self, archive: ArchiveRef) -> Heard | None:
+    def heard_from(self, archive: ArchiveRef) -> Heard | None:
         return next((heard for heard in self.heard if heard.archive == archive), None)
 
     @property

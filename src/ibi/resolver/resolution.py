@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ibi.label import Label
 from ibi.language_range import Preference
 from ibi.messages.field import IpAddress, State
 from ibi.messages.label_forms import LabelForms
@@ -21,6 +22,7 @@ from ibi.messages.url_list import Deletion, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import NO_ROUTING, Authority, Routing, Word, chain_after
 from ibi.resolver.ending import deleted, ending, silence_of
 from ibi.resolver.heard import Heard
 from ibi.resolver.language import Wanted
@@ -30,9 +32,9 @@ from ibi.resolver.patience import Patience
 from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking, Note, Question
 from ibi.resolver.redirection import redirect
-from ibi.resolver.routing import NOWHERE, Routing
 from ibi.resolver.selection import Hearing
 from ibi.resolver.trace import Failure, Trace, Verdict
+from ibi.resolver.unproven import claims_to_show, counted, trusted_elsewhere
 from ibi.resolver.validity import Claim, Rule, broken_rule
 from ibi.resolver.way import Way
 
@@ -43,7 +45,8 @@ _POLICY: Final = Policy()
 
 class Resolution:
     """`archives` are all that are included; `clients` the reader's address and the proxies', `preferences` those of
-    the reader's languages, which no Archive learns (R Table 8.6). `now` is monotonic, in seconds, from any beginning.
+    the reader's languages, which no Archive learns (R Table 8.6). `now` is monotonic, in seconds, from any beginning;
+    `today` is the time of day in POSIX seconds, by which labels of the future are told.
     """
 
     def __init__(
@@ -54,8 +57,9 @@ class Resolution:
         preferences: Sequence[Preference] = (),
         *,
         now: float,
+        today: float | None = None,
         base: str = "http://urlib.net:80/",
-        routing: Routing = NOWHERE,
+        routing: Routing = NO_ROUTING,
         policy: Policy = _POLICY,
     ) -> None:
         self._url, self._clients = url, clients
@@ -63,6 +67,7 @@ class Resolution:
         # E21: `ibiurl.language` overrides what the browser says.
         self._preferences = preferences if url.language is None else (Preference(url.language.lower(), 1.0),)
         self._base, self._routing, self._policy = base, routing, policy
+        self._latest = None if today is None else int(today) + policy.latest_date
         self._deadline = now + policy.budget
         self._now = now
         self._way = Way(url.label, policy)
@@ -100,13 +105,23 @@ class Resolution:
         sent, self._outbox = tuple(self._outbox), []
         return () if self._outcome is not None else sent
 
-    def answer(self, asking: Asking, answer: UrlList | Deletion | None, now: float) -> None:
-        """An Archive has answered; None if it has no such item."""
+    def answer(
+        self,
+        asking: Asking,
+        answer: UrlList | Deletion | None,
+        now: float,
+        *,
+        final: bool = False,
+        transferred_to: Label | None = None,
+        copies_at: tuple[Label, ...] = (),
+    ) -> None:
+        """An Archive has answered; None if it has no such item. The rest is what it told in headers of its own."""
         archive, question = asking.archive, self._questions[asking.question]
         note = question.settle(archive, now)
         if note is None:
             return
-        note.said = answer
+        note.said, note.transferred_to, note.copies_at = answer, transferred_to, copies_at
+        note.final = final and answer is None
         if self._outcome is not None:
             note.verdict = Verdict.LATE
         elif answer is None:
@@ -116,6 +131,10 @@ class Resolution:
             note.verdict, note.broken_rule = Verdict.DISBELIEVED, rule.__name__
         else:
             self._believe(question, archive, answer, note)
+        if transferred_to is not None and note.verdict is not Verdict.DISBELIEVED and self._outcome is None:
+            self._pass_on(question, archive, transferred_to, now)
+        if self._outcome is None:
+            self._return_to(question, archive)
         self._advance(now)
 
     def failure(self, asking: Asking, reason: Failure, now: float) -> None:
@@ -132,7 +151,8 @@ class Resolution:
     # --- what Archives say ---
 
     def _believe(self, question: Question, archive: ArchiveRef, answer: UrlList | Deletion, note: Note) -> None:
-        self._way.link(answer.ibi)
+        if question.may_speak(archive):
+            self._way.link(answer.ibi)  # a stranger's word that two labels are one could hide one of them
         if question is not self._current and question not in self._path():
             self._reopened.append(question)
         if isinstance(answer, Deletion):
@@ -142,14 +162,49 @@ class Resolution:
         refused = self._refused_urls(question, archive, answer)
         heard = Heard(archive, answer, frozenset(refused))
         question.heard.append(heard)
+        question.forget_word()
         if archive == question.holder and (heard.state is State.COPY or question.is_left_open_by(heard)):
             question.release(archive)
         note.verdict = Verdict.OUTRANKED
         note.hearing = Hearing(question.wanted, (heard,), self._preferences, None)
         for relation, rule in refused.items():
             if question.wanted.relation.matches(relation):
-                question.refused_url = True
+                question.refused_url |= question.may_speak(archive)
                 note.broken_rule = rule.__name__
+
+    def _pass_on(self, question: Question, archive: ArchiveRef, to: Label, now: float) -> None:
+        """The home, or the successor that it named, says who holds the Original now (E63)."""
+        ref = self._routing.archive(to)
+        homes = [home.service for home in question.authority.homes]
+        named = to if ref is None else ref.service.labels[0]
+        chain = chain_after(question.successors, homes, archive.service, named)
+        if chain is None or chain == question.successors:
+            return
+        question.successors = chain
+        question.decide(*self._deciders(question.authority, chain))
+        self._outbox += question.ask_some(question.deciders, now)
+
+    def _return_to(self, question: Question, archive: ArchiveRef) -> None:
+        """Who decides about a question has spoken after the search went on by the word of others: its word counts."""
+        path = self._path()
+        if archive not in question.deciders or question is self._current or question not in path:
+            return
+        child = path[path.index(question) + 1]
+        if child.pointed_by is not None and child.pointed_by in question.deciders:
+            return
+        lead = self._hearing(question).best
+        if isinstance(lead, Following) and lead.forms == child.forms and lead.wanted == child.wanted:
+            return
+        self._current = question
+
+    def _deciders(
+        self, authority: Authority, successors: Sequence[Label]
+    ) -> tuple[tuple[ArchiveRef, ...], LabelForms | None]:
+        """Who decides, and the service of one that would and cannot be asked."""
+        if not successors:
+            return authority.homes, authority.away[0] if authority.away else None
+        holder = self._included(self._routing.archive(successors[-1]))
+        return ((holder,), None) if holder is not None else ((), LabelForms.of(successors[-1]))
 
     def _refused_urls(self, question: Question, archive: ArchiveRef, answer: UrlList) -> Mapping[Relation, Rule]:
         """The rules that URLs of a valid answer break; where there is none, nothing is claimed beyond the answer."""
@@ -182,18 +237,24 @@ class Resolution:
 
     def _move(self, question: Question, now: float) -> bool:
         """Take one step from a question; False if there is nothing to do but wait."""
-        if question.waiting and self._is_time_for_everybody(question, now):
-            self._outbox += question.ask(now, everybody=True)
-        if question.holder_deletion is not None:
+        if question.waiting:
+            self._ask_others(question, now)
+        if question.word is Word.DELETED or question.holder_deletion is not None:
             return self._end_deleted(question, now)
         if question.reason is Reason.NO_NEXT_EDITION and self._hearing(question.path[-1]).has_next_edition:
             self._current = question.path[-1]  # somebody knows of one after all
             return True
         step = self._original(question, now) if self._url.required_original else self._lead(question, now)
-        if step is None and self._is_settled(question, now):
+        if step is None and self._outcome is None and self._is_settled(question, now):
             resorts = self._hearing(question).last_resorts(question.forms)
             step = next((resort for resort in resorts if self._way.may_follow(resort, question)), None)
-            if step is None and self._outcome is None:
+            if step is None and question.word is Word.AWAITED:
+                return False
+            if step is None and question.word is Word.GIVEN and question.may_be_offered_elsewhere:
+                if not self._have_others_answered(question, now):
+                    return False
+                step = self._offered_elsewhere(question)
+            if step is None:
                 self._give_up(question)
                 return True
         if isinstance(step, Located):
@@ -202,9 +263,44 @@ class Resolution:
             self._ask(step, question, now)
         return step is not None
 
+    def _ask_others(self, question: Question, now: float) -> None:
+        """Put the question to those who were not asked yet, if it is time for them."""
+        word = question.word
+        if word is not Word.AWAITED:
+            if self._is_time_for_everybody(question, now):
+                self._outbox += question.ask(now, everybody=True)
+        elif self._patience.is_home_given_up(question, now):
+            self._outbox += question.ask(now, everybody=True)
+        elif self._patience.is_hedged(question, now):
+            self._outbox += question.ask_some(question.trusted, now)
+
+    def _have_others_answered(self, question: Question, now: float) -> bool:
+        """Whether all were asked for what the home does not offer, and had their time."""
+        if question.waiting:
+            self._outbox += question.ask(now, everybody=True)
+        return self._patience.is_settled(question, now)
+
+    def _offered_elsewhere(self, question: Question) -> Located | Following | None:
+        heard = trusted_elsewhere(question, follow_unproven=self._policy.follow_unproven)
+        hearing = Hearing(question.wanted, heard, self._preferences, None, self._way.misled)
+        for lead in hearing.leads():
+            if isinstance(lead, Following):
+                if self._way.may_follow(lead, question):
+                    return lead
+            elif not self._url.required_original or lead.entry.state is State.ORIGINAL:
+                return lead
+        return None
+
     def _is_settled(self, question: Question, now: float) -> bool:
         """If the Original is required, that nobody is waited for who might lead on; a claim is counted with all others,
         and waits for them."""
+        word = question.word
+        if word is Word.GIVEN:
+            return self._patience.is_home_heard(question, now)
+        if word is Word.AWAITED:
+            return self._patience.is_home_given_up(question, now)
+        if word is Word.NOT_HERE and question.is_denied:
+            return True
         if self._patience.is_settled(question, now):
             return True
         if not self._url.required_original or question.waiting or not self._patience.may_count(question, now):
@@ -213,6 +309,9 @@ class Resolution:
         return not (hearing.originals() or hearing.set_aside())
 
     def _is_time_for_everybody(self, question: Question, now: float) -> bool:
+        word = question.word
+        if word is not Word.NO_HOME:
+            return word in (Word.DELETED, Word.SILENT) or (word is Word.NOT_HERE and not question.is_denied)
         if question.holder_deletion is not None or self._patience.is_hedged(question, now):
             return True
         if question.holder is None and question.wanted.needs_holder:
@@ -233,11 +332,17 @@ class Resolution:
 
     def _hearing(self, question: Question) -> Hearing:
         """All valid answers to a question that count."""
-        heard = tuple(question.heard)
+        heard = self._counted(question)
         if question.reason is Reason.NO_NEXT_EDITION:
             # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
-        return Hearing(question.wanted, heard, self._preferences, question.holder_heard, self._way.misled)
+        holder = question.holder_heard
+        if question.word is Word.GIVEN and heard:
+            holder = heard[0]
+        return Hearing(question.wanted, heard, self._preferences, holder, self._way.misled)
+
+    def _counted(self, question: Question) -> tuple[Heard, ...]:
+        return counted(question, follow_unproven=self._policy.follow_unproven)
 
     def _first_lead(self, question: Question) -> Located | Following | None:
         if not question.heard:
@@ -261,7 +366,7 @@ class Resolution:
         """Everybody who claims it is counted, so everybody is waited for; pointers are followed before the silence of
         one has used up the time.
         """
-        if question.waiting or not self._patience.may_count(question, now):
+        if not self._may_count(question, now):
             return None
         hearing = self._hearing(question)
         located = hearing.originals()
@@ -270,12 +375,20 @@ class Resolution:
             pointer = self._first_pointer(question)
             if pointer is not None:
                 return pointer
-        if question.pending:
+        if question.pending and question.word is not Word.GIVEN:
             return None
         located = located or hearing.set_aside()
         if located:
             self._judge(question, located)
         return None
+
+    def _may_count(self, question: Question, now: float) -> bool:
+        """Whether everyone has spoken whose claim of the Original counts: the home alone, if it has the item."""
+        if question.word is Word.GIVEN:
+            return self._patience.is_home_heard(question, now)
+        if question.word is Word.AWAITED:
+            return False
+        return not question.waiting and self._patience.may_count(question, now)
 
     def _judge(self, question: Question, located: Sequence[Located]) -> None:
         """One Archive that claims the Original is believed, two are not."""
@@ -327,19 +440,23 @@ class Resolution:
 
     def _ask(self, step: Following, parent: Question | None, now: float) -> None:
         """Put a new question, to those first who are likely to know."""
-        label = step.forms.labels[0]
-        if parent is not None and step.forms == parent.forms:
-            label = parent.label  # as it was spelled
+        label, authority = self._governed(step, parent)
         if step.heard is not None and parent is not None:
             parent.notes[step.heard.archive].verdict = Verdict.FOLLOWED
-        holder = self._included(self._routing.holder(label)) or self._included(self._routing.home(label))
-        first, waiting = self._order(step, holder)
+        successors = self._known_successors(label, authority)
+        deciders, unreachable = self._deciders(authority, successors)
+        holder = self._included(authority.holder)
+        first, waiting = self._order(step, label, authority, deciders, holder)
         request = UrlRequest(
             self._clients, label, step.wanted.relation, self._url.file_path, self._url.file_list
         )  # E16: path and list travel along
         path = () if parent is None else (*parent.path, parent)
         number = len(self._questions)
-        question = Question(number, step.forms, step.wanted, request, step.reason, path, now, first, waiting, holder)
+        question = Question(
+            number, step.forms, step.wanted, request, step.reason, path, now, first, waiting, authority, holder
+        )
+        question.deciders, question.unreachable, question.successors = deciders, unreachable, successors
+        question.is_early = self._is_early(label)
         question.pointed_by = None if step.heard is None else step.heard.archive
         self._way.add(step.forms, step.wanted)
         self._questions.append(question)
@@ -349,15 +466,50 @@ class Resolution:
     def _included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
         return archive if archive in self._archives else None
 
-    def _order(self, step: Following, holder: ArchiveRef | None) -> tuple[Sequence[ArchiveRef], Sequence[ArchiveRef]]:
-        """E31: the likely ones, then all others; all at once for an Original, or if nobody is likely.
+    def _governed(self, step: Following, parent: Question | None) -> tuple[Label, Authority]:
+        """The form of the label to ask for, and who decides about it: one with a home before one without."""
+        if parent is not None and step.forms == parent.forms:
+            return parent.label, parent.authority  # as it was spelled
+        label, *others = step.forms.labels
+        authority = self._routing.authority(label)
+        for other in () if authority.exists else others:
+            found = self._routing.authority(other)
+            if found.exists:
+                return other, found
+        return label, authority
 
-        Whether there is a later edition, or a better translation, nobody but the holder can tell alone: without one all
-        are asked.
+    def _is_early(self, label: Label) -> bool:
+        return self._latest is not None and label.instant.seconds > self._latest
+
+    def _known_successors(self, label: Label, authority: Authority) -> tuple[Label, ...]:
+        """What this resolution has heard of the label before is newer than what was known."""
+        if authority.exists:
+            for question in reversed(self._questions):
+                if question.label == label:
+                    return question.successors
+        return authority.successors
+
+    def _order(
+        self,
+        step: Following,
+        label: Label,
+        authority: Authority,
+        deciders: tuple[ArchiveRef, ...],
+        holder: ArchiveRef | None,
+    ) -> tuple[Sequence[ArchiveRef], Sequence[ArchiveRef]]:
+        """E31: the likely ones, then all others; all at once for an Original, or if none is likely.
+
+        A home is asked first, with the successor that it named, and alone about labels of the future (E70). Whether
+        there is a later edition, or a better translation, only the holder can tell alone: without one all are asked.
         """
-        likely = [
-            archive for archive in self._routing.likely(step.forms.labels[0], self._now) if archive in self._archives
-        ]
+        first = tuple(dict.fromkeys((*deciders, *authority.homes)))
+        if self._is_early(label):
+            return first, ()
+        if first:
+            return first, [archive for archive in self._archives if archive not in first]
+        if authority.exists:
+            return self._archives, ()
+        likely = [archive for archive in self._routing.likely(label, self._now) if archive in self._archives]
         if holder is not None:
             likely.insert(0, holder)
         needs_all = step.wanted.needs_holder and holder is None
@@ -376,7 +528,7 @@ class Resolution:
         """Leave a question: for one that was left before its time, or else for the one before it."""
         self._patience.slow |= question.pending
         self._way.note_misled(question)
-        if len(self._hearing(question).heard) == len(question.heard):
+        if len(self._hearing(question).heard) == len(self._counted(question)):
             self._given_up.append(question)  # what does not count here was not said in time of the question before
         self._current = question.path[-1] if question.path else None
         if self._reopened:
@@ -405,5 +557,9 @@ class Resolution:
         outcome = ending(question, self._hearing(question), self._url.label)
         if isinstance(outcome, Deleted):
             return outcome
+        for each in self._given_up:
+            shown = claims_to_show(each, self._url, self._base, self._preferences, silence_of(each))
+            if shown is not None:
+                return shown
         self._way.note_circle(question)
         return self._way.loop or outcome

@@ -73,8 +73,13 @@ class Hearing(NamedTuple):
             yield Following(forms, choice.rest_after(last), Reason.PREFIX, located.heard)
 
     @property
+    def best(self) -> Located | Following | None:
+        """What would be done first."""
+        return next(self.leads(), None)
+
+    @property
     def leads_anywhere(self) -> bool:
-        return next(self.leads(), None) is not None
+        return self.best is not None
 
     def originals(self) -> tuple[Located, ...]:
         """resolution step 4: the URLs to choose among if the Original is required."""

@@ -10,6 +10,7 @@ from ibi.label import Label
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Word
 from ibi.resolver.lead import Reason
 from ibi.resolver.outranking import Outranking
 
@@ -35,6 +36,7 @@ class Verdict(StrEnum):
     FOLLOWED = "it pointed to the next question"
     DISPUTED = "it claims the Original, and so does another"
     OUTRANKED = "another answer was better"
+    UNPROVEN = "it claims the item, and nothing proves it"
     NOT_THE_ORIGINAL = "it has a Copy, and the Original is required"
     NOT_FOLLOWED = "it points to where the search had been, or could not go"
     OF_NO_USE = "it had neither the URL nor a pointer"
@@ -69,11 +71,18 @@ class Report:
     """The name of the rule of `ibi.resolver.validity` that the answer, or a URL in it, broke."""
     because: Outranking | None = None
     """Why another answer was better, if it was and that is one thing."""
+    transferred_to: Label | None = None
+    """The service of the Archive to which it says that it gave the Original away (E63)."""
+    copies_at: tuple[Label, ...] = ()
+    """The services of the Archives that it names as holders of Copies (E64)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One question. `number` counts from 0; `parent` is the question that led to this one."""
+    """One question. `number` counts from 0; `parent` is the question that led to this one.
+
+    `word` is what the home said, or the successor that it named, and `deciders` who of these can be asked.
+    """
 
     number: int
     parent: int | None
@@ -81,6 +90,8 @@ class Hop:
     relation: Relation
     reason: Reason
     reports: tuple[Report, ...]
+    word: Word = Word.NO_HOME
+    deciders: tuple[ArchiveRef, ...] = ()
 
     @property
     def leading(self) -> tuple[Report, ...]:

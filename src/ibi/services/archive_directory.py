@@ -1,16 +1,15 @@
-"""The Archives that a resolution may ask: those included, and the one of this very process."""
+"""The Archives that a resolution may ask, and the homes of labels: those registered, and the one of this process."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from ibi.label import Label
-from ibi.messages.label_forms import LabelForms
+from ibi.label.home_prefix import home_prefix
 from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Home, Homes, archive_prefixes
 from ibi.resolver.membership import archive_ref
-from ibi.resolver.origin import Origin, origin_of
 
 __all__ = ["ArchiveDirectory"]
 
@@ -18,40 +17,47 @@ _NEVER: Hashable = object()
 
 
 class ArchiveDirectory:
-    """Made anew when the register changes, whoever changed it; between changes the same tuple is given."""
+    """Made anew when the register changes, in whichever process; between changes the same values are given."""
 
     def __init__(self, registry: Registry | None, own: ArchiveRef | None) -> None:
-        """`own` is the Archive of this process: always there, without a registration, and first."""
+        """`own` is the Archive of this process: always there, and first; it counts as registered."""
         self._registry, self._own = registry, own
         self._version: Hashable = _NEVER
         self._archives: tuple[ArchiveRef, ...] = ()
-        self._away: dict[Origin, LabelForms] = {}
+        self._homes = Homes()
 
     def archives(self) -> tuple[ArchiveRef, ...]:
         version = None if self._registry is None else self._registry.recent_version()
         if version != self._version:
             # The version is older than what is read, never newer: a change in between is read again next time.
             registered = () if self._registry is None else self._registry.all()
-            self._archives, self._version = tuple(self._found(registered)), version
-            self._away = self._switched_off(registered)
+            refs = {registration: self._ref(registration) for registration in registered}
+            self._archives = tuple(self._found(refs.values()))
+            self._homes, self._version = Homes(self._prefixed(refs)), version
         return self._archives
 
-    def away(self, label: Label) -> LabelForms | None:
-        """The service of the Archive of the label's own origin, if that one is registered and switched off. To be asked
-        after `archives`, and about the same state of the register."""
-        return self._away.get(origin_of(label))
+    def homes(self) -> Homes:
+        """Also those that are switched off. To be asked after `archives`, and about the same state of the register."""
+        return self._homes
 
-    def _switched_off(self, registered: Iterable[Registration]) -> dict[Origin, LabelForms]:
-        there = {origin_of(label) for archive in self._archives for label in archive.service.labels}
-        away = ((each.service, label) for each in registered if each.inclusion is None for label in each.labels)
-        return {origin_of(label): service for service, label in away if origin_of(label) not in there}
+    def _ref(self, registration: Registration) -> ArchiveRef | None:
+        """One that is registered with the resolver it runs beside is asked once, without a network."""
+        own = self._own
+        if own is not None and not set(own.service.labels).isdisjoint(registration.labels):
+            return own
+        return archive_ref(registration)
 
-    def _found(self, registered: Iterable[Registration]) -> Iterator[ArchiveRef]:
+    def _found(self, refs: Iterable[ArchiveRef | None]) -> Iterator[ArchiveRef]:
         if self._own is not None:
             yield self._own
-        own = frozenset(() if self._own is None else self._own.service.labels)
-        for registration in registered:
-            ref = archive_ref(registration)
-            # One that is registered with the resolver it runs beside is asked once, without a network.
-            if ref is not None and own.isdisjoint(ref.service.labels):
-                yield ref
+        yield from (ref for ref in refs if ref is not None and ref is not self._own)
+
+    def _prefixed(self, refs: dict[Registration, ArchiveRef | None]) -> Iterator[tuple[Home, Iterable[str]]]:
+        """Each home with its prefixes, its own Archive first, then by date of registration."""
+        own = self._own
+        if own is not None:
+            yield Home(own.service, own), archive_prefixes(own)
+        for registration, ref in refs.items():
+            prefixes = (*map(home_prefix, registration.labels), *registration.prefixes)
+            if ref is None or ref is not own:
+                yield Home(registration.service, ref, registration.successor), prefixes

@@ -134,6 +134,13 @@ class Drive:
         if isinstance(reply, Answered):
             if reply.answer is not None and self.run.outcome is None:
                 self.max_age = min(self.max_age, reply.max_age)
-            self.run.answer(asking, reply.answer, now)
+            self.run.answer(
+                asking,
+                reply.answer,
+                now,
+                final=reply.final,
+                transferred_to=reply.transferred_to,
+                copies_at=reply.copies_at,
+            )
         else:
             self.run.failure(asking, reply, now)

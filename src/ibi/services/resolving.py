@@ -14,33 +14,37 @@ from functools import partial
 from math import ceil
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from ibi.label import Label
+import structlog
+
+from ibi.errors import IbiError
 from ibi.language_range import Preference
 from ibi.messages.field import IpAddress
-from ibi.messages.label_forms import LabelForms
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.caching import Cache, Remembered, Wish
+from ibi.resolver.authority import NO_ROUTING, Homes, Word
+from ibi.resolver.caching import LONGEST, Cache, Remembered, Wish
 from ibi.resolver.doubt import longest_age
 from ibi.resolver.home_word import judged
-from ibi.resolver.memory import Memory
-from ibi.resolver.outcome import Missing, Outcome, Redirect, RelatedItemMissing
+from ibi.resolver.memory import Memory, NewClaim
+from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Reply
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.routing import NOWHERE
 from ibi.resolver.trace import Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
 from ibi.services.turns import Refusal, Turns, link_turns, trace_turns
+from ibi.storage.memory.beliefs import MemoryBeliefs
 
 __all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]
 
 
 class Directory(Protocol):
-    """Who is included; the same tuple until that changes."""
+    """Who is included, and who is the home of which labels; the same values until that changes."""
 
     def archives(self) -> tuple[ArchiveRef, ...]: ...
+
+    def homes(self) -> Homes: ...
 
 
 class ForeignUrls(StrEnum):
@@ -82,21 +86,21 @@ class Watcher(ReplyWatcher, Protocol):
 
     def turned_away(self, refusal: Refusal) -> None: ...
 
+    def claimed(self, claim: NewClaim) -> None: ...
+
 
 class _Nobody:
     def resolved(self, resolved: Resolved) -> None: ...
 
     def turned_away(self, refusal: Refusal) -> None: ...
 
+    def claimed(self, claim: NewClaim) -> None: ...
+
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
 
 
 _NOBODY: Final = _Nobody()
-
-
-def _nobody_is_away(_: Label) -> LabelForms | None:
-    """For a resolver without a register."""
-    return None
+_LOG: Final = structlog.get_logger("ibi.resolver")
 
 
 _LEAST_BUDGET: Final = 0.1
@@ -107,8 +111,7 @@ class Resolving:
 
     `own` is the Archive of this very server: whoever runs both need not declare to himself where its items may be.
     `changes` gives another value whenever an Archive in the same process has changed: what was found before is then
-    forgotten at once, and not when its time is up. `away` gives the Archive of a label's own origin if it is switched
-    off at the moment.
+    forgotten at once, and not when its time is up. `wall` is the time of day in POSIX seconds.
     """
 
     def __init__(
@@ -124,8 +127,8 @@ class Resolving:
         traces: Turns | None = None,
         links: Turns | None = None,
         changes: Callable[[], Hashable] | None = None,
-        away: Callable[[Label], LabelForms | None] = _nobody_is_away,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         watcher: Watcher = _NOBODY,
     ) -> None:
         self._directory, self._gateway, self._own = directory, gateway, own
@@ -134,12 +137,11 @@ class Resolving:
         self._lenient = replace(policy, rules=others)
         self._policy = policy if own is None else replace(policy, rules=(*others, _declared_unless_of(own)))
         self._confirms = foreign_urls is ForeignUrls.CONFIRM
-        # An empty one is false, and not none.
-        self._memory = Memory() if memory is None else memory
+        self._memory = Memory(MemoryBeliefs()) if memory is None else memory
         self._cache = Cache() if cache is None else cache
         self._traces = trace_turns() if traces is None else traces
         self._links = link_turns() if links is None else links
-        self._changes, self._away, self._clock, self._watcher = changes, away, clock, watcher
+        self._changes, self._clock, self._wall, self._watcher = changes, clock, wall, watcher
 
     def watch(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -191,7 +193,7 @@ class Resolving:
     def _begun(self, reader: _Reader, *, fresh: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives = self._directory.archives()
-        self._memory.include(archives)
+        self._memory.include(archives, self._directory.homes(), self._wall())
         state = archives, None if self._changes is None else self._changes()
         self._cache.enter(state)
         wish = Wish.of(reader.url, reader.preferences)
@@ -238,19 +240,55 @@ class Resolving:
     def _learned(self, asked: _Asked) -> Outcome:
         run = asked.drive.run
         outcome = self._judged(run)
-        if len(asked.archives) > 1:  # whoever is alone needs no way to be found, and is not contradicted
+        if not self._is_alone(asked.archives):
             trace = run.trace
-            self._memory.learn(trace, outcome, self._clock())
-            if isinstance(outcome, Redirect):
-                age = longest_age(trace, outcome, asked.archives, self._memory.believed)
-                asked.drive.max_age = min(asked.drive.max_age, age)
+            self._learn(trace, outcome)
+            asked.drive.max_age = min(asked.drive.max_age, self._longest_age(trace, outcome, asked.archives))
         return outcome
+
+    def _is_alone(self, archives: tuple[ArchiveRef, ...]) -> bool:
+        """One that is alone needs no way to be found, and is not contradicted."""
+        return len(archives) == 1 and self._directory.homes().count <= 1
+
+    def _learn(self, trace: Trace, outcome: Outcome) -> None:
+        """A link that was resolved is not refused because what it teaches cannot be written down."""
+        try:
+            claims = self._memory.learn(trace, outcome, self._clock())
+        except IbiError as error:
+            _LOG.error("what a resolution taught could not be kept", reason=str(error))
+            return
+        for claim in claims:
+            _LOG.warning(
+                "an Archive claims what its home contradicts",
+                label=str(claim.label),
+                claims=claim.kind.value,
+                archive=str(claim.claimant.service.labels[0]),
+                home=str(claim.home.service.labels[0]),
+            )
+            self._watcher.claimed(claim)
+
+    def _longest_age(self, trace: Trace, outcome: Outcome, archives: tuple[ArchiveRef, ...]) -> int:
+        """What was found against the rules on proof is not kept."""
+        words = {hop.word for hop in trace.hops}
+        if self._policy.follow_unproven and not words.isdisjoint({Word.SILENT, Word.AWAITED}):
+            return 0
+        if isinstance(outcome, Redirect):
+            return longest_age(trace, outcome, archives, self._memory.holder)
+        return LONGEST
 
     def _ended(self, asked: _Asked, outcome: Outcome) -> Resolved:
         now, drive, kept_for = self._clock(), asked.drive, 0
-        if self._cache.is_in(asked.state):
+        if self._cache.is_in(asked.state) and not self._may_be_there_soon(outcome, drive.run):
             kept_for = self._cache.keep(asked.wish, outcome, drive.max_age, now)
         return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=drive.run)
+
+    def _may_be_there_soon(self, outcome: Outcome, run: Resolution) -> bool:
+        """A home elsewhere has nothing: the item may be deposited there the next moment, and its link has to work then.
+        A change of the Archive in the same process is noticed."""
+        if not isinstance(outcome, NotFound):
+            return False
+        hop = run.trace.hops[0]
+        return hop.word is Word.NOT_HERE and hop.deciders != (self._own,)
 
     async def _with_foreign_urls(
         self, reader: _Reader, archives: tuple[ArchiveRef, ...], began: float
@@ -273,8 +311,9 @@ class Resolving:
             reader.clients,
             reader.preferences,
             now=now,
+            today=self._wall(),
             base=reader.base,
-            routing=self._memory if len(archives) > 1 else NOWHERE,
+            routing=NO_ROUTING if self._is_alone(archives) else self._memory,
             policy=policy,
         )
         admit = partial(self._turn, self._links, reader.clients)
@@ -283,7 +322,7 @@ class Resolving:
     def _judged(self, run: Resolution) -> Outcome:
         outcome = run.outcome
         assert outcome is not None  # that is why it is judged
-        return judged(outcome, run.trace, expected=self._memory.expected, own=self._own, away=self._away)
+        return judged(outcome, run.trace, expected=self._memory.expected, own=self._own)
 
 
 class _Reader(NamedTuple):

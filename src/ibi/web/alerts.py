@@ -24,6 +24,9 @@ from ibi.resolver.outcome import (
     Outcome,
     Redirect,
     RelatedItemMissing,
+    UnprovenClaim,
+    UnprovenClaims,
+    Unsettled,
 )
 from ibi.web.alert import Advice, Alert, Group
 from ibi.web.archive_record import archive_record, archive_records, forms_record
@@ -74,6 +77,8 @@ class _Alerts:
                 return self._loop(outcome)
             case NoArchiveAnswered():
                 return self._no_archive(outcome)
+            case UnprovenClaims():
+                return self._unproven(outcome)
             case Redirect():
                 return self._to_confirm(outcome)
 
@@ -313,6 +318,60 @@ class _Alerts:
             (Advice(_("Go there only if you trust that host:"), outcome.url, outcome.url),),
         )
 
+    # --- claims without proof (E67) ---
+
+    def _unproven(self, outcome: UnprovenClaims) -> Alert:
+        _, home = self._gettext, outcome.home
+        facts: dict[str, object] = {
+            "at": outcome.label.spelling,
+            "why": outcome.why.value,
+            "home": self._home_record(outcome),
+            "claims": [_claim_record(claim) for claim in outcome.claims],
+        }
+        return Alert(
+            "unproven-claim",
+            HTTPStatus.MULTIPLE_CHOICES,
+            _("This link cannot be confirmed at the moment"),
+            self._unproven_words(outcome),
+            facts,
+            tuple(self._claim(claim) for claim in outcome.claims),
+            () if home is None else (Group(_("The Archive that would decide"), (home,), outcome.label.spelling),),
+            outcome.silence,
+        )
+
+    def _unproven_words(self, outcome: UnprovenClaims) -> str:
+        _, label = self._gettext, outcome.label.spelling
+        match outcome.why:
+            case Unsettled.HOME_SILENT:
+                said = _(
+                    "{archive}, which named {label}, does not answer. What others claim cannot be compared with it."
+                )
+            case Unsettled.NOT_OFFERED:
+                said = _("{archive} has {label}, but not what was asked for. Another Archive claims to have that.")
+            case Unsettled.SEVERAL:
+                said = _("{archive}, which named {label}, has it no longer. Several Archives claim to have it now.")
+        return said.format(archive=self._home_name(outcome), label=label)
+
+    def _home_name(self, outcome: UnprovenClaims) -> str:
+        if outcome.home is not None:
+            return outcome.home.address
+        return self._gettext("the Archive") if outcome.away is None else outcome.away.labels[0].spelling
+
+    def _home_record(self, outcome: UnprovenClaims) -> dict[str, object] | None:
+        if outcome.home is not None:
+            return archive_record(outcome.home)
+        return None if outcome.away is None else {"address": None, "ibi": forms_record(outcome.away)}
+
+    def _claim(self, claim: UnprovenClaim) -> Advice:
+        _ = self._gettext
+        if claim.item is not None:
+            said = _("{archive} says that it is {label}. Go there only if you trust that Archive:")
+            said = said.format(archive=claim.archive.address, label=claim.item.spelling)
+        else:
+            said = _("{archive} claims to have it. Go there only if you trust that Archive:")
+            said = said.format(archive=claim.archive.address)
+        return Advice(said, claim.url, claim.url)
+
     # --- links ---
 
     def _copies(self, copies: tuple[ArchiveRef, ...], label: str) -> tuple[Group, ...]:
@@ -330,6 +389,15 @@ class _Alerts:
         there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)
         target = there.text("", keep_spelling=True)
         return Advice(_("Take it in {language}:").format(language=tag), f"/{target}", target)
+
+
+def _claim_record(claim: UnprovenClaim) -> dict[str, object]:
+    return {
+        "archive": archive_record(claim.archive),
+        "url": claim.url,
+        "state": None if claim.state is None else claim.state.value,
+        "item": None if claim.item is None else claim.item.spelling,
+    }
 
 
 def _is_of_metadata(relation: Relation) -> bool:

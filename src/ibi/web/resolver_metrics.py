@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from ibi.messages.url_list import Deletion
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.memory import NewClaim
 from ibi.resolver.reply import Answered, Reply
 from ibi.services.resolving import Resolved
 from ibi.services.turns import Refusal, TooManyLinks
@@ -53,6 +54,12 @@ class ResolverMetrics:
             ["bound"],
             registry=registry,
         )
+        self._claims = Counter(
+            "ibi_false_claims",
+            "Claims of Archives that the home of the item contradicts, by what they claim; each counted once.",
+            ["claim"],
+            registry=registry,
+        )
         self._known: set[str] = set()
 
     def resolved(self, resolved: Resolved) -> None:
@@ -62,6 +69,9 @@ class ResolverMetrics:
     def turned_away(self, refusal: Refusal) -> None:
         refused = self._links_refused if isinstance(refusal, TooManyLinks) else self._turned_away
         refused.labels(refusal.bound.value).inc()
+
+    def claimed(self, claim: NewClaim) -> None:
+        self._claims.labels(claim.kind.value).inc()
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self._replies.add(self._name(archive), _reply_name(reply))

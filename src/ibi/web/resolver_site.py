@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ibi.model.visibility import IpNetwork
+from ibi.ports.beliefs import Beliefs
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.registration_desk import RegistrationDesk
 from ibi.services.resolving import Resolving
@@ -24,14 +25,15 @@ async def _nothing_to_close() -> None:
 class ResolverSite:
     """All that the resolver's pages need. URLs are settings: what a request calls this host is not believed.
 
-    `desk` keeps its register of Archives; without one nobody can be included. `close` ends what `resolving` goes
-    through. `proxies` are the networks whose word on who their client is counts.
+    `desk` keeps its register of Archives; without one none can be included. `beliefs` tell of false claims. `close`
+    ends what `resolving` goes through. `proxies` are the networks whose word on who their client is counts.
     """
 
     resolving: Resolving
     acknowledgments: Acknowledgments
     public_url: str
     desk: RegistrationDesk | None = None
+    beliefs: Beliefs | None = None
     proxies: tuple[IpNetwork, ...] = ()
     close: Callable[[], Awaitable[None]] = _nothing_to_close
     base: str = field(init=False)

@@ -56,6 +56,7 @@ def _hop(hop: Hop, resolved: Resolved) -> dict[str, object]:
         "label": hop.label.spelling,
         "relation": hop.relation.modifier,
         "reason": hop.reason.value,
+        "home": hop.word.value,
         "archives": [_report(report, resolved) for report in hop.reports],
     }
 

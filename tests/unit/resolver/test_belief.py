@@ -1,4 +1,5 @@
-"""Whose word is taken before whose, and what is asked before a Copy is believed (E55, E56)."""
+"""Whose word is taken before whose where a label has no home, and what is asked before a Copy is believed (E55,
+E56)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from functools import partial
 from ibi.label import parse
 from ibi.messages import UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.outcome import LoopDetected, OriginalDisputed, Redirect
+from ibi.resolver.outcome import LoopDetected, Redirect
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
@@ -18,7 +19,6 @@ ITEM, NEXT, LATER = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00"
 TEXT_PT, BOGUS = "lab.br/arq/2012/01.01.00.00", "evil.br/arq/2013/01.01.00.00"
 OLD, NEW = archive("old", registered=10), archive("new", registered=20)
 HOME = archive("home", registered=30)
-OF_THAT_ORIGIN = KnownHolder(homes={parse(label): HOME for label in (ITEM, NEXT, LATER)})
 
 
 def url_of(who: ArchiveRef) -> str:
@@ -115,33 +115,6 @@ class TestAnOriginal:
             assert chosen(under_way) == who
             assert [report.archive for hop in under_way.trace.hops for report in hop.reports] == [who]
 
-    def test_at_the_origin_of_the_label_comes_before_all_others(self) -> None:
-        under_way = resolution(f"/{ITEM}", (OLD, HOME), routing=OF_THAT_ORIGIN)
-        first = asked(under_way)
-        assert list(first) == [HOME]
-        under_way.elapsed(0.2)
-        give(under_way, asked(under_way)[OLD], has(OLD), 0.21)
-        give(under_way, first[HOME], has(HOME), 0.3)
-        assert chosen(under_way) == HOME
-
-    def test_elsewhere_is_taken_once_the_origin_says_that_it_has_a_copy(self) -> None:
-        outcome = Scripted({(HOME, ITEM, ""): has(HOME, "Copy"), (OLD, ITEM, ""): has(OLD)}).outcome(
-            f"/{ITEM}", routing=OF_THAT_ORIGIN
-        )
-        # The Copy at hand is as good for whoever does not ask for the Original.
-        assert isinstance(outcome, Redirect)
-        required = Scripted({(HOME, ITEM, ""): has(HOME, "Copy"), (OLD, ITEM, ""): has(OLD)}).outcome(
-            f"/{ITEM}?ibiurl.requireditemstatus=Original", routing=OF_THAT_ORIGIN
-        )
-        assert isinstance(required, Redirect)
-        assert required.archive == OLD
-
-    def test_claimed_by_two_is_disputed_whoever_they_are(self) -> None:
-        outcome = Scripted({(HOME, ITEM, ""): has(HOME), (OLD, ITEM, ""): has(OLD)}).outcome(
-            f"/{ITEM}?ibiurl.requireditemstatus=Original", routing=OF_THAT_ORIGIN
-        )
-        assert isinstance(outcome, OriginalDisputed)
-
 
 class TestPointers:
     def test_of_whoever_is_believed_first_come_before_the_url_of_another(self) -> None:
@@ -162,7 +135,8 @@ class TestPointers:
         assert chosen(under_way) == OLD
 
     def test_of_the_holder_are_followed_without_asking_others(self) -> None:
-        under_way = resolution(f"/{ITEM}+(pt)", (OLD, HOME), routing=OF_THAT_ORIGIN)
+        known = KnownHolder(holders={parse(ITEM): HOME})
+        under_way = resolution(f"/{ITEM}+(pt)", (OLD, HOME), routing=known)
         give(under_way, asked(under_way)[HOME], points(HOME, **{"ibi.translation(pt)": TEXT_PT}), 0.01)
         first, second = under_way.trace.hops
         assert [report.archive for report in first.reports] == [HOME]
@@ -269,7 +243,8 @@ class TestACopy:
 
     def test_waits_for_those_who_were_asked_with_its_archive(self) -> None:
         """Nothing came of the likely one: all others have the same time, counted from when they were asked."""
-        under_way = resolution(f"/{ITEM}", (HOME, OLD, NEW), routing=OF_THAT_ORIGIN)
+        known = KnownHolder(holders={parse(ITEM): HOME})
+        under_way = resolution(f"/{ITEM}", (HOME, OLD, NEW), routing=known)
         give(under_way, asked(under_way)[HOME], b"", 0.15)
         others = asked(under_way)
         give(under_way, others[NEW], has(NEW, "Copy"), 0.16)
@@ -279,10 +254,11 @@ class TestACopy:
         assert chosen(under_way) == OLD
 
 
-def test_the_holder_is_waited_for_where_only_it_can_tell() -> None:
+def test_the_known_holder_is_waited_for_where_only_it_can_tell() -> None:
     """The last edition, and the best translation; anything else is as good from others."""
     for modifier, waits in (("!", True), ("+", True), ("", False), ("+(pt)", False)):
-        under_way = resolution(f"/{ITEM}{modifier}", (HOME, OLD), "pt", routing=OF_THAT_ORIGIN)
+        known = KnownHolder(holders={parse(ITEM): HOME})
+        under_way = resolution(f"/{ITEM}{modifier}", (HOME, OLD), "pt", routing=known)
         first = asked(under_way)
         under_way.elapsed(0.2)
         qualifier = {"!": ".lastedition", "+": ".translation(pt)", "": "", "+(pt)": ".translation(pt)"}[modifier]

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from ibi.label import parse
 from ibi.messages import LabelForms
+from ibi.ports.beliefs import HOLDER_AGE
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Authority, Homes
 from ibi.resolver.memory import PROVISIONAL_AGE, Memory
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
+from ibi.storage.memory.beliefs import MemoryBeliefs
 from tests.scripted_archives import Answer, Script, archive, body, drive, resolution
 
 REP, SAME_ORIGIN, OTHER = (
@@ -19,6 +22,7 @@ REP, SAME_ORIGIN, OTHER = (
 )
 A, B = archive("a"), archive("b")
 HOME = ArchiveRef(LabelForms.of(parse("lab.br/arq/2000/01.01.00.00")), "home.example.org", registered=50)
+TODAY = 1_800_000_000
 KEY = "1414141414-12345678901234"
 
 
@@ -31,9 +35,9 @@ def always(answer: Answer) -> Script:
 
 
 def after(answers: dict[ArchiveRef, Answer], url: str = f"/{REP}", memory: Memory | None = None) -> Memory:
-    memory = memory or Memory()
-    memory.include(tuple(answers))
-    run: Resolution = resolution(url, tuple(answers))
+    memory = memory or Memory(MemoryBeliefs())
+    memory.include(tuple(answers), Homes.of_archives(answers), TODAY)
+    run: Resolution = resolution(url, tuple(answers), routing=memory)
     outcome, _ = drive(run, {each: always(answer) for each, answer in answers.items()})
     memory.learn(run.trace, outcome, 0.0)
     return memory
@@ -69,23 +73,34 @@ def test_a_holder_that_says_it_has_a_copy_is_the_holder_no_more() -> None:
     assert memory.holder(parse(REP)) == B
 
 
-def test_the_archive_of_the_labels_own_origin_holds_it_until_another_is_known_to() -> None:
-    """Nobody else can be given a label with its prefix."""
-    memory = Memory()
-    memory.include((A, HOME, B))
+def test_a_label_has_the_homes_of_its_prefix_and_no_holder() -> None:
+    shared = replace(HOME, service=LabelForms.of(parse("lab.br/arq@80/2001/01.01.00.00")), address="shared.example.org")
+    memory = Memory(MemoryBeliefs())
+    memory.include((A, HOME, shared), Homes.of_archives((A, HOME, shared)), TODAY)
+    assert memory.authority(parse(REP)).homes == (HOME, shared)
+    assert memory.authority(parse(REP.replace("arq", "arq.80"))).homes == (HOME, shared)
+    assert memory.authority(parse(REP.replace("arq", "arq.8080"))).homes == ()
+    assert not memory.authority(parse(OTHER)).exists
+
+
+def test_a_holder_that_was_learned_yields_to_a_home_that_is_registered_later() -> None:
+    memory = after({A: item(A)})
+    assert memory.authority(parse(REP)).holder == A
+    memory.include((A, HOME), Homes.of_archives((A, HOME)), TODAY)
+    assert memory.authority(parse(REP)) == Authority(homes=(HOME,))
+
+
+def test_a_holder_is_forgotten_after_a_day() -> None:
+    memory = after({A: item(A)})
+    for seconds, holder in ((HOLDER_AGE - 1, A), (HOLDER_AGE, None)):
+        memory.include((A,), Homes.of_archives((A,)), TODAY + seconds)
+        assert memory.holder(parse(REP)) == holder
+
+
+def test_nothing_is_remembered_of_one_that_is_followed_because_the_home_has_nothing() -> None:
+    memory = after({HOME: b"", B: item(B)})
     assert memory.holder(parse(REP)) is None
-    assert memory.home(parse(REP)) == memory.expected(parse(REP)) == HOME
-    assert memory.home(parse(OTHER)) is None
-    after({HOME: b"", B: item(B)}, memory=memory)
-    assert memory.holder(parse(REP)) == memory.expected(parse(REP)) == B
-    assert memory.expected(parse(SAME_ORIGIN)) == HOME
-
-
-def test_of_two_archives_of_one_origin_the_one_that_was_registered_first_is_the_home() -> None:
-    squatter = replace(HOME, address="squatter.example.org", registered=HOME.registered + 1)
-    memory = Memory()
-    memory.include((squatter, HOME))
-    assert memory.home(parse(REP)) == HOME
+    assert memory.likely(parse(REP), 0.0) == ()
 
 
 def test_a_newcomer_that_is_quicker_than_the_others_is_asked_first_for_a_while_and_is_no_holder() -> None:
@@ -104,9 +119,11 @@ def test_a_copy_that_was_found_while_others_were_silent_is_asked_first_for_a_whi
     assert heard.likely(parse(REP), PROVISIONAL_AGE) == (A,)
 
 
-def test_a_known_holder_is_not_replaced_by_whoever_says_so() -> None:
+def test_a_known_holder_that_is_switched_off_is_not_replaced_by_another_that_claims_the_item() -> None:
     memory = after({A: item(A)})
-    assert after({B: item(B)}, memory=memory).holder(parse(REP)) == A
+    assert after({B: item(B)}, memory=memory).holder(parse(REP)) is None
+    memory.include((A, B), Homes.of_archives((A, B)), TODAY)
+    assert memory.holder(parse(REP)) == A
 
 
 def test_a_holder_that_has_nothing_any_more_is_forgotten() -> None:
@@ -128,10 +145,10 @@ def test_the_home_of_an_origin_is_who_holds_an_original_of_it() -> None:
     assert after({A: item(A, "Copy")}).expected(parse(SAME_ORIGIN)) is None
 
 
-def test_what_was_not_asked_for_longest_is_forgotten_first() -> None:
-    memory = Memory(most_labels=2, most_prefixes=1)
+def test_hints_that_were_not_used_for_longest_are_forgotten_first_and_holders_are_not() -> None:
+    memory = Memory(MemoryBeliefs(), most_labels=2, most_prefixes=1)
     labels = [f"lab{number}.br/arq/2009/07.21.14.43" for number in range(3)]
     for label in labels:
         after({A: item(A, ibi=f"rep {label}")}, f"/{label}", memory)
-    assert [memory.holder(parse(label)) for label in labels] == [None, A, A]
+    assert [memory.holder(parse(label)) for label in labels] == [A, A, A]
     assert [memory.likely(parse(label), 0.0) for label in labels] == [(), (A,), (A,)]

@@ -14,6 +14,7 @@ from ibi.label import parse
 from ibi.model.letter import Letter
 from ibi.model.visibility import network
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Home
 from ibi.resolver.errors import AlreadyRegistered, KeyRefused, UnknownArchive, WeakKey
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.mail import post, sender_of
@@ -330,24 +331,30 @@ async def test_the_own_archive_is_asked_once_even_if_it_is_registered() -> None:
     assert ArchiveDirectory(None, None).archives() == ()
 
 
-async def test_an_archive_that_is_switched_off_is_away() -> None:
+async def test_an_archive_that_is_switched_off_is_the_home_of_its_labels_all_the_same() -> None:
     resolver = MembershipApp()
     await resolver.register()
     directory = ArchiveDirectory(resolver.registry, None)
     named_there = parse(REP.replace("2012", "2011"))
     assert directory.archives() == ()
-    assert directory.away(named_there) == APPLICATION.service
-    assert directory.away(parse("lab.br/arq/2009/07.21.14.43")) is None
+    assert directory.homes().of(named_there) == (Home(APPLICATION.service, None),)
+    assert directory.homes().of(parse("lab.br/arq/2009/07.21.14.43")) == ()
     await resolver.send()
-    assert directory.archives() != ()
-    assert directory.away(named_there) is None
+    (included,) = directory.archives()
+    assert directory.homes().of(named_there) == (Home(APPLICATION.service, included),)
     await resolver.send(query(servicesubject="exclusionRequest"))
     assert directory.archives() == ()
-    assert directory.away(named_there) == APPLICATION.service
-    own = ArchiveRef(APPLICATION.service, "own.example.org")
+    assert directory.homes().of(named_there) == (Home(APPLICATION.service, None),)
+
+
+async def test_the_archive_of_this_server_is_the_home_of_its_labels_though_it_is_registered_and_switched_off() -> None:
+    resolver = MembershipApp()
+    await resolver.register()
+    own = ArchiveRef(APPLICATION.service, "own.example.org", prefixes=frozenset({"lab.br/arq"}))
     beside = ArchiveDirectory(resolver.registry, own)
     assert beside.archives() == (own,)
-    assert beside.away(named_there) is None
+    for label in (REP.replace("2012", "2011"), "lab.br/arq/2009/07.21.14.43"):
+        assert beside.homes().of(parse(label)) == (Home(own.service, own),)
 
 
 async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:

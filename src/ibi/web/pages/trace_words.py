@@ -16,6 +16,7 @@ from ibi.resolver.outcome import (
     Outcome,
     Redirect,
     RelatedItemMissing,
+    UnprovenClaims,
 )
 from ibi.resolver.outranking import Outranking
 from ibi.resolver.trace import Failure, Report, Verdict
@@ -28,6 +29,7 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.FOLLOWED: message("ask for another item"),
     Verdict.DISPUTED: message("it claims the Original, as another does"),
     Verdict.OUTRANKED: message("an answer, but not the best"),
+    Verdict.UNPROVEN: message("a claim that nothing proves"),
     Verdict.NOT_THE_ORIGINAL: message("a Copy, not the Original"),
     Verdict.NOT_FOLLOWED: message("a hint that leads nowhere new"),
     Verdict.OF_NO_USE: message("neither a URL nor a hint"),
@@ -58,6 +60,7 @@ RULES: Final[Mapping[str, str]] = {
 """What an answer has done that breaks a rule of `ibi.resolver.validity`, by the name of the rule."""
 
 OUTRANKINGS: Final[Mapping[Outranking, str]] = {
+    Outranking.HOME: message("the home of the label decides"),
     Outranking.HOLDER: message("the holder is believed first"),
     Outranking.LATER_EDITION: message("another knows of a later edition"),
     Outranking.URL: message("another has the URL itself"),
@@ -103,4 +106,6 @@ def outcome_words(outcome: Outcome) -> str:
             return message("the editions lead in a circle")
         case NoArchiveAnswered():
             return message("nobody who could know has answered")
+        case UnprovenClaims():
+            return message("a claim that nothing proves")
     assert_never(outcome)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -330,7 +331,7 @@ class TestWhatToDoNext:
 
     async def test_that_the_archive_of_an_item_is_switched_off(self) -> None:
         service = LabelForms.of(parse("lab.br/arq/2008/03.17.15.17"))
-        app = resolver_app({A: b""}, away={parse(REP): service}.get)
+        app = resolver_app({A: b""}, away=(service,))
         answer = await app.get(f"/{REP}")
         assert (answer.status, answer.headers["cache-control"]) == (502, "no-store")
         assert answer.headers["retry-after"] == "30"
@@ -339,12 +340,13 @@ class TestWhatToDoNext:
         assert facts["detail"].startswith("lab.br/arq/2008/03.17.15.17, the Archive where")
         assert facts["home"] == {"address": None, "ibi": {"rep": "lab.br/arq/2008/03.17.15.17", "ibip": None}}
         assert facts["next"]
-        found = resolver_app({A: item(A, "Copy")}, away={parse(REP): service}.get)
-        assert (await found.get(f"/{REP}")).status == 302, "a Copy elsewhere will do"
+        trusted = replace(A, vouched=True)
+        found = resolver_app({trusted: item(trusted, "Copy")}, away=(service,))
+        assert (await found.get(f"/{REP}")).status == 302, "a Copy elsewhere will do if somebody vouches for it"
 
     async def test_that_the_archive_of_what_the_link_leads_to_is_switched_off(self) -> None:
         service = LabelForms.of(parse("lab.br/arq/2008/03.17.15.17"))
-        app = resolver_app({A: until_nowhere, B: b""}, away={parse(LATER): service}.get)
+        app = resolver_app({replace(A, vouched=True): until_nowhere, B: b""}, away=(service,))
         answer = await app.get(f"/{REP}!")
         assert (answer.status, answer.headers["cache-control"]) == (502, "no-store")
         facts = answer.json()

@@ -18,6 +18,7 @@ import structlog
 
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Homes
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Answered, Reply
 from ibi.services.acknowledgments import Acknowledgments
@@ -44,6 +45,9 @@ class SlowArchives:
 
     def archives(self) -> tuple[ArchiveRef, ...]:
         return A, B
+
+    def homes(self) -> Homes:
+        return Homes.of_archives((A, B))
 
     def at_once(self, archive: ArchiveRef, request: UrlRequest) -> None:
         return None

@@ -1,0 +1,144 @@
+"""Whose word decides about a label: the home that minted it, or the successor that the home named (E65, E66).
+
+The home of a label is the Archive registered for its prefix. It wins over memory and seniority. An Original that the
+home gave away is decided by its successor, which the home names in a header of its answers (`IBI-Transferred-To`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Final, NamedTuple, Protocol
+
+from ibi.label import Label
+from ibi.label.home_prefix import home_prefix
+from ibi.messages.label_forms import LabelForms
+from ibi.resolver.archive_ref import ArchiveRef
+
+__all__ = ["NO_AUTHORITY", "NO_ROUTING", "Authority", "Home", "Homes", "Routing", "Word", "chain_after"]
+
+MAX_CHAIN: Final = 16
+"""How many times one Original may be given on before the resolver follows no further."""
+
+
+class Home(NamedTuple):
+    """An Archive registered for a prefix. `archive` is None while it is switched off (R §7.2)."""
+
+    service: LabelForms
+    archive: ArchiveRef | None
+    successor: LabelForms | None = None
+    """The Archive that the administrator of the resolver named to speak for this one, which is gone."""
+
+
+class Homes:
+    """The registered Archives by their prefixes; several of one prefix share it, the first registered first."""
+
+    def __init__(self, homes: Iterable[tuple[Home, Iterable[str]]] = ()) -> None:
+        """Each home with the prefixes that it has, as `home_prefix` writes them."""
+        self._by_prefix: dict[str, tuple[Home, ...]] = {}
+        self.count = 0
+        """How many there are."""
+        for home, prefixes in homes:
+            self.count += 1
+            for prefix in dict.fromkeys(prefixes):
+                self._by_prefix[prefix] = (*self._by_prefix.get(prefix, ()), home)
+
+    @classmethod
+    def of_archives(cls, archives: Iterable[ArchiveRef]) -> Homes:
+        """For a resolver that knows of none but those that are included."""
+        ordered = sorted(archives, key=lambda each: each.registered)
+        return cls((Home(archive.service, archive), archive_prefixes(archive)) for archive in ordered)
+
+    def of(self, label: Label) -> tuple[Home, ...]:
+        return self._by_prefix.get(home_prefix(label), ())
+
+
+def archive_prefixes(archive: ArchiveRef) -> tuple[str, ...]:
+    """The prefixes of which an Archive is the home: of each form of its label, and those it was given."""
+    return (*map(home_prefix, archive.service.labels), *archive.prefixes)
+
+
+class Authority(NamedTuple):
+    """Who decides about one label.
+
+    `homes` are the Archives of its prefix that can be asked, `away` the services of those that are switched off.
+    `successors` is the chain of Archives through which the home gave the Original on; the last one holds it.
+    """
+
+    homes: tuple[ArchiveRef, ...] = ()
+    away: tuple[LabelForms, ...] = ()
+    successors: tuple[Label, ...] = ()
+    trusted: frozenset[ArchiveRef] = frozenset()
+    """Whose claims are followed while those who decide are silent."""
+    holder: ArchiveRef | None = None
+    """The known holder of the Original, where the label has no home."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether the label has a home, so that claims of others need proof."""
+        return bool(self.homes or self.away)
+
+
+NO_AUTHORITY: Final = Authority()
+
+
+class Routing(Protocol):
+    """What is known before an Archive is asked."""
+
+    def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
+        """The Archives to ask first, best first; none if nothing is known. It may be wrong."""
+
+    def authority(self, label: Label) -> Authority:
+        """Who decides about the label."""
+
+    def archive(self, service: Label) -> ArchiveRef | None:
+        """The included Archive whose service has this label."""
+
+
+class _NoRouting:
+    def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
+        return ()
+
+    def authority(self, label: Label) -> Authority:
+        return NO_AUTHORITY
+
+    def archive(self, service: Label) -> ArchiveRef | None:
+        return None
+
+
+NO_ROUTING: Routing = _NoRouting()
+"""Nothing is known: all Archives are asked at once."""
+
+
+class Word(Enum):
+    """What those who decide about a label have said to a question."""
+
+    NO_HOME = "the label has no home"
+    AWAITED = "the home has not answered yet"
+    GIVEN = "the home has the item"
+    DELETED = "the home deleted the item"
+    NOT_HERE = "the home has no Original"
+    SILENT = "the home cannot be asked"
+
+
+def chain_after(
+    chain: tuple[Label, ...], homes: Iterable[LabelForms], by: LabelForms, to: Label
+) -> tuple[Label, ...] | None:
+    """The chain of successors after the Archive `by` names `to` as the new holder.
+
+    None if `by` has no right to name one: it is neither a home nor a member of the chain.
+    """
+    homes = tuple(homes)
+    if by in homes:
+        before: tuple[Label, ...] = ()
+    else:
+        place = next((index for index, label in enumerate(chain) if label in by.labels), None)
+        if place is None:
+            return None
+        before = chain[: place + 1]
+    if any(to in home.labels for home in homes):
+        return ()  # it came back
+    after = chain[len(before) : len(before) + 1]
+    if after == (to,):
+        return chain  # known, and what came after stays
+    return (*before, to)[-MAX_CHAIN:] if to not in before else before[: before.index(to) + 1]

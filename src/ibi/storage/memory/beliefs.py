@@ -1,0 +1,84 @@
+"""Beliefs in the memory of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TypeVar
+
+from ibi.label import Label
+from ibi.label.home_prefix import home_prefix
+from ibi.model.belief import ClaimKind, FalseClaim
+from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+
+__all__ = ["MemoryBeliefs"]
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+class MemoryBeliefs:
+    """The port `Beliefs`."""
+
+    prompt = True
+
+    def __init__(self) -> None:
+        self._successors: dict[str, dict[Label, tuple[Label, ...]]] = {}
+        self._holdings: dict[Label, dict[Label, int]] = {}
+        self._holders: dict[Label, Label] = {}
+        self._copies: dict[Label, frozenset[Label]] = {}
+        self._claims: dict[Label, dict[tuple[Label, ClaimKind], FalseClaim]] = {}
+
+    def successors(self, label: Label) -> tuple[Label, ...]:
+        return self._successors.get(home_prefix(label), {}).get(label, ())
+
+    def record_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
+        of_home = self._successors.setdefault(home_prefix(label), {})
+        of_home.pop(label, None)
+        if chain:
+            _add(of_home, label, chain, MOST_SUCCESSIONS)
+
+    def holder(self, label: Label, now: int) -> Label | None:
+        holder = self._holders.get(label)
+        return holder if holder is not None and now < self._holdings[holder][label] + HOLDER_AGE else None
+
+    def record_holder(self, label: Label, holder: Label, at: int) -> None:
+        self.forget_holder(label)
+        dropped = _add(self._holdings.setdefault(holder, {}), label, at, MOST_HOLDINGS)
+        if dropped is not None:
+            del self._holders[dropped]
+        self._holders[label] = holder
+
+    def forget_holder(self, label: Label) -> None:
+        holder = self._holders.pop(label, None)
+        if holder is not None:
+            del self._holdings[holder][label]
+
+    def copies(self, home: Label) -> frozenset[Label]:
+        return self._copies.get(home, frozenset())
+
+    def record_copies(self, home: Label, services: frozenset[Label], at: int) -> None:
+        self._copies[home] = services
+
+    def record_claim(self, label: Label, claimant: Label, home: Label, kind: ClaimKind, at: int) -> bool:
+        of_claimant = self._claims.setdefault(claimant, {})
+        before = of_claimant.pop((label, kind), None)
+        first, times = (at, 0) if before is None else (before.first_seen, before.times)
+        claim = FalseClaim(label, claimant, home, kind, first, at, times + 1)
+        _add(of_claimant, (label, kind), claim, MOST_CLAIMS)
+        return before is None
+
+    def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
+        every = (claim for of_claimant in self._claims.values() for claim in of_claimant.values())
+        return tuple(sorted(every, key=lambda claim: (-claim.last_seen, claim.label, claim.claimant)))[:most]
+
+    def close(self) -> None: ...
+
+
+def _add(entries: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> _Key | None:
+    """The key that was dropped for it, if any was: the one that was added first."""
+    entries[key] = value
+    if len(entries) <= most:
+        return None
+    oldest = next(iter(entries))
+    del entries[oldest]
+    return oldest

@@ -1,0 +1,192 @@
+"""Beliefs in SQLite: the file `beliefs.sqlite` of a data directory.
+
+Readers' links cause the writes, so a commit does not wait for the disk: it survives the end of the process, and after
+a power cut the last seconds are learned anew from the homes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from ibi.label import Label, parse
+from ibi.label.home_prefix import home_prefix
+from ibi.model.belief import ClaimKind, FalseClaim
+from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+from ibi.storage.sqlite.connection import Connection, transaction
+from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.private_store import PrivateStore
+
+__all__ = ["FILE_NAME", "SqliteBeliefs"]
+
+FILE_NAME: Final = "beliefs.sqlite"
+
+_RECENT: Final = 0.01
+"""Seconds for which changes by other processes may go unnoticed."""
+
+
+def _bounded(table: str, columns: str) -> str:
+    """A table whose rows have an `owner`, and the number of rows that each owner has."""
+    return f"""
+    CREATE TABLE {table} (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, {columns});
+    CREATE INDEX {table}_of ON {table} (owner, id);
+    CREATE TABLE {table}_counts (owner TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TRIGGER {table}_added AFTER INSERT ON {table} BEGIN
+        INSERT INTO {table}_counts VALUES (new.owner, 1) ON CONFLICT DO UPDATE SET rows = rows + 1; END;
+    CREATE TRIGGER {table}_dropped AFTER DELETE ON {table} BEGIN
+        UPDATE {table}_counts SET rows = rows - 1 WHERE owner = old.owner; END
+    """  # noqa: S608
+
+
+MIGRATIONS: Final = (
+    ";\n".join(
+        (
+            _bounded("successions", "label BLOB NOT NULL UNIQUE, chain TEXT NOT NULL, at INTEGER NOT NULL"),
+            _bounded("holdings", "label BLOB NOT NULL UNIQUE, at INTEGER NOT NULL"),
+            _bounded(
+                "claims",
+                "label BLOB NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, home TEXT NOT NULL,"
+                " first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, count INTEGER NOT NULL,"
+                " UNIQUE (label, owner, kind)",
+            ),
+            "CREATE INDEX claims_seen ON claims (last_seen)",
+            "CREATE TABLE copies (home TEXT PRIMARY KEY, services TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID",
+        )
+    ),
+)
+
+
+class SqliteBeliefs(PrivateStore):
+    """The port `Beliefs` on one data directory.
+
+    Most labels were never given on. Which prefixes have any that were is kept in memory, so that asking about the
+    others costs no statement.
+    """
+
+    prompt = True
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory / FILE_NAME, MIGRATIONS)
+        with self._open() as connection:
+            connection.execute("PRAGMA synchronous = NORMAL")
+        self._looked, self._version = float("-inf"), -1
+        self._passed_on: frozenset[str] = frozenset()
+        self._copies: dict[str, frozenset[Label]] = {}
+
+    # --- successors ---
+
+    def successors(self, label: Label) -> tuple[Label, ...]:
+        self._follow_changes()
+        if home_prefix(label) not in self._passed_on:
+            return ()
+        with self._open() as connection:
+            row = connection.execute("SELECT chain FROM successions WHERE label = ?", (label_key(label),)).fetchone()
+        return () if row is None else tuple(map(parse, row[0].split()))
+
+    def record_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
+        with self._change() as connection:
+            connection.execute("DELETE FROM successions WHERE label = ?", (label_key(label),))
+            if chain:
+                owner, words = home_prefix(label), " ".join(map(str, chain))
+                row = owner, label_key(label), words, at
+                connection.execute("INSERT INTO successions (owner, label, chain, at) VALUES (?, ?, ?, ?)", row)
+                _bound(connection, "successions", owner, MOST_SUCCESSIONS)
+
+    # --- holders of items without a home ---
+
+    def holder(self, label: Label, now: int) -> Label | None:
+        with self._open() as connection:
+            row = connection.execute("SELECT owner, at FROM holdings WHERE label = ?", (label_key(label),)).fetchone()
+        return parse(row[0]) if row is not None and now < row[1] + HOLDER_AGE else None
+
+    def record_holder(self, label: Label, holder: Label, at: int) -> None:
+        owner = str(holder)
+        with self._change() as connection:
+            connection.execute("DELETE FROM holdings WHERE label = ?", (label_key(label),))
+            connection.execute(
+                "INSERT INTO holdings (owner, label, at) VALUES (?, ?, ?)", (owner, label_key(label), at)
+            )
+            _bound(connection, "holdings", owner, MOST_HOLDINGS)
+
+    def forget_holder(self, label: Label) -> None:
+        with self._change() as connection:
+            connection.execute("DELETE FROM holdings WHERE label = ?", (label_key(label),))
+
+    # --- holders of Copies ---
+
+    def copies(self, home: Label) -> frozenset[Label]:
+        self._follow_changes()
+        return self._copies.get(str(home), frozenset())
+
+    def record_copies(self, home: Label, services: frozenset[Label], at: int) -> None:
+        row = str(home), " ".join(sorted(map(str, services))), at
+        with self._change() as connection:
+            connection.execute("INSERT OR REPLACE INTO copies (home, services, at) VALUES (?, ?, ?)", row)
+
+    # --- false claims ---
+
+    def record_claim(self, label: Label, claimant: Label, home: Label, kind: ClaimKind, at: int) -> bool:
+        owner, key = str(claimant), label_key(label)
+        with self._change() as connection:
+            before = connection.execute(
+                "DELETE FROM claims WHERE label = ? AND owner = ? AND kind = ? RETURNING first_seen, count",
+                (key, owner, kind.value),
+            ).fetchone()
+            first, count = (at, 0) if before is None else before
+            connection.execute(
+                "INSERT INTO claims (owner, label, name, kind, home, first_seen, last_seen, count)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (owner, key, str(label), kind.value, str(home), first, at, count + 1),
+            )
+            _bound(connection, "claims", owner, MOST_CLAIMS)
+        return before is None
+
+    def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT name, owner, home, kind, first_seen, last_seen, count FROM claims"
+                " ORDER BY last_seen DESC, label, owner LIMIT ?",
+                (most,),
+            ).fetchall()
+        return tuple(
+            FalseClaim(parse(label), parse(claimant), parse(home), ClaimKind(kind), first, last, count)
+            for label, claimant, home, kind, first, last, count in rows
+        )
+
+    # --- several processes ---
+
+    def _follow_changes(self) -> None:
+        """Read anew what is kept in memory if another process has changed anything."""
+        now = monotonic()
+        if now < self._looked:
+            return
+        with self._open() as connection:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            if version != self._version:
+                self._read(connection)
+                self._version = version
+        self._looked = now + _RECENT
+
+    def _read(self, connection: Connection) -> None:
+        owners = connection.execute("SELECT owner FROM successions_counts WHERE rows > 0").fetchall()
+        self._passed_on = frozenset(owner for (owner,) in owners)
+        named = connection.execute("SELECT home, services FROM copies").fetchall()
+        self._copies = {home: frozenset(map(parse, services.split())) for home, services in named}
+
+    @contextmanager
+    def _change(self) -> Iterator[Connection]:
+        with self._open() as connection:
+            with transaction(connection):
+                yield connection
+            self._read(connection)
+
+
+def _bound(connection: Connection, table: str, owner: str, most: int) -> None:
+    """Drop what the owner had recorded first if it has more than it may."""
+    (rows,) = connection.execute(f"SELECT rows FROM {table}_counts WHERE owner = ?", (owner,)).fetchone()  # noqa: S608
+    if rows > most:
+        oldest = f"SELECT id FROM {table} WHERE owner = ? ORDER BY id LIMIT ?"  # noqa: S608
+        connection.execute(f"DELETE FROM {table} WHERE id IN ({oldest})", (owner, rows - most))  # noqa: S608

@@ -1,0 +1,168 @@
+"""The port `Beliefs`, tried on every adapter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ibi.label import Label, parse
+from ibi.model.belief import ClaimKind, FalseClaim
+from ibi.ports.beliefs import HOLDER_AGE, Beliefs
+from ibi.storage.memory import beliefs as in_memory
+from ibi.storage.memory.beliefs import MemoryBeliefs
+from ibi.storage.sqlite import beliefs as in_sqlite
+from ibi.storage.sqlite.beliefs import SqliteBeliefs
+
+ITEM, OTHER = parse("lab.br/arq/2009/07.21.14.43"), parse("lab.br/arq/2010/10.10.10.10")
+A, B, C = (parse(f"example.org/{name}/2008/03.17.15.17") for name in "abc")
+NOW = 1_800_000_000
+
+ADAPTERS: dict[str, Callable[[Path], Beliefs]] = {"memory": lambda _: MemoryBeliefs(), "sqlite": SqliteBeliefs}
+
+
+def label(number: int, prefix: str = "lab.br/arq") -> Label:
+    return parse(f"{prefix}/{2000 + number // 1000}/01.01.{number // 60 % 24:02}.{number % 60:02}")
+
+
+@pytest.fixture(params=ADAPTERS)
+def beliefs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Beliefs]:
+    store = ADAPTERS[request.param](tmp_path / "data")
+    yield store
+    store.close()
+
+
+def test_a_new_store_believes_nothing(beliefs: Beliefs) -> None:
+    assert beliefs.successors(ITEM) == ()
+    assert beliefs.holder(ITEM, NOW) is None
+    assert beliefs.copies(A) == frozenset()
+    assert beliefs.claims() == ()
+    beliefs.forget_holder(ITEM)
+
+
+def test_a_chain_of_successors_is_kept_replaced_and_forgotten(beliefs: Beliefs) -> None:
+    beliefs.record_successors(ITEM, (A, B), NOW)
+    beliefs.record_successors(OTHER, (C,), NOW)
+    assert beliefs.successors(ITEM) == (A, B)
+    beliefs.record_successors(ITEM, (C,), NOW + 1)
+    assert beliefs.successors(ITEM) == (C,)
+    beliefs.record_successors(ITEM, (), NOW + 2)
+    assert beliefs.successors(ITEM) == ()
+    assert beliefs.successors(OTHER) == (C,)
+
+
+def test_a_successor_is_of_one_label_whatever_the_case_of_its_spelling(beliefs: Beliefs) -> None:
+    beliefs.record_successors(ITEM, (A,), NOW)
+    assert beliefs.successors(parse("LAB.br/ARQ/2009/07.21.14.43")) == (A,)
+    assert beliefs.successors(parse("lab.br/arq.80/2009/07.21.14.43")) == ()
+
+
+def test_a_holder_is_believed_for_a_day(beliefs: Beliefs) -> None:
+    beliefs.record_holder(ITEM, A, NOW)
+    assert beliefs.holder(ITEM, NOW + HOLDER_AGE - 1) == A
+    assert beliefs.holder(ITEM, NOW + HOLDER_AGE) is None
+    assert beliefs.holder(OTHER, NOW) is None
+
+
+def test_a_holder_is_replaced_and_forgotten(beliefs: Beliefs) -> None:
+    beliefs.record_holder(ITEM, A, NOW)
+    beliefs.record_holder(ITEM, B, NOW + 10)
+    assert beliefs.holder(ITEM, NOW + HOLDER_AGE) == B
+    beliefs.forget_holder(ITEM)
+    assert beliefs.holder(ITEM, NOW + 10) is None
+
+
+def test_the_holders_of_copies_are_those_that_the_home_named_last(beliefs: Beliefs) -> None:
+    beliefs.record_copies(A, frozenset({B, C}), NOW)
+    assert beliefs.copies(A) == {B, C}
+    assert beliefs.copies(B) == frozenset()
+    beliefs.record_copies(A, frozenset(), NOW + 1)
+    assert beliefs.copies(A) == frozenset()
+
+
+def test_false_claims_are_counted_and_listed_the_latest_first(beliefs: Beliefs) -> None:
+    assert beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
+    assert beliefs.record_claim(ITEM, A, C, ClaimKind.DELETED, NOW + 1)
+    assert beliefs.record_claim(OTHER, B, C, ClaimKind.ORIGINAL, NOW + 2)
+    assert not beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW + 3)
+    assert beliefs.claims() == (
+        FalseClaim(ITEM, A, C, ClaimKind.ORIGINAL, NOW, NOW + 3, 2),
+        FalseClaim(OTHER, B, C, ClaimKind.ORIGINAL, NOW + 2, NOW + 2, 1),
+        FalseClaim(ITEM, A, C, ClaimKind.DELETED, NOW + 1, NOW + 1, 1),
+    )
+    assert len(beliefs.claims(most=1)) == 1
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (in_memory, in_sqlite):
+        for name in ("MOST_SUCCESSIONS", "MOST_HOLDINGS", "MOST_CLAIMS"):
+            monkeypatch.setattr(module, name, 3)
+
+
+@pytest.mark.usefixtures("few")
+def test_what_one_causes_to_be_recorded_pushes_out_only_its_own(beliefs: Beliefs) -> None:
+    beliefs.record_successors(ITEM, (A,), NOW)
+    beliefs.record_holder(ITEM, A, NOW)
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
+    for number in range(10):
+        foreign = label(number, "evil.br/arq")
+        beliefs.record_successors(foreign, (B,), NOW + number)
+        beliefs.record_holder(foreign, B, NOW + number)
+        beliefs.record_claim(foreign, B, C, ClaimKind.ORIGINAL, NOW + number)
+    assert beliefs.successors(ITEM) == (A,)
+    assert beliefs.holder(ITEM, NOW) == A
+    assert [claim.claimant for claim in beliefs.claims()].count(A) == 1
+    for number, stays in ((6, False), (7, True), (9, True)):
+        foreign = label(number, "evil.br/arq")
+        assert (beliefs.successors(foreign) == (B,)) is stays
+        assert (beliefs.holder(foreign, NOW) == B) is stays
+        assert any(claim.label == foreign for claim in beliefs.claims()) is stays
+
+
+class TestSqlite:
+    """What only a file can promise."""
+
+    def test_what_another_process_recorded_is_seen(self, tmp_path: Path) -> None:
+        one, other = SqliteBeliefs(tmp_path), SqliteBeliefs(tmp_path)
+        try:
+            assert one.successors(ITEM) == ()
+            other.record_successors(ITEM, (A,), NOW)
+            other.record_copies(A, frozenset({B}), NOW)
+            one._looked = float("-inf")  # ten milliseconds later
+            assert one.successors(ITEM) == (A,)
+            assert one.copies(A) == {B}
+        finally:
+            one.close()
+            other.close()
+
+    def test_what_was_recorded_is_there_after_a_sigkill(self, tmp_path: Path) -> None:
+        script = f"""
+import os, signal
+from pathlib import Path
+from ibi.label import parse
+from ibi.model.belief import ClaimKind
+from ibi.storage.sqlite.beliefs import SqliteBeliefs
+beliefs = SqliteBeliefs(Path({str(tmp_path)!r}))
+item, a, b = map(parse, {[str(ITEM), str(A), str(B)]!r})
+beliefs.record_successors(item, (a, b), {NOW})
+beliefs.record_holder(item, a, {NOW})
+beliefs.record_copies(a, frozenset({{b}}), {NOW})
+beliefs.record_claim(item, b, a, ClaimKind.ORIGINAL, {NOW})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+        killed = subprocess.run([sys.executable, "-c", script], env={**os.environ}, check=False)
+        assert killed.returncode == -signal.SIGKILL
+        after = SqliteBeliefs(tmp_path)
+        try:
+            assert after.successors(ITEM) == (A, B)
+            assert after.holder(ITEM, NOW) == A
+            assert after.copies(A) == {B}
+            assert [claim.claimant for claim in after.claims()] == [B]
+        finally:
+            after.close()
