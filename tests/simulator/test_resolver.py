@@ -38,7 +38,7 @@ def faults(visit: Visit) -> Iterator[str]:
             yield f"{outcome.url} is nowhere"
         if visit.is_protected and outcome.url not in visit.honest_urls:
             yield f"{outcome.url} is a liar's, and the item has a home"
-    if visit.is_certain and not is_right(visit):
+    if (visit.is_certain or visit.is_home_heard) and not is_right(visit):
         yield f"{outcome} is not the right answer"
 
 

@@ -146,7 +146,7 @@ class World:
     # --- who keeps what ---
 
     def _birthplace(self) -> str:
-        if self.random.random() < 0.3:
+        if self.random.random() < 0.15:
             return ORPHANED
         return self.random.choice(list(self.honest)).service.labels[0].prefix
 
@@ -220,6 +220,8 @@ class World:
         fates = [self._fate(member, modifier, believable) for member in route]
         certain = all(fate is not Fate.OPEN and fate is not Fate.HOME_SILENT for fate in fates)
         calm = not self.is_lossy and self.gone.isdisjoint(route[:-1])
+        if not self.gone.isdisjoint(route) and believable and Fate.BELIEVED in fates:
+            certain = False  # once it is gone, any other is followed where there is no home
         began = self.now
         outcome = self._resolve(url, policy)
         return Visit(
@@ -252,10 +254,11 @@ class World:
             return Fate.BELIEVED if self._can_be_believed(member, modifier, believable) else Fate.OPEN
         asked, holder = self._successors_of(member, home), self.holders[member]
         if asked[-1] != holder or self._is_disputed(label, asked):
-            # R §5.2: one claim of the Original is followed, of several none.
+            # R §5.2: one claim of the Original is followed, of several none. What is said of a relation does not tell
+            # whether it is an old Copy that says it.
             heard = all(map(self._is_heard, (*asked, holder)))
             alone = not believable and pointers_without_end not in self.liars.values()
-            return Fate.BELIEVED if heard and alone and not self.gone else Fate.OPEN
+            return Fate.BELIEVED if heard and alone and not self.gone and not modifier else Fate.OPEN
         return Fate.DECIDED if all(map(self._is_heard, asked)) else Fate.HOME_SILENT
 
     def _successors_of(self, member: Member, home: ArchiveRef) -> list[ArchiveRef]:

@@ -34,12 +34,14 @@ def counted(question: Question, *, follow_unproven: bool = False) -> tuple[Heard
         return () if question.is_denied else _sole_claim(question, heard, follow_unproven=follow_unproven)
     if follow_unproven:
         return heard
-    return tuple(each for each in heard if each.archive in question.trusted or _is_copy_at_home(question, each))
+    return tuple(each for each in heard if _is_trusted(question, each))
 
 
-def _is_copy_at_home(question: Question, heard: Heard) -> bool:
-    """The home gave the Original away and kept a Copy: that one is its own."""
-    return heard.archive in question.authority.homes and heard.state is State.COPY
+def _is_trusted(question: Question, heard: Heard) -> bool:
+    """Also a home that gave the Original away, and kept a Copy: it is believed unless it claims the Original still."""
+    if heard.archive in question.authority.homes:
+        return heard.state is not State.ORIGINAL
+    return heard.archive in question.trusted
 
 
 def _sole_claim(question: Question, heard: Sequence[Heard], *, follow_unproven: bool) -> tuple[Heard, ...]:
@@ -49,8 +51,8 @@ def _sole_claim(question: Question, heard: Sequence[Heard], *, follow_unproven: 
     useful = tuple(each for each in heard if leads[each.archive] is not None)
     claims = tuple(each for each in useful if _claims_original(question, each))
     if claims:
-        agree = follow_unproven or _agree([leads[each.archive] for each in claims])
-        return claims if agree else ()
+        agree = _agree([leads[each.archive] for each in claims]) or _name_one_edition(question, claims)
+        return claims if agree or follow_unproven else ()
     own = tuple(each for each in useful if each.archive in question.deciders or each.archive in question.trusted)
     return own or (useful if len(useful) == 1 or follow_unproven else ())
 
@@ -71,6 +73,14 @@ def _agree(leads: Sequence[Located | Following | None]) -> bool:
     )
 
 
+def _name_one_edition(question: Question, claims: Sequence[Heard]) -> bool:
+    """Whether the last edition is wanted, and all know of the same next one."""
+    if not question.wanted.relation.begins_with_last_edition:
+        return False
+    first, *others = (each.answer.next_edition for each in claims)
+    return first is not None and all(each is not None and name_one_item(each, first) for each in others)
+
+
 def _claims_original(question: Question, heard: Heard) -> bool:
     """Whether an Archive that does not decide claims the Original, of the item or of what is wanted of it; an answer
     that does not tell may be of the Original."""
@@ -85,7 +95,7 @@ def _claims_original(question: Question, heard: Heard) -> bool:
 def trusted_elsewhere(question: Question, *, follow_unproven: bool = False) -> tuple[Heard, ...]:
     """Whose answers are followed for what the home, which has the item, does not offer (R §9.2, E68)."""
     others = (each for each in question.heard if each.archive not in question.deciders)
-    return tuple(each for each in others if follow_unproven or each.archive in question.trusted)
+    return tuple(each for each in others if follow_unproven or _is_trusted(question, each))
 
 
 def claims_to_show(
@@ -114,9 +124,9 @@ def _unsettled(question: Question) -> Unsettled | None:
 def _claims(
     question: Question, url: PersistentUrl, base: str, preferences: Sequence[Preference]
 ) -> Iterator[UnprovenClaim]:
-    was_followed = () if question.word is Word.NOT_HERE else question.trusted
     for heard in question.heard:
-        if heard.archive in question.deciders or heard.archive in was_followed:
+        was_followed = question.word is not Word.NOT_HERE and _is_trusted(question, heard)
+        if heard.archive in question.deciders or was_followed:
             continue
         lead = next(Hearing(question.wanted, (heard,), preferences, None).leads(), None)
         if isinstance(lead, Located) and lead.entry.url is not None:
