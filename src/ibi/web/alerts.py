@@ -353,9 +353,10 @@ class _Alerts:
         return said.format(archive=self._home_name(outcome), label=label)
 
     def _home_name(self, outcome: UnprovenClaims) -> str:
+        _ = self._gettext
         if outcome.home is not None:
             return outcome.home.address
-        return self._gettext("the Archive") if outcome.away is None else outcome.away.labels[0].spelling
+        return _("the Archive") if outcome.away is None else outcome.away.labels[0].spelling
 
     def _home_record(self, outcome: UnprovenClaims) -> dict[str, object] | None:
         if outcome.home is not None:

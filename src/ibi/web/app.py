@@ -42,6 +42,7 @@ from ibi.web.methods import by_method
 from ibi.web.metrics import Metrics, MetricsPage
 from ibi.web.openapi import OpenApiPage
 from ibi.web.pages import refusal, wants_page
+from ibi.web.pages.claims_page import ClaimPages
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.pages.routes import page_routes
 from ibi.web.pages.site import KnownSite
@@ -92,6 +93,7 @@ def create_app(
         *_token_routes(token_pages),
         *([] if archive is None else record_routes(archive, authentication, queue)),
         *(ArchivePages(resolver.desk, authentication).routes() if resolver is not None and resolver.desk else []),
+        *(ClaimPages(resolver.beliefs).routes() if resolver is not None and resolver.beliefs is not None else []),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")

@@ -18,7 +18,8 @@ from ibi.web.resolver_front import ResolverFront
 __all__ = ["RESERVED", "Front", "Service", "ServiceFirst", "Shortcut", "first_segments"]
 
 RESERVED: Final = frozenset(
-    "about account api col explain healthz language metrics readyz search search.atom sign-in sign-out static".split()
+    "about account api claims col explain healthz language metrics readyz search search.atom sign-in sign-out"
+    " static".split()
 )
 """First segments that are no label's; `/ibi/<label>` leads to an item whatever its label begins with."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ibi.messages.key import MAX_KEY
+from ibi.model.belief import ClaimKind
 from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, json_answer, record, reference, refusal
 
@@ -153,13 +154,33 @@ _DELETE_ARCHIVE: dict[str, Any] = {
     },
 }
 
+_GET_CLAIMS: dict[str, Any] = {
+    "operationId": "listClaims",
+    "summary": "What Archives claim against the word of an item's home, seen last first. No link leads there.",
+    "security": [{}],
+    "responses": {"200": json_answer("The claims.", "FalseClaims"), "500": _FAILED},
+}
+
 ARCHIVE_PATHS: dict[str, Any] = {
+    "/api/claims": {"get": _GET_CLAIMS},
     "/api/archives": {"get": _GET_ARCHIVES, "post": _POST_ARCHIVES},
     "/api/archives/{label}": {"get": _GET_ARCHIVE, "patch": _PATCH_ARCHIVE, "delete": _DELETE_ARCHIVE},
 }
 """Joined to the paths of a server that resolves."""
 
 ARCHIVE_SCHEMAS: dict[str, Any] = {
+    "FalseClaims": record({"claims": {"type": "array", "items": reference("FalseClaim")}}),
+    "FalseClaim": record(
+        {
+            "label": TEXT,
+            "claimant": {**TEXT, "description": "The service of the Archive that claims it."},
+            "home": {**TEXT, "description": "The service of the Archive that contradicts it."},
+            "claim": {"enum": [kind.value for kind in ClaimKind]},
+            "first_seen": _DATE,
+            "last_seen": _DATE,
+            "times": {"type": "integer"},
+        }
+    ),
     "RegisteredArchive": _ARCHIVE,
     "RegisteredArchives": record({"archives": {"type": "array", "items": reference("RegisteredArchive")}}),
     "NewlyRegisteredArchive": _REGISTERED,

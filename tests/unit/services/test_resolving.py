@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from ibi.label import parse
+from ibi.label import Label, parse
 from ibi.language_range import preferences
 from ibi.messages import LabelForms, UrlRequest
+from ibi.model.belief import ClaimKind
 from ibi.persistent_url import PersistentUrl
+from ibi.ports.beliefs import Beliefs
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.doubt import CLAIMED_AGE, DOUBTFUL_AGE
+from ibi.resolver.memory import Memory, NewClaim
 from ibi.resolver.outcome import (
     Deleted,
     NoArchiveAnswered,
@@ -22,11 +27,13 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
 )
 from ibi.resolver.policy import Policy
-from ibi.resolver.reply import Reply
+from ibi.resolver.reply import Answered, Reply
 from ibi.resolver.trace import Failure, Verdict
 from ibi.services.resolving import ForeignUrls, Resolved, Resolving
 from ibi.services.turns import Refusal, TooManyLinks, TooManyTraces, TurnBound, link_turns, trace_turns
-from tests.scripted_archives import CLIENTS, archive, body
+from ibi.storage.errors import DiskRefused
+from ibi.storage.memory.beliefs import MemoryBeliefs
+from tests.scripted_archives import CLIENTS, archive, body, read
 from tests.scripted_gateway import After, ScriptedGateway, at_once
 from tests.virtual_time import in_virtual_time, now
 
@@ -457,12 +464,16 @@ class Counted:
     outcomes: list[str] = field(default_factory=list)
     replies: list[tuple[str, bool]] = field(default_factory=list)
     refusals: list[TurnBound] = field(default_factory=list)
+    claims: list[NewClaim] = field(default_factory=list)
 
     def resolved(self, resolved: Resolved) -> None:
         self.outcomes.append(type(resolved.outcome).__name__)
 
     def turned_away(self, refusal: Refusal) -> None:
         self.refusals.append(refusal.bound)
+
+    def claimed(self, claim: NewClaim) -> None:
+        self.claims.append(claim)
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self.replies.append((archive.address, isinstance(reply, Failure)))
@@ -473,6 +484,97 @@ def test_whoever_counts_is_told_of_every_outcome_and_reply() -> None:
     once({A: After(0.01, Failure.REFUSED), B: After(0.02, item(B))}, watcher=counted)
     assert counted.outcomes == ["Redirect"]
     assert counted.replies == [("a.example.org", True), ("b.example.org", False)]
+
+
+HOME = ArchiveRef(LabelForms.of(parse("lab.br/arq/2008/03.17.15.17")), "home.example.org", registered=9)
+
+
+class TestTheHome:
+    """Of an item that another Archive claims."""
+
+    def visits(
+        self, gateway: ScriptedGateway, *urls: str, beliefs: Beliefs | None = None, **options: Any
+    ) -> list[Resolved]:
+        service = resolving(gateway, memory=Memory(beliefs or MemoryBeliefs()), **options)
+
+        async def run() -> list[Resolved]:
+            return [await resolve(service, url) for url in urls]
+
+        return in_virtual_time(run())
+
+    def test_has_a_false_claim_counted_once(self) -> None:
+        counted, beliefs = Counted(), MemoryBeliefs()
+        gateway = ScriptedGateway({HOME: After(1.5, item(HOME)), A: After(0.1, item(A))})
+        found = self.visits(
+            gateway, f"/{REP}", f"/{REP}?ibiurl.requireditemstatus=Original", beliefs=beliefs, watcher=counted
+        )
+        assert [isinstance(each.outcome, Redirect) and each.outcome.archive for each in found] == [HOME, HOME]
+        assert [(claim.claimant, claim.home, claim.kind) for claim in counted.claims] == [(A, HOME, ClaimKind.ORIGINAL)]
+        (claim,) = beliefs.claims()
+        assert (claim.label, claim.claimant, claim.times) == (parse(REP), A.service.labels[0], 2)
+
+    def test_that_has_nothing_yet_is_asked_again_at_once(self) -> None:
+        """The item may be deposited the next moment."""
+        gateway = ScriptedGateway({HOME: After(0.01, Answered(None, final=True)), A: After(0.01, item(A))})
+        found = self.visits(gateway, f"/{REP}", f"/{REP}")
+        assert [(type(each.outcome), each.max_age) for each in found] == [(NotFound, 0)] * 2
+        assert [archive for archive, _ in gateway.asked] == [HOME, HOME]
+
+    def test_that_has_nothing_leaves_the_one_claim_that_is_followed_unkept_and_unremembered(self) -> None:
+        beliefs = MemoryBeliefs()
+        gateway = ScriptedGateway({HOME: After(0.01, b""), A: After(0.01, item(A), max_age=300)})
+        found = self.visits(gateway, f"/{REP}", f"/{REP}", beliefs=beliefs)
+        assert [isinstance(each.outcome, Redirect) and each.max_age for each in found] == [0, 0]
+        assert [archive for archive, _ in gateway.asked] == [HOME, A, HOME, A]
+        assert beliefs.holder(parse(REP), 0) is None
+
+    def test_names_a_successor_that_is_remembered(self) -> None:
+        beliefs, to = MemoryBeliefs(), B.service.labels[0]
+        gateway = ScriptedGateway(
+            {HOME: After(0.01, Answered(None, transferred_to=to)), B: After(0.01, item(B)), A: After(0.01, item(A))}
+        )
+        self.visits(gateway, f"/{REP}", beliefs=beliefs)
+        assert beliefs.successors(parse(REP)) == (to,)
+        restored = ScriptedGateway({HOME: After(0.01, item(HOME)), B: After(0.01, item(B))})
+        (found,) = self.visits(restored, f"/{REP}", beliefs=beliefs)
+        assert isinstance(found.outcome, Redirect)
+        assert found.outcome.archive == B
+        assert [(claim.claimant, claim.home) for claim in beliefs.claims()] == [(HOME.service.labels[0], to)]
+
+    def test_names_holders_of_copies_that_are_trusted_when_it_is_silent(self) -> None:
+        beliefs, copies = MemoryBeliefs(), (B.service.labels[0],)
+        said = Answered(read(item(HOME)), copies_at=copies)
+        self.visits(ScriptedGateway({HOME: After(0.01, said), B: After(0.01, b"")}), f"/{REP}", beliefs=beliefs)
+        assert beliefs.copies(HOME.service.labels[0]) == set(copies)
+        silent = {HOME: After(0.01, Failure.UNREACHABLE), A: After(0.01, item(A)), B: After(0.1, item(B, "Copy"))}
+        (found,) = self.visits(ScriptedGateway(silent), f"/{REP}", beliefs=beliefs)
+        assert isinstance(found.outcome, Redirect)
+        assert found.outcome.archive == B
+
+    def test_is_believed_though_what_was_learned_cannot_be_written_down(self) -> None:
+        class FullDisk(MemoryBeliefs):
+            def record_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
+                raise DiskRefused(path=Path("beliefs.sqlite"), reason="disk full")
+
+        to = B.service.labels[0]
+        gateway = ScriptedGateway({HOME: After(0.01, Answered(None, transferred_to=to)), B: After(0.01, item(B))})
+        (found,) = self.visits(gateway, f"/{REP}", beliefs=FullDisk())
+        assert isinstance(found.outcome, Redirect)
+
+    def test_many_labels_that_a_reader_asks_for_change_no_belief(self) -> None:
+        beliefs = MemoryBeliefs()
+        beliefs.record_successors(parse(REP), (B.service.labels[0],), 0)
+        beliefs.record_holder(parse("gone.br/arq/2009/07.21.14.43"), B.service.labels[0], int(time.time()))
+
+        def claims_everything(request: UrlRequest) -> bytes:
+            pairs = {"url": f"http://{A.address}/x", "contenttype": "Data", "state": "Original"}
+            return body(A, f"rep {request.label}", **pairs)
+
+        gateway = ScriptedGateway({A: at_once(claims_everything), B: at_once(b"")})
+        labels = (f"lab{n // 1440}.br/arq/2009/07.21.{n // 60 % 24:02}.{n % 60:02}" for n in range(2_060))
+        self.visits(gateway, *(f"/{label}" for label in labels), beliefs=beliefs)
+        assert beliefs.successors(parse(REP)) == (B.service.labels[0],)
+        assert beliefs.holder(parse("gone.br/arq/2009/07.21.14.43"), int(time.time())) == B.service.labels[0]
 
 
 class TestFreshOnes:

@@ -72,6 +72,14 @@ def only_itself(request: UrlRequest) -> bytes:
     return body(A, f"rep {REP}")
 
 
+HOME = ArchiveRef(LabelForms.of(parse("lab.br/arq/2008/03.17.15.17")), "home.example.org")
+"""The Archive that named the item."""
+
+
+def later_elsewhere(request: UrlRequest) -> bytes:
+    return body(A, f"rep {REP}", ibi__nextedition="{rep evil.br/arq/2013/01.01.00.00}")
+
+
 CASES: list[tuple[Mapping[ArchiveRef, Said | Script], str, int, str]] = [
     ({A: b""}, f"/{REP}", 404, "unknown-item"),
     ({A: b"", B: Failure.UNREACHABLE}, f"/{REP}", 404, "unknown-item"),
@@ -86,6 +94,10 @@ CASES: list[tuple[Mapping[ArchiveRef, Said | Script], str, int, str]] = [
     ({A: circle}, f"/{REP}!", 404, "loop-detected"),
     ({A: Failure.UNREACHABLE, B: Failure.REFUSED}, f"/{REP}", 502, "no-archive-answered"),
     ({}, f"/{REP}", 502, "no-archive-answered"),
+    ({HOME: Failure.UNREACHABLE, A: item(A)}, f"/{REP}", 300, "unproven-claim"),
+    ({HOME: Failure.UNREACHABLE, A: later_elsewhere}, f"/{REP}!", 300, "unproven-claim"),
+    ({HOME: b"", A: item(A), B: item(B)}, f"/{REP}", 300, "unproven-claim"),
+    ({HOME: Failure.UNREACHABLE, A: b""}, f"/{REP}", 502, "no-archive-answered"),
     ({A: b""}, f"/{REP}.", 404, "punctuated-label"),
     ({A: b""}, "/lab.br/arq/2009/99.99.99.99", 400, "invalid-persistent-url"),
     ({A: b""}, f"/{REP}/../x", 400, "invalid-persistent-url"),
@@ -186,6 +198,31 @@ async def test_a_link_that_cannot_be_read_leads_to_where_it_is_taken_apart() -> 
 async def told(app: ResolverApp, target: str) -> dict[str, Any]:
     record: dict[str, Any] = (await app.get(target)).json()
     return record
+
+
+async def test_claims_that_nothing_proves_are_shown_with_who_claims_what_and_kept_by_no_one() -> None:
+    app = resolver_app({HOME: Failure.UNREACHABLE, A: item(A), B: item(B, "Copy")})
+    for _ in range(2):
+        answer = await app.get(f"/{REP}")
+        assert (answer.status, answer.headers["cache-control"]) == (300, "no-store")
+        assert "location" not in answer.headers
+        facts = answer.json()
+        assert (facts["at"], facts["why"]) == (REP, "home silent")
+        assert facts["home"]["address"] == HOME.address
+        assert [(each["archive"]["address"], each["url"], each["state"], each["item"]) for each in facts["claims"]] == [
+            (A.address, f"http://{A.address}/col/{REP}/doc/a.txt", "Original", None),
+            (B.address, f"http://{B.address}/col/{REP}/doc/a.txt", "Copy", None),
+        ]
+    assert not app.gateway.thanked
+    _, page = await app.page(f"/{REP}")
+    assert f'href="http://{A.address}/col/{REP}/doc/a.txt"' in page
+
+
+async def test_a_pointer_that_nothing_proves_leads_through_this_resolver() -> None:
+    facts = (await resolver_app({HOME: Failure.UNREACHABLE, A: later_elsewhere}).get(f"/{REP}!")).json()
+    (claim,) = facts["claims"]
+    assert claim["item"] == "evil.br/arq/2013/01.01.00.00"
+    assert claim["url"] == "http://resolver.example.org:80/evil.br/arq/2013/01.01.00.00!"
 
 
 class TestWhatToDoNext:
