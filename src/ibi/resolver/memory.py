@@ -63,11 +63,11 @@ class Memory:
         self._homes = Homes()
         self._by_service: dict[Label, ArchiveRef] = {}
         self._vouched: frozenset[ArchiveRef] = frozenset()
-        self._today = 0
+        self.today = 0
 
     def include(self, archives: Sequence[ArchiveRef], homes: Homes, today: float) -> None:
         """Who there is now, and the time of day. Between two changes it should be the very same sequence."""
-        self._today = int(today)
+        self.today = int(today)
         if archives is not self._archives or homes is not self._homes:
             self._archives, self._homes = archives, homes
             self._by_service = {label: archive for archive in archives for label in archive.service.labels}
@@ -113,7 +113,7 @@ class Memory:
 
     def holder(self, label: Label) -> ArchiveRef | None:
         """The known holder of an item without a home; who is not included holds nothing that could be asked for."""
-        service = self._beliefs.holder(label, self._today)
+        service = self._beliefs.holder(label, self.today)
         return None if service is None else self._by_service.get(service)
 
     def expected(self, label: Label) -> ArchiveRef | None:
@@ -150,7 +150,7 @@ class Memory:
             if report.archive.service in services:
                 self._learn_copies(report)
         if chain != before:
-            self._beliefs.record_successors(hop.label, chain, self._today)
+            self._beliefs.record_successors(hop.label, chain, self.today)
 
     def _canonical(self, service: Label) -> Label:
         archive = self._by_service.get(service)
@@ -161,7 +161,7 @@ class Memory:
         if isinstance(report.said, UrlList) and _state(report) is not State.COPY:
             home, named = report.archive.service.labels[0], frozenset(map(self._canonical, report.copies_at))
             if named != self._beliefs.copies(home):
-                self._beliefs.record_copies(home, named, self._today)
+                self._beliefs.record_copies(home, named, self.today)
 
     def _new_claims(self, hop: Hop) -> Iterator[NewClaim]:
         """What others claim against the word of those who decide."""
@@ -172,14 +172,14 @@ class Memory:
             kind = None if report.archive in hop.deciders else _contradiction(word, report, hop)
             if kind is not None:
                 labels = report.archive.service.labels[0], word.archive.service.labels[0]
-                if self._beliefs.record_claim(hop.label, *labels, kind, self._today):
+                if self._beliefs.record_claim(hop.label, *labels, kind, self.today):
                     yield NewClaim(hop.label, report.archive, word.archive, kind)
 
     # --- of items without a home ---
 
     def _learn_without_home(self, hop: Hop, outcome: Outcome, now: float) -> None:
         """A known holder that is switched off stays the holder."""
-        known = self._beliefs.holder(hop.label, self._today)
+        known = self._beliefs.holder(hop.label, self.today)
         holder = None if known is None else self._by_service.get(known)
         until = _FOREVER if self._is_beyond_doubt(hop, holder) else now + PROVISIONAL_AGE
         for report in hop.reports:
@@ -218,7 +218,7 @@ class Memory:
         it.
         """
         if chosen.entry.state is State.ORIGINAL and chosen.entry.relation.is_itself:
-            self._beliefs.record_holder(hop.label, chosen.archive.service.labels[0], self._today)
+            self._beliefs.record_holder(hop.label, chosen.archive.service.labels[0], self.today)
             self._holders_by_prefix.keep(home_prefix(hop.label), chosen.archive)
 
 

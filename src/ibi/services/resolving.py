@@ -193,7 +193,6 @@ class Resolving:
     def _begun(self, reader: _Reader, *, fresh: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives = self._directory.archives()
-        self._memory.include(archives, self._directory.homes(), self._wall())
         state = archives, None if self._changes is None else self._changes()
         self._cache.enter(state)
         wish = Wish.of(reader.url, reader.preferences)
@@ -201,6 +200,7 @@ class Resolving:
         if remembered is not None:
             resolved = self._again(remembered, reader, began)
         else:
+            self._memory.include(archives, self._directory.homes(), self._wall())
             asked = self._asked(reader, archives, wish, began, state)
             if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
                 return partial(self._finish, asked)
@@ -311,7 +311,7 @@ class Resolving:
             reader.clients,
             reader.preferences,
             now=now,
-            today=self._wall(),
+            today=self._memory.today,
             base=reader.base,
             routing=NO_ROUTING if self._is_alone(archives) else self._memory,
             policy=policy,
@@ -322,6 +322,8 @@ class Resolving:
     def _judged(self, run: Resolution) -> Outcome:
         outcome = run.outcome
         assert outcome is not None  # that is why it is judged
+        if isinstance(outcome, Redirect):
+            return outcome
         return judged(outcome, run.trace, expected=self._memory.expected, own=self._own)
 
 
