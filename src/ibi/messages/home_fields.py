@@ -39,6 +39,8 @@ MOST_COPIES: Final = 32
 
 _LONGEST_LABEL: Final = 512
 _LONGEST: Final = 8192
+_BLANKS: Final = b" \t"
+"""What may stand around a value (RFC 9110 §5.5)."""
 
 
 def transferred_field(to: Label) -> Field:
@@ -50,7 +52,7 @@ def copies_field(services: Sequence[Label]) -> Field:
 
 
 def read_final(value: bytes) -> bool:
-    return value == b"yes"
+    return value.strip(_BLANKS) == b"yes"
 
 
 @lru_cache(maxsize=256)
@@ -63,12 +65,13 @@ def read_copies(value: bytes) -> tuple[Label, ...]:
     """Each label once, in the order in which they came; nothing if one of them is none, or if they are too many."""
     if not value or len(value) > _LONGEST or value.count(b",") >= MOST_COPIES:
         return ()
-    services = dict.fromkeys(_label(part.strip(b" \t")) for part in value.split(b","))
+    services = dict.fromkeys(_label(part) for part in value.split(b","))
     labels = tuple(service for service in services if service is not None)
     return labels if len(labels) == len(services) else ()
 
 
 def _label(text: bytes) -> Label | None:
+    text = text.strip(_BLANKS)
     if not 0 < len(text) <= _LONGEST_LABEL or not text.isascii():
         return None
     try:

@@ -54,7 +54,15 @@ async def test_where_nothing_is_known_nothing_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("value", "final"),
-    [(b"yes", True), (b"", False), (b"no", False), (b"YES", False), (b"yes, yes", False), (b"yes ", False)],
+    [
+        (b"yes", True),
+        (b"", False),
+        (b"no", False),
+        (b"YES", False),
+        (b"yes, yes", False),
+        (b" yes\t", True),
+        (b"y es", False),
+    ],
 )
 def test_it_is_read_strictly(value: bytes, final: bool) -> None:
     assert reply_of(HttpResponse(200, b"", final=value)) == Answered(None, 0, final=final)

@@ -141,6 +141,30 @@ async def test_an_archive_is_local_if_its_service_is_by_either_label(over_http: 
     assert len(own.requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("content", "headers", "beside"),
+    [
+        (b"", ["IBI-Final: yes"], (True, None, ())),
+        (b"", ["ibi-final: yes", "IBI-FINAL: yes"], (False, None, ())),
+        (b"", [f"IBI-Transferred-To:  {SERVICE} "], (False, SERVICE, ())),
+        (b"", [f"IBI-Transferred-To: {SERVICE}", f"IBI-Transferred-To: {SERVICE}"], (False, None, ())),
+        (
+            PAIRS,
+            [f"IBI-Copies: {SERVICE}", f"IBI-Copies: {SERVICE}, {OWN.service.labels[1]}"],
+            (False, None, (SERVICE, OWN.service.labels[1])),
+        ),
+        (PAIRS, ["IBI-Copies: \t", "IBI-Final: yes"], (False, None, ())),
+    ],
+)
+async def test_what_stands_beside_an_answer_over_http_is_read(
+    over_http: ArchiveHttp, content: bytes, headers: list[str], beside: tuple[bool, Label | None, tuple[Label, ...]]
+) -> None:
+    async with raw_archive(http(content, *headers)) as archive:
+        reply = await over_http.ask(archive.ref(), REQUEST, within=LONG)
+    assert isinstance(reply, Answered)
+    assert (reply.final, reply.transferred_to, reply.copies_at) == beside
+
+
 async def test_all_others_are_asked_over_http(over_http: ArchiveHttp) -> None:
     own = Own()
     gateways = Gateways([own.archive], over_http)

@@ -284,6 +284,30 @@ async def test_an_acknowledged_resolution_counts_once_for_each_client_and_half_m
     assert used(app, item) == Usage(resolutions=3)
 
 
+@pytest.mark.parametrize(
+    ("sites", "counted"),
+    [
+        (("cross-site",), 0),
+        (("Cross-Site ",), 0),
+        (("none", "cross-site"), 0),
+        (("none",), 1),
+        (("same-origin",), 1),
+        ((), 1),
+    ],
+)
+@pytest.mark.parametrize("subject", ["acknowledgment", "%61cknowledgment"])
+async def test_what_a_page_elsewhere_makes_a_browser_send_is_answered_and_not_counted(
+    sites: tuple[str, ...], counted: int, subject: str
+) -> None:
+    item, content = kept(REP, IBIP)
+    app = archive_app((item, content))
+    key = (await app.get(url_request())).body.rpartition(b"urlkey ")[2].decode()
+    path = acknowledgment(key).replace("=acknowledgment", f"={subject}")
+    answer = await app.get(path, [("sec-fetch-site", site) for site in sites])
+    assert (answer.status, answer.body) == (200, b"notice {acknowledgment received}")
+    assert used(app, item) == Usage(resolutions=counted)
+
+
 def test_one_in_the_same_process_is_counted_as_well_while_the_item_is_there() -> None:
     item, content = kept(REP, IBIP)
     app = archive_app((item, content))
