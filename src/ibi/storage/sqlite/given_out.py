@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Final
 
 from ibi.instant import Instant
@@ -26,6 +27,7 @@ from ibi.storage.sqlite.tick_rows import MIGRATIONS
 
 __all__ = ["GivenOutRows", "SqliteGivenOut", "restart_given_out"]
 
+_FRESH: Final = 1.0
 _FINAL: Final = """
     SELECT 1 FROM home WHERE prefix = :prefix AND since < :date AND (until IS NULL OR :date <= until)
     AND NOT EXISTS (
@@ -86,30 +88,34 @@ class SqliteGivenOut:
         self._path = data / "mint" / "ticks.sqlite"
         self._connection = connect(self._path, MIGRATIONS)
         self._turn = Lock()
+        self._prefixes: frozenset[str] = frozenset()
+        self._fresh_until = 0.0
 
     def is_final(self, label: Label, now: Instant) -> bool:
         """Whether it is certain that the label was given to no other Archive and to no person for use elsewhere.
 
         False where that is not known: of another's prefix, dated before the record began, or later than `now`.
         """
-        instant = label.instant
+        instant, prefix = label.instant, home_prefix(label)
         if instant > now:
             return False
         try:
             with self._turn:
-                row = self._connection.execute(
-                    _FINAL, {"prefix": home_prefix(label), "date": microseconds(instant)}
-                ).fetchone()
+                if not self._is_own(prefix):
+                    return False
+                row = self._connection.execute(_FINAL, {"prefix": prefix, "date": microseconds(instant)}).fetchone()
         except DatabaseError:
             # Damage is told by the minter, which works with the same file. Here nothing is certain then.
             return False
         return row is not None
 
-    def since(self, label: Label) -> int | None:
-        """From which POSIX microsecond on the record of the label's prefix is complete."""
-        with self._turn, storage_errors(self._path):
-            row = self._connection.execute("SELECT since FROM home WHERE prefix = ?", (home_prefix(label),)).fetchone()
-        return None if row is None else int(row[0])
+    def _is_own(self, prefix: str) -> bool:
+        """Resolvers ask every Archive, so that most labels are of others. The prefixes known here may be a second old:
+        of a newer one nothing is said for that long, and an older one is looked up all the same."""
+        if (now := monotonic()) >= self._fresh_until:
+            self._prefixes = frozenset(prefix for (prefix,) in self._connection.execute("SELECT prefix FROM home"))
+            self._fresh_until = now + _FRESH
+        return prefix in self._prefixes
 
     def close(self) -> None:
         with self._turn, suppress(DatabaseError):
