@@ -9,6 +9,7 @@ from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.messages import LabelForms
 from ibi.model.item import Item
+from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, Link
 
 __all__ = ["PlainCatalog"]
@@ -18,6 +19,7 @@ class PlainCatalog:
     def __init__(self, *items: Item) -> None:
         self._items: dict[RepositoryName, Item] = {}
         self._by_label: dict[Label, RepositoryName] = {}
+        self._transfers: dict[Label, Transfer] = {}
         for item in items:
             self.put(item)
 
@@ -52,6 +54,13 @@ class PlainCatalog:
         for own in item.labels.labels:
             del self._by_label[own]
         return True
+
+    def depart(self, transfer: Transfer) -> None:
+        self.remove(transfer.rep)
+        self._transfers.update(dict.fromkeys(transfer.labels.labels, transfer))
+
+    def transfer(self, label: Label) -> Transfer | None:
+        return self._transfers.get(label)
 
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         return (self._items[rep] for rep in sorted(self._items) if after is None or rep > after)

@@ -23,6 +23,7 @@ from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
 from ibi.model.item import Item
 from ibi.model.tombstone import Tombstone
+from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.memory.catalog import MemoryCatalog
 from ibi.storage.sqlite.catalog import SqliteCatalog
@@ -54,6 +55,26 @@ def test_an_empty_catalogue_knows_nothing(catalog: Adapter) -> None:
     assert not catalog.remove(label)
     assert list(catalog.items()) == []
     assert all(catalog.linked(link, label) == () for link in Link)
+
+
+def test_what_departed_is_found_no_more_but_for_where_it_went(catalog: Adapter) -> None:
+    gone, stays, to = item(1), item(2), forms_at(77).labels[0]
+    catalog.put(gone)
+    catalog.put(stays)
+    for label in gone.labels.labels:
+        assert catalog.transfer(label) is None
+    transfer = Transfer(gone.labels, to, gone.updated)
+    for _ in range(2):
+        catalog.depart(transfer)
+        for label in gone.labels.labels:
+            assert catalog.find(label) is None
+            assert catalog.transfer(label) == transfer
+        for label in stays.labels.labels:
+            assert catalog.find(label) == stays
+            assert catalog.transfer(label) is None
+    assert list(catalog.items()) == [stays]
+    catalog.put(gone)  # taken over again
+    assert catalog.find(gone.rep) == gone
 
 
 def test_an_item_is_found_by_either_label(catalog: Adapter) -> None:

@@ -123,9 +123,10 @@ class Network(RuleBasedStateMachine):
         if item is None:
             return
         if not self._allowed(place, ibi, Act.DROP):
-            self._refused(Act.DROP, lambda: life_cycle.drop(item), item)
+            self._refused(Act.DROP, lambda: life_cycle.drop(item, self._now()), item)
             return
-        life_cycle.drop(item)
+        left = life_cycle.drop(item, self._now())
+        assert (None if left is None else left.to) == item.transferred_to
         assert self.catalogs[place].remove(item.rep)
         self.standing[ibi][place] = Standing.NOTHING
 
@@ -137,14 +138,15 @@ class Network(RuleBasedStateMachine):
         if item.state is not State.ORIGINAL or not self._allowed(place, ibi, Act.TAKE_OVER):
             self._refused(Act.TAKE_OVER, lambda: life_cycle.take_over(item, here=here), item)
             return
-        life_cycle.send_away(item)
+        sent = life_cycle.send_away(item, PROFILES[place].service.labels[0], self._now())
+        assert (sent.labels, sent.to) == (item.labels, PROFILES[place].service.labels[0])
         taken = life_cycle.take_over(item, here=here)
         self.catalogs[place].put(taken)
         self.standing[ibi][place] = Standing.ORIGINAL
         self.catalogs[source].remove(item.rep)
         self.standing[ibi][source] = Standing.NOTHING
         if keep:
-            self.catalogs[source].put(life_cycle.copy(taken, f"a{place}.br"))
+            self.catalogs[source].put(life_cycle.keep_copy(item, sent, f"a{place}.br"))
             self.standing[ibi][source] = Standing.COPY
 
     @rule(place=places, old=ibis, new=ibis)

@@ -13,14 +13,17 @@ from ibi.archive.url_key import KeySubject, UrlKeys
 from ibi.archive.url_list import Assembler, has_url
 from ibi.archive.visibility import Reader
 from ibi.instant import Instant
+from ibi.label import Label
 from ibi.messages.answers import Confirmation, Notice
+from ibi.messages.field import State
+from ibi.messages.home_fields import Field, copies_field, transferred_field
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.query import UnknownSubject
 from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.ports.catalog import Catalog
 
-__all__ = ["EMPTY", "StaticAnswer", "answer", "static_answer"]
+__all__ = ["StaticAnswer", "answer", "static_answer"]
 
 _CONFIRMATION = Confirmation().encode()
 _NOTICE = Notice().encode()
@@ -43,6 +46,14 @@ class StaticAnswer:
     """When it stops being true by itself, because an embargo ends."""
     message: UrlList | Deletion | None = field(default=None, repr=False, compare=False)
     """What `body` says, for whoever has no need to read it."""
+    missing: Label | None = None
+    """The label of which nothing is known here, if that is the answer (R Algorithm 2, line 4)."""
+    transferred_to: Label | None = None
+    """The service of the Archive to which the Original was given (E63)."""
+    copies_at: tuple[Label, ...] = ()
+    """The services of Archives that hold Copies of this Original (E64)."""
+    fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
+    """What the last two say as header fields."""
     is_lasting: bool = field(init=False, repr=False, compare=False)
     """Whether everybody may keep it for as long as anybody keeps anything. What is not here today may be deposited in a
     minute."""
@@ -50,6 +61,8 @@ class StaticAnswer:
     def __post_init__(self) -> None:
         is_lasting = self.body != b"" and not self.depends_on_client and self.good_until is None
         object.__setattr__(self, "is_lasting", is_lasting)
+        fields = () if self.transferred_to is None else (transferred_field(self.transferred_to),)
+        object.__setattr__(self, "fields", (*fields, copies_field(self.copies_at)) if self.copies_at else fields)
 
     def max_age(self, now: Instant, most: int) -> int:
         """For how many seconds, at most `most`, whoever gets it may give it to others: `Cache-Control` of E32."""
@@ -73,21 +86,26 @@ class StaticAnswer:
         return self.message.with_key(keys.issue(self.subject, seconds, random))
 
 
-EMPTY = StaticAnswer(b"")
-"""There is no such item here (R Algorithm 2, line 4)."""
-
-
 def static_answer(
     profile: ArchiveProfile, catalog: Catalog, request: UrlRequest, now: Instant, keys: UrlKeys
 ) -> StaticAnswer:
-    """R Algorithm 1, lines 16 and 17. What the filter would take out is not looked up in the first place."""
+    """R Algorithm 1, lines 16 and 17."""
+    item = catalog.find(request.label)
+    if item is None:
+        transfer = catalog.transfer(request.label)
+        return StaticAnswer(b"", missing=request.label, transferred_to=None if transfer is None else transfer.to)
     reader = Reader(request.client_addresses, now)
-    assembler = Assembler(profile, catalog, request, reader)
-    told = assembler.filtered() if profile.filtered else assembler.whole()
-    if told is None:
-        return EMPTY
+    told = Assembler(profile, catalog, request, reader).of_item(item)
     subject = keys.subject(told.ibi, request.relation) if has_url(told) else None
-    return StaticAnswer(told.encode(), subject, reader.depends_on_client, reader.good_until, told)
+    return StaticAnswer(
+        told.encode(),
+        subject,
+        reader.depends_on_client,
+        reader.good_until,
+        told,
+        transferred_to=item.transferred_to,
+        copies_at=profile.copies_at if item.state is State.ORIGINAL else (),
+    )
 
 
 def answer(

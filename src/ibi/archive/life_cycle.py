@@ -7,6 +7,7 @@
 
 Whatever is not in `TABLE` is refused, and `REFUSALS` says why. Nothing ever leads back from Deleted to life: the IBI
 has been said to be gone. "(nothing)" answers as if the item had never been here: Deleted is said of Originals alone.
+Where an Original went that was sent away is remembered all the same (`Transfer`), and said beside the answer.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ from ibi.archive.errors import (
 )
 from ibi.archive.file_names import check_file_names
 from ibi.instant import Instant
+from ibi.label import Label
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Draft, Item, name_one_item
 from ibi.model.tombstone import Tombstone
+from ibi.model.transfer import Transfer
 
 __all__ = [
     "REFUSALS",
@@ -43,6 +46,7 @@ __all__ = [
     "copy",
     "delete",
     "drop",
+    "keep_copy",
     "publish",
     "purge",
     "refresh",
@@ -233,27 +237,40 @@ def copy(original: Item, source: str, *, here: Item | None = None) -> Item:
 def refresh(item: Item, original: Item) -> Item:
     """The Copy as its Original is now."""
     require(item, Act.REFRESH)
-    return _as_copy(original, item.source)
+    return replace(_as_copy(original, item.source), transferred_to=item.transferred_to)
 
 
-def drop(item: Item) -> None:
-    """A Copy that goes leaves nothing: the caller removes it from its catalogue."""
+def drop(item: Item, now: Instant) -> Transfer | None:
+    """A Copy that goes leaves nothing: the caller removes it from its catalogue. If the Original was given away from
+    here, that is what is left to be said."""
     require(item, Act.DROP)
+    return None if item.transferred_to is None else Transfer(item.labels, item.transferred_to, now)
 
 
-def send_away(item: Item, *, service: LabelForms | None = None) -> None:
-    """An Original that another Archive has taken over leaves nothing, or a Copy made anew."""
+def send_away(item: Item, to: Label, now: Instant, *, service: LabelForms | None = None) -> Transfer:
+    """What an Original leaves that the Archive with the service `to` has taken over; `keep_copy` makes a Copy of it.
+
+    `service` is the Archive's own item, which stays.
+    """
     require(item, Act.SEND_AWAY)
     _check_not_service(item, service)
     if not item.transferable:
         raise UntransferableItem(label=str(item.rep))
+    if service is not None and to in service.labels:
+        raise NotAllowedNow(label=str(item.rep), act=Act.SEND_AWAY.value, reason=f"{to} is this Archive itself")
+    return Transfer(item.labels, to, max(now, item.updated))
+
+
+def keep_copy(item: Item, transfer: Transfer, source: str | None) -> Item:
+    """The Copy that stays here of an Original that is sent away; `source` is the address of who has it, if known."""
+    return replace(_as_copy(item, source), transferred_to=transfer.to)
 
 
 def take_over(original: Item, *, here: Item | None = None) -> Item:
     """The Original that another Archive sends away, as it is here from now on."""
     require(here, Act.TAKE_OVER, original.labels)
     require(original, Act.SEND_AWAY)
-    return replace(original, followers=())
+    return replace(original, followers=(), transferred_to=None)
 
 
 def _as_copy(original: Item, source: str | None) -> Item:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.ports.urls import UrlBuilder
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
@@ -51,6 +52,8 @@ class ArchiveProfile:
     """Whether the last edition is given when all the later ones are here (R §9.2); if not, the resolver follows."""
     filtered: bool = True
     """Whether answers leave out what the resolver has no use for (R Algorithm 1, line 17: optional)."""
+    copies_at: tuple[Label, ...] = ()
+    """The services of the Archives that hold Copies of what is an Original here (E64)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "relations", self.relations | {Relation.ITSELF})

@@ -57,9 +57,18 @@ class Assembler:
     def filtered(self) -> UrlList | Deletion | None:
         """What `filter_url_list` leaves of the whole; the rest is not looked up in the first place."""
         item = self.catalog.find(self.request.label)
-        if item is None:
-            return None
-        return filter_url_list(self._answer(item, self._wanted_entries(item)), self.request.relation)
+        return None if item is None else self._filtered(item)
+
+    def of_item(self, item: Item) -> UrlList | Deletion:
+        """What is answered about the item that bears the label, filtered or not, as the profile says."""
+        if self.profile.filtered:
+            return self._filtered(item)
+        return self._answer(item, self._entries(item, self.profile.relations))
+
+    def _filtered(self, item: Item) -> UrlList | Deletion:
+        left = filter_url_list(self._answer(item, self._wanted_entries(item)), self.request.relation)
+        assert left is not None  # the filter leaves the item itself at least
+        return left
 
     def _answer(self, item: Item, entries: Iterable[UrlEntry]) -> UrlList | Deletion:
         profile = self.profile

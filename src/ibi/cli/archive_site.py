@@ -27,6 +27,7 @@ from ibi.services.robots import is_robot
 from ibi.services.searching import Searching
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.draft_files import DraftFiles
+from ibi.storage.sqlite.given_out import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite
 
@@ -62,8 +63,15 @@ def opened_archive_site(
     opened.callback(searching.close)
     address = public_url.partition("://")[2].partition("/")[0]
     content_url = (settings.content_url or public_url).rstrip("/")
+    given_out = SqliteGivenOut(settings.data)
+    opened.callback(given_out.close)
     return ArchiveSite(
-        profile=ArchiveProfile(address, record.service, ArchiveUrls(public_url, content_url)),
+        profile=ArchiveProfile(
+            address,
+            record.service,
+            ArchiveUrls(public_url, content_url),
+            copies_at=settings.archive.copies_at or (),
+        ),
         catalog=store.catalog,
         content=store.content,
         keys=UrlKeys(record.url_key_secret),
@@ -73,6 +81,7 @@ def opened_archive_site(
         resolver=settings.resolver,
         proxies=settings.trusted_proxies or (),
         changes=store.catalogue_version,
+        is_final=given_out.is_final,
         usage=usage,
         is_robot=is_robot,
         desk=_desk(settings, store, minter, record),

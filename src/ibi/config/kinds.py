@@ -16,6 +16,7 @@ from ibi.errors import InvalidGranularity, InvalidInput, InvalidLabel, InvalidMe
 from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
 
 if TYPE_CHECKING:
+    from ibi.label import Label
     from ibi.model.visibility import IpNetwork
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "PORT",
     "REGISTRATION_KEY",
     "SECRET",
+    "SERVICES",
     "SITE_NAME",
     "SIZE",
     "SIZE_BOUND",
@@ -180,6 +182,19 @@ def _read_networks(text: str) -> tuple[IpNetwork, ...]:
         raise ValueError(str(error).rstrip(".")) from None
 
 
+def _read_services(text: str) -> tuple[Label, ...]:
+    from ibi.label import parse
+    from ibi.messages.home_fields import MOST_COPIES
+
+    words = text.split()
+    if len(words) > MOST_COPIES:
+        raise ValueError(f"they are more than {MOST_COPIES}")
+    try:
+        return tuple(dict.fromkeys(map(parse, words)))
+    except InvalidLabel as error:
+        raise ValueError(str(error).rstrip(".")) from None
+
+
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -243,6 +258,7 @@ REGISTRATION_KEY = Kind(
 PASSWORD = Kind("a password of ASCII characters, at most 1024", _read_password, secret=True)
 MAIL_USER = Kind("a user name of ASCII characters without blanks", _read_mail_user)
 NETWORKS = Kind("networks like 10.0.0.0/8, with blanks between", _read_networks)
+SERVICES = Kind("labels of Archives' services, with blanks between", _read_services)
 SITE_NAME = Kind("a name of at most 80 characters, on one line", _read_site_name)
 MAIL_ADDRESS = Kind("an e-mail address", _read_mail_address)
 BOOLEAN = Kind("true or false", _read_boolean, frozenset({"boolean"}))

@@ -14,6 +14,7 @@ from ibi.config.secret import Secret
 from ibi.model.identity import Identity
 
 if TYPE_CHECKING:
+    from ibi.label import Label
     from ibi.minting.minter import Rules
     from ibi.model.visibility import IpNetwork
 
@@ -58,6 +59,8 @@ class ArchiveSettings:
     most_draft_bytes: int
     disk_reserve: int
     """Bytes."""
+    copies_at: tuple[Label, ...] | None
+    """The services of Archives that hold Copies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from ibi.config.kinds import (
     PORT,
     REGISTRATION_KEY,
     SECRET,
+    SERVICES,
     SITE_NAME,
     SIZE,
     SIZE_BOUND,
@@ -323,6 +324,15 @@ SETTINGS: tuple[Setting, ...] = (
         SIZE_BOUND,
         "1 GB",
         "How much drafts leave free on the disk, whoever's they are; 0 lets them fill it.",
+    ),
+    Setting(
+        "archive.copies_at",
+        "IBI_ARCHIVE_COPIES_AT",
+        None,
+        SERVICES,
+        None,
+        "The service labels of the Archives that hold Copies of the items here, at most 32: resolvers are told of"
+        " them, and ask them while this Archive does not answer.",
     ),
     Setting(
         "resolve.enabled",

@@ -100,6 +100,8 @@ class Item:
     transferable: bool = True
     source: str | None = None
     """The Archive that a Copy was taken from, `host[:port]`."""
+    transferred_to: Label | None = None
+    """The service of the Archive to which this one gave the Original; what is left here is a Copy."""
     followers: tuple[str, ...] = ()
     """The Archives that keep Copies up to date from here."""
     tombstone: Tombstone | None = None
@@ -152,6 +154,9 @@ class Item:
             raise InvalidItem(str(self.labels), 0, "what was deleted has neither files nor a URL", field="files")
         if self.source is not None and self.state is not State.COPY:
             raise InvalidItem(self.source, 0, "only a Copy was taken from somewhere", field="source")
+        if self.transferred_to is not None and self.state is not State.COPY:
+            where = str(self.transferred_to)
+            raise InvalidItem(where, 0, "of an Original given away a Copy is left, if anything", field="transferred_to")
         for address in (*self.followers, *((self.source,) if self.source is not None else ())):
             try:
                 wire.host_and_port(address)

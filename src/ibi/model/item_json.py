@@ -1,7 +1,8 @@
 """The record of an item beside its files: `item.json`, what it is anywhere, and `local.json`, what it is here.
 
 Copies of one item have the same `item.json`; who may see the bytes is in it, since that binds every holder. State,
-tombstone, where a Copy came from, who follows and whether the Original may go elsewhere are each Archive's own.
+tombstone, where a Copy came from, where the Original went, who follows and whether the Original may go elsewhere are
+each Archive's own.
 
 What is read is what was written, to the last field. A field that is not known here, or a schema of a later version,
 is refused: dropping what a newer version wrote would be a loss that nobody notices.
@@ -16,6 +17,7 @@ import msgspec
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
+from ibi.label import parse
 from ibi.languages import LanguageTag
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
@@ -51,6 +53,7 @@ __all__ = [
     "read_file",
     "read_forms",
     "read_instant",
+    "read_label",
     "read_metadata",
     "read_visibility",
     "visibility_document",
@@ -108,6 +111,7 @@ def local_document(item: Item) -> Document:
             "state": item.state.value,
             "transferable": item.transferable,
             "source": item.source,
+            "transferred_to": None if item.transferred_to is None else item.transferred_to.spelling,
             "followers": list(item.followers),
             "tombstone": None if item.tombstone is None else _tombstone(item.tombstone),
         }
@@ -181,6 +185,7 @@ def _tag(text: str) -> LanguageTag:
 
 
 read_instant = of_string(Instant.parse)
+read_label = of_string(parse)
 _read_tag = of_string(_tag)
 
 
@@ -287,6 +292,7 @@ def _read_local(fields: Fields) -> Document:
         "state": fields.required("state", _read_state),
         "transferable": fields.required("transferable", boolean),
         "source": fields.nullable("source", string),
+        "transferred_to": fields.nullable("transferred_to", read_label),
         "followers": fields.optional("followers", _read_followers, ()),
         "tombstone": fields.nullable("tombstone", _read_tombstone),
     }

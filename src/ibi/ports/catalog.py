@@ -9,6 +9,7 @@ from typing import Protocol
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.model.item import Item
+from ibi.model.transfer import Transfer
 
 __all__ = ["Catalog", "Link"]
 
@@ -45,6 +46,13 @@ class Catalog(Protocol):
     def remove(self, label: Label) -> bool:
         """Forget an item, durably, as if it had never been there; whether it was. Not for Originals: those leave a
         tombstone, unless they were transferred."""
+
+    def depart(self, transfer: Transfer) -> None:
+        """Forget the item, durably, but for where its Original was given to."""
+
+    def transfer(self, label: Label) -> Transfer | None:
+        """Where the item of this label went that departed from here; None if it did not. To be asked of labels under
+        which `find` finds nothing. Quick, and quicker where nothing ever departed."""
 
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """Every item in the order of repository names, from the first that comes after `after`."""

@@ -15,13 +15,15 @@ from typing import Final
 
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError, InvalidLabel
-from ibi.label import Label
+from ibi.label import Label, RepositoryName
 from ibi.model.content import Damage, Problem
 from ibi.model.item import Item
+from ibi.model.transfer import Transfer
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.search import Search
 from ibi.services.claims import named_by
-from ibi.services.kept_items import DOC, ITEM, KeptItems, name_of
+from ibi.services.item_object import TRANSFERRED
+from ibi.services.kept_items import DOC, ITEM, ItemTransferred, KeptItems, name_of
 from ibi.storage.change_journal import EVERYTHING, ChangeJournal
 from ibi.storage.disk import refusals, sync_directory
 from ibi.storage.errors import DiskRefused, StoreDamaged
@@ -29,6 +31,7 @@ from ibi.storage.item_locks import ItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.storage.sqlite.given_out import restart_given_out
 
 __all__ = ["CATALOGUE", "STEPS", "STORE", "ArchiveStore", "Listed", "Verified", "rebuild_catalogue"]
 
@@ -40,6 +43,7 @@ _LOCKS: Final = "item-locks"
 STEPS: Final = ("items read in",)
 """Where a crash is tried, beside the steps of each change."""
 _BATCH: Final = 200
+_OTHERWISE: Final = "the catalogue says otherwise: run `ibi rebuild`"
 
 
 def _pass(step: str) -> None:
@@ -95,6 +99,8 @@ class ArchiveStore(KeptItems):
             if self.is_anew:
                 # Before there is a file: half a catalogue is never taken for a whole one.
                 self._changes.begin([EVERYTHING])
+                # It may be that the directory was put back from a backup without it.
+                restart_given_out(data, MachineClocks().read().wall)
             self._sqlite = SqliteCatalog(data / CATALOGUE)
             opened.callback(self._sqlite.close)
             locks = ItemLocks(data / _LOCKS)
@@ -155,6 +161,8 @@ class ArchiveStore(KeptItems):
                 for name in batch:
                     try:
                         items.append(self.read(name).item)
+                    except ItemTransferred as gone:
+                        self.catalog.depart(gone.transfer)
                     except ContentMissing:
                         pass
                     except (ContentDamaged, InvalidLabel) as error:
@@ -179,6 +187,10 @@ class ArchiveStore(KeptItems):
 
     def _forget_missing(self) -> int:
         removed = 0
+        for transfer in self._sqlite.transfers():
+            with self.locks.held(name_of(transfer.rep)):
+                if self._transfer_of(name_of(transfer.rep)) is None:
+                    self._sqlite.forget_transfer(transfer.rep)
         for item in self.catalog.items():
             with self.locks.held(name_of(item)):
                 try:
@@ -188,6 +200,18 @@ class ArchiveStore(KeptItems):
                 except ContentDamaged:
                     continue  # there is something; what it was, the catalogue alone knows
         return removed
+
+    def _transfer_of(self, name: str) -> Transfer | None:
+        """Where the item went, by its object; what cannot be read is left as the catalogue has it."""
+        try:
+            self.read(name)
+        except ItemTransferred as gone:
+            return gone.transfer
+        except ContentMissing:
+            return None
+        except ContentDamaged:
+            return self.catalog.transfer(RepositoryName.parse(name))
+        return None
 
     def verify(self, labels: Iterable[Label] = (), on_bytes: Callable[[int], None] | None = None) -> Iterator[Verified]:
         """Read again all that is kept of these items, or of all. `UnknownItem` for a label that nobody bears here."""
@@ -209,6 +233,10 @@ class ArchiveStore(KeptItems):
             return
         try:
             item = self.read(name).item
+        except ItemTransferred as gone:
+            if self.catalog.find(gone.transfer.rep) is not None or self.catalog.transfer(gone.transfer.rep) is None:
+                yield Problem(Damage.STRUCTURE, "catalogue", TRANSFERRED, _OTHERWISE)
+            return
         except ContentDamaged as error:
             yield Problem(Damage.UNREADABLE, "record", ITEM, str(error))
             return
@@ -218,7 +246,7 @@ class ArchiveStore(KeptItems):
             yield Problem(Damage.STRUCTURE, "record", path, "the item's record and its files do not agree")
         with self.locks.held(name):
             if self.catalog.find(item.rep) != self.read(name).item:
-                yield Problem(Damage.STRUCTURE, "catalogue", ITEM, "the catalogue says otherwise: run `ibi rebuild`")
+                yield Problem(Damage.STRUCTURE, "catalogue", ITEM, _OTHERWISE)
 
     def _missing(self, name: str) -> Iterator[Verified]:
         try:
@@ -230,7 +258,11 @@ class ArchiveStore(KeptItems):
 
 
 def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:
-    """Make the catalogue anew from the store alone. One that is damaged is set aside, under another name."""
+    """Make the catalogue anew from the store alone. One that is damaged is set aside, under another name.
+
+    What was given out before is uncertain from then on: who does this has often put something back from a backup.
+    """
+    restart_given_out(data, MachineClocks().read().wall)
     try:
         with ArchiveStore(data, on_item=on_item) as store:
             return store.swept if store.is_anew else store.rebuild(on_item)

@@ -11,10 +11,12 @@ from ibi.model.content import Bytes, KeptObject, Source, Stream
 from ibi.model.item import Item
 from ibi.model.item_json import encode_item, encode_local
 
-__all__ = ["DOC", "ITEM", "LOCAL", "is_recorded", "object_of"]
+__all__ = ["DOC", "ITEM", "LOCAL", "TRANSFERRED", "is_recorded", "is_transferred", "object_of"]
 
 ITEM: Final = "item.json"
 LOCAL: Final = "local.json"
+TRANSFERRED: Final = "transferred.json"
+"""All that a version has in which the item is not here any more, since its Original was given to another Archive."""
 DOC: Final = "doc/"
 
 
@@ -30,6 +32,11 @@ def is_recorded(item: Item, kept: KeptObject) -> bool:
     """Whether the object's records are those of `item`, told by their digests: nothing is read."""
     files = kept.head.files
     return files.get(LOCAL) == _digest(encode_local(item)) and files.get(ITEM) == _digest(encode_item(item))
+
+
+def is_transferred(kept: KeptObject) -> bool:
+    """Whether the object tells no more than where the item went."""
+    return TRANSFERRED in kept.head.files
 
 
 def _digest(record: bytes) -> str:

@@ -14,20 +14,32 @@ from typing import Final, NamedTuple
 from ibi.archive.errors import UnknownItem
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
-from ibi.model.content import Change, Keep, KeptObject, NewObject, Source
+from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item
+from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.services.claims import answered, claimed
-from ibi.services.item_object import DOC, ITEM, LOCAL, is_recorded, object_of
+from ibi.services.item_object import DOC, ITEM, LOCAL, TRANSFERRED, is_recorded, is_transferred, object_of
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import StorageError
 from ibi.storage.item_locks import ItemLocks
 from ibi.storage.together import Together
 
-__all__ = ["DOC", "ITEM", "LOCAL", "STEPS", "ChangeUnfinished", "Kept", "KeptItems", "NewItem", "name_of"]
+__all__ = [
+    "DOC",
+    "ITEM",
+    "LOCAL",
+    "STEPS",
+    "ChangeUnfinished",
+    "ItemTransferred",
+    "Kept",
+    "KeptItems",
+    "NewItem",
+    "name_of",
+]
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
 """Where a crash is tried."""
@@ -47,6 +59,14 @@ class ChangeUnfinished(StorageError):
     made good with the next change or at the next start: do not repeat the request."""
 
     code = "change-unfinished"
+
+
+class ItemTransferred(ContentMissing):
+    """{name} has no content here: its Original was given to another Archive."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(name=name_of(transfer.rep))
+        self.transfer = transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +117,8 @@ class KeptItems:
         return item
 
     def read(self, name: str) -> Kept:
-        """The item as its object has it now. `ContentMissing`, or `ContentDamaged` if it cannot be read."""
+        """The item as its object has it now. `ContentMissing`, which is `ItemTransferred` if all that is left is where
+        it went; `ContentDamaged` if it cannot be read."""
         kept = self.content.read(name)
         try:
             return Kept(self._decoded(name, kept), kept.head.number)
@@ -209,6 +230,18 @@ class KeptItems:
         self.content.purge_to(name_of(item), object_of(item, {}), change, head=head)
         self.step("content kept")
 
+    def depart(self, transfer: Transfer, change: Change, head: int) -> None:
+        """Keep a version more in which nothing is left but where the item went; earlier versions stay in the object.
+
+        For the holder of the item's lock.
+        """
+        record: dict[str, Source] = {TRANSFERRED: Bytes(encode_transfer(transfer))}
+        self.content.update(name_of(transfer.rep), record, change, head=head)
+        self.step("content kept")
+        with _unfinished_if_refused(transfer.rep):
+            self.catalog.depart(transfer)
+        self.step("item listed")
+
     def list(self, item: Item) -> None:
         """Have the catalogue say what the object says. For whoever holds the item's lock."""
         with _unfinished_if_refused(item):
@@ -236,7 +269,8 @@ class KeptItems:
             self.step("claim answered")
 
     def settle(self, name: str) -> Item | None:
-        """Have the catalogue say what the object of that name says; the item, None if there is no object."""
+        """Have the catalogue say what the object of that name says; the item, None if there is no object, or one of an
+        item that was given away."""
         with self.locks.held(name):
             try:
                 kept = self.content.read(name)
@@ -245,7 +279,12 @@ class KeptItems:
             known = self.catalog.find(RepositoryName.parse(name))
             if known is not None and is_recorded(known, kept):
                 return known
-            item = self._decoded(name, kept)
+            try:
+                item = self._decoded(name, kept)
+            except ItemTransferred as gone:
+                with _unfinished_if_refused(gone.transfer.rep):
+                    self.catalog.depart(gone.transfer)
+                return None
             self.list(item)
             return item
 
@@ -262,6 +301,8 @@ class KeptItems:
 
     def _decoded(self, name: str, kept: KeptObject) -> Item:
         number = kept.head.number
+        if is_transferred(kept):
+            raise ItemTransferred(self._transfer(name, number))
         try:
             item = decode_item(self._record(name, ITEM, number), self._record(name, LOCAL, number))
         except (FileMissing, InvalidDocument) as error:
@@ -270,13 +311,22 @@ class KeptItems:
             raise ContentDamaged(name=name, problem="record", reason=f"it is the record of {name_of(item)}")
         return item
 
+    def _transfer(self, name: str, number: int) -> Transfer:
+        try:
+            transfer = decode_transfer(self._record(name, TRANSFERRED, number))
+        except InvalidDocument as error:
+            raise ContentDamaged(name=name, problem="record", reason=str(error)) from error
+        if name_of(transfer.rep) != name:
+            raise ContentDamaged(name=name, problem="record", reason=f"it is the record of {name_of(transfer.rep)}")
+        return transfer
+
     def _record(self, name: str, path: str, version: int) -> bytes:
         with self.content.open(name, path, version) as file:
             return file.read(0, file.size)
 
 
 @contextmanager
-def _unfinished_if_refused(item: Item) -> Iterator[None]:
+def _unfinished_if_refused(item: Item | RepositoryName) -> Iterator[None]:
     """The item is kept by now: a refusal of the disk must not say that nothing was done."""
     try:
         yield
@@ -286,11 +336,11 @@ def _unfinished_if_refused(item: Item) -> Iterator[None]:
         raise _unfinished(item, error) from error
 
 
-def _unfinished(item: Item, error: StorageError) -> ChangeUnfinished:
+def _unfinished(item: Item | RepositoryName, error: StorageError) -> ChangeUnfinished:
     """In its own words the refusal would say that nothing was done."""
     known = error.parameters
     reason = f"{known['path']}: {known['reason']}" if known.keys() >= {"path", "reason"} else str(error)
-    return ChangeUnfinished(label=str(item.rep), reason=reason)
+    return ChangeUnfinished(label=name_of(item), reason=reason)
 
 
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:

@@ -1,4 +1,7 @@
-"""The port `Labels` over the minter of this machine: called directly, or through the queue of a server."""
+"""The port `Labels` over the minter of this machine: called directly, or through the queue of a server.
+
+Labels reserved here are marked as such in the mint log: they stay in this Archive, unlike those that are given out.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Final
 
 from ibi.label import Ibip, RepositoryName
 from ibi.messages.label_forms import LabelForms
+from ibi.minting.given_out import reservation_name
 from ibi.model.minting import Share
 from ibi.services.mint_queue import MintQueue, MintQueueClosed
 
@@ -22,7 +26,7 @@ class LocalLabels:
     """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates have come."""
 
     def __init__(self, mint: Callable[[int, str, str | None], Share], who: str) -> None:
-        self._mint, self._who = mint, who
+        self._mint, self._who = mint, reservation_name(who)
 
     def reserve(self, key: str | None = None) -> LabelForms:
         return _forms(self._mint(1, self._who, key))
@@ -32,7 +36,7 @@ class QueuedLabels:
     """Reserves through a queue that lives on an event loop, for threads outside of that loop."""
 
     def __init__(self, queue: MintQueue, loop: asyncio.AbstractEventLoop, who: str) -> None:
-        self._queue, self._loop, self._who = queue, loop, who
+        self._queue, self._loop, self._who = queue, loop, reservation_name(who)
 
     def reserve(self, key: str | None = None) -> LabelForms:
         minting = asyncio.run_coroutine_threadsafe(self._queue.mint(1, self._who, key), self._loop)

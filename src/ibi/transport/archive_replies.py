@@ -6,7 +6,10 @@ import re
 from typing import Final
 
 from ibi.errors import InvalidInput
+from ibi.label import Label
 from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, parse_answer
+from ibi.messages.field import State
+from ibi.messages.home_fields import read_copies, read_final, read_transferred_to
 from ibi.messages.key import UrlKey
 from ibi.messages.service import ServiceSubject
 from ibi.messages.url_list import Deletion, UrlList, parse_url_list
@@ -35,8 +38,23 @@ def reply_of(response: HttpResponse | Failure) -> Reply:
     if isinstance(response, Failure) or isinstance(answer, Failure):
         return answer if isinstance(answer, Failure) else Failure.MALFORMED
     if answer is None or isinstance(answer, UrlList | Deletion):
-        return Answered(answer, freshness(response.cache_control, response.age))
+        max_age = freshness(response.cache_control, response.age)
+        if response.final or response.transferred_to or response.copies:
+            return Answered(answer, max_age, *_beside(answer, response))
+        return Answered(answer, max_age)
     return Failure.REFUSED
+
+
+def _beside(answer: UrlList | Deletion | None, response: HttpResponse) -> tuple[bool, Label | None, tuple[Label, ...]]:
+    """What the fields beside an answer say, each as far as it can go with that answer (E62 to E64): only what is not
+    here is final, a tombstone was not transferred, an Original neither, and only what has one has Copies."""
+    to = read_transferred_to(response.transferred_to) if not isinstance(answer, Deletion) else None
+    if answer is None:
+        return read_final(response.final) and not response.transferred_to, to, ()
+    if not isinstance(answer, UrlList):
+        return False, None, ()
+    is_original = any(entry.relation.is_itself and entry.state is State.ORIGINAL for entry in answer.entries)
+    return False, None if is_original else to, read_copies(response.copies)
 
 
 def _read_before(response: HttpResponse | Failure) -> UrlList | None:

@@ -12,6 +12,7 @@ from typing import Final, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from ibi.messages.home_fields import COPIES, FINAL, TRANSFERRED_TO
 from ibi.resolver.trace import Failure
 from ibi.transport.http_response import HttpResponse
 
@@ -22,7 +23,18 @@ _MOST_INTERIM: Final = 8
 """Responses with a status of 1xx that come before the real one."""
 
 _BEGINNING: Final = b"HTTP/1."
-_NOTED: Final = frozenset({b"content-type", b"cache-control", b"age", b"content-encoding", b"transfer-encoding"})
+_NOTED: Final = frozenset(
+    {
+        b"content-type",
+        b"cache-control",
+        b"age",
+        b"content-encoding",
+        b"transfer-encoding",
+        FINAL,
+        TRANSFERRED_TO,
+        COPIES,
+    }
+)
 _IDENTITY: Final = frozenset({b"", b"identity"})
 
 
@@ -163,6 +175,9 @@ class HttpConnection(asyncio.Protocol):
             headers.get(b"content-type", b""),
             headers.get(b"cache-control", b""),
             headers.get(b"age", b""),
+            headers.get(FINAL, b""),
+            headers.get(TRANSFERRED_TO, b""),
+            headers.get(COPIES, b""),
         )
 
     def _ends_with_connection(self) -> bool:

@@ -23,6 +23,9 @@ class HttpResponse:
     content_type: bytes = b""
     cache_control: bytes = b""
     age: bytes = b""
+    final: bytes = b""
+    transferred_to: bytes = b""
+    copies: bytes = b""
 
     @property
     def is_plain_text(self) -> bool:

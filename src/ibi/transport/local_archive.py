@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ibi.errors import IbiError
+from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
@@ -21,14 +22,14 @@ __all__ = ["LocalArchive", "Own"]
 class Own(Protocol):
     """What answers for that Archive. A message read from what another had written would be no other."""
 
-    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int]:
-        """The answer, and for how many seconds it may be kept. `IbiError` if it is refused."""
+    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int, bool, Label | None, tuple[Label, ...]]:
+        """The members of `Answered`, in order. `IbiError` if it is refused."""
 
     def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
         """Whether it was received."""
 
-    def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
-        """Status, body and `Cache-Control` of the answer to any request."""
+    def answered(self, query: bytes) -> tuple[int, bytes, bytes, object]:
+        """Status, body, `Cache-Control` and further fields of the answer to any request."""
 
 
 class LocalArchive:
@@ -60,7 +61,7 @@ class LocalArchive:
 
     async def confirm(self, archive: ArchiveRef) -> bool:
         try:
-            status, body, caching = self._own.answered(InclusionConfirmationRequest().to_query().encode("ascii"))
+            status, body, caching, _ = self._own.answered(InclusionConfirmationRequest().to_query().encode("ascii"))
         except (IbiError, OSError):
             return False
         return is_confirmation(HttpResponse(status, body, b"text/plain", caching))

@@ -11,24 +11,30 @@ from secrets import randbelow
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from ibi.archive.answer import EMPTY, StaticAnswer, answer, static_answer
+from ibi.archive.answer import StaticAnswer, answer, static_answer
 from ibi.archive.counting import counted_acknowledgment
 from ibi.archive.url_key import RANDOM_LIMIT
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, match_label
 from ibi.messages.answers import ErrorAnswer, Notice
+from ibi.messages.home_fields import FINAL_FIELD, Field
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.item import name_one_item
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.at_once import Answer
 from ibi.web.errors import UNTOLD, answer_to
+from ibi.web.headers import RawHeaders
 from ibi.web.raw_target import as_text, decoded
 from ibi.web.refusals import MethodNotAllowed
+from ibi.web.same_site import is_cross_site
 from ibi.web.service_query import has_subject
 
 __all__ = ["MOST_KEPT", "ArchiveService", "KeptAnswers"]
+
+Fields = tuple[Field, ...]
+"""Header fields that say what R's answers have no place for."""
 
 MOST_KEPT = 4096
 """Answers kept at a time, by the words of the request and by its meaning."""
@@ -40,6 +46,7 @@ _ACKNOWLEDGMENT = b"servicesubject=acknowledgment"
 _PLAIN_TEXT = (b"content-type", b"text/plain")
 _NO_STORE = b"no-store"
 _NOTICE = Notice().encode()
+_NO_FIELDS: Fields = ()
 
 
 class KeptAnswers:
@@ -115,31 +122,32 @@ class ArchiveService:
 
     def _response(self, scope: Scope) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         if scope["method"] == "GET":
-            status, body, caching = self.answered(scope["query_string"])
+            status, body, caching, fields = self.answered(scope["query_string"], scope["headers"])
         else:  # R §6.1: every message is a GET
-            status, body, caching = self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET"))
-        headers = [_PLAIN_TEXT, (b"content-length", b"%d" % len(body)), (b"cache-control", caching)]
+            status, body, caching, fields = self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET"))
+        headers = [_PLAIN_TEXT, (b"content-length", b"%d" % len(body)), (b"cache-control", caching), *fields]
         if status == 405:
             headers.append((b"allow", b"GET"))
         return status, headers, body
 
-    def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
-        """Status, body and Cache-Control of the answer to that query of a GET, as they are sent over HTTP. A refusal is
-        an answer too (E18)."""
+    def answered(self, query: bytes, headers: RawHeaders = ()) -> tuple[int, bytes, bytes, Fields]:
+        """Status, body, Cache-Control and further fields of the answer to that query of a GET with these headers, as
+        they are sent over HTTP. A refusal is an answer too (E18)."""
         try:
             # Thanks have each a key of their own: what was kept need not be looked through, nor its truth asked for.
             if _ACKNOWLEDGMENT in query:
-                return 200, *self._answer(query)
+                return 200, *self._answer(query, headers)
             self._forget_what_has_changed()
             found = self._by_words.find(query, self._now)
-            body, caching = self._answer(query) if found is None else self._with_key(found)
+            body, caching, fields = self._answer(query, headers) if found is None else self._with_key(found)
         except IbiError as error:
             return self._refusal(error)
-        return 200, body, caching
+        return 200, body, caching, fields
 
-    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int]:
-        """What is answered to a resolver in the same process, and for how many seconds it may be kept: the message that
-        it would read from `answered`. Refusals are raised."""
+    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int, bool, Label | None, tuple[Label, ...]]:
+        """What is answered to a resolver in the same process: the message that it would read from `answered`, for how
+        many seconds it may be kept, whether an empty one is final, where the Original went, and who holds Copies.
+        Refusals are raised."""
         try:
             self._forget_what_has_changed()
             found = self._by_meaning.find(_meaning(request), self._now)
@@ -148,7 +156,10 @@ class ArchiveService:
             if found is None:
                 is_short = len(request.file_path or "") <= _LONGEST_KEY
                 found = self._made(request if is_short else None, request, self._site.now)
-            return found.message_with_key(self._keys, self._seconds(), next(self._chance)), self._age(found)
+            if found.missing is not None:
+                return None, 0, self._is_final(found), found.transferred_to, ()
+            message = found.message_with_key(self._keys, self._seconds(), next(self._chance))
+            return message, self._age(found), False, found.transferred_to, found.copies_at
         except IbiError as error:
             self._refusal(error)
             raise
@@ -180,24 +191,27 @@ class ArchiveService:
             self._reps[label] = item.rep
         return item.rep
 
-    def _refusal(self, error: IbiError) -> tuple[int, bytes, bytes]:
+    def _refusal(self, error: IbiError) -> tuple[int, bytes, bytes, Fields]:
         """E18."""
         told = answer_to(error)
         if not told.told:
             self._log.error("refused", code=error.code, detail=str(error), exc_info=error)
-        return int(told.status), ErrorAnswer(str(error) if told.told else UNTOLD).encode(), _NO_STORE
+        body = ErrorAnswer(str(error) if told.told else UNTOLD).encode()
+        return int(told.status), body, _NO_STORE, _NO_FIELDS
 
-    def _answer(self, query: bytes) -> tuple[bytes, bytes]:
-        """The body, and what the header Cache-Control says, of what is not kept."""
+    def _answer(self, query: bytes, headers: RawHeaders) -> tuple[bytes, bytes, Fields]:
+        """The body, what the header Cache-Control says, and further fields, of what is not kept."""
         site = self._site
         request = parse_request(as_text(query))
         if isinstance(request, Acknowledgment):
-            self._count(request)
-            return _NOTICE, _NO_STORE
+            # A page elsewhere could have the browsers of its readers acknowledge what they never asked for.
+            if not is_cross_site(headers):
+                self._count(request)
+            return _NOTICE, _NO_STORE, _NO_FIELDS
         if isinstance(request, UrlRequest):
             return self._with_key(self._made(query if len(query) <= _LONGEST_KEY else None, request, site.now))
         body, _ = answer(site.profile, site.catalog, as_text(query), site.now, 0, site.keys)
-        return body, _NO_STORE
+        return body, _NO_STORE, _NO_FIELDS
 
     def _forget_what_has_changed(self) -> None:
         """Where nobody tells of changes, nothing was kept."""
@@ -236,18 +250,28 @@ class ArchiveService:
         strangers = (each for each in passed if not any(each in network for network in proxies))
         return replace(request, client_addresses=(reader, *strangers))
 
-    def _with_key(self, found: StaticAnswer) -> tuple[bytes, bytes]:
+    def _with_key(self, found: StaticAnswer) -> tuple[bytes, bytes, Fields]:
+        if found.missing is not None:
+            return b"", _NO_STORE, (FINAL_FIELD,) if self._is_final(found) else found.fields
         body = found.with_key(self._keys, self._seconds(), next(self._chance))
         if found.is_lasting:
-            return body, self._max_age
+            return body, self._max_age, found.fields
         age = self._age(found)
-        return body, b"max-age=%d" % age if age else _NO_STORE
+        return body, b"max-age=%d" % age if age else _NO_STORE, found.fields
 
     def _age(self, found: StaticAnswer) -> int:
         """Seconds for which it may be kept. What is not here today may be deposited in a minute."""
         if found.is_lasting:
             return self._site.max_age
-        return 0 if found is EMPTY else found.max_age(self._site.now, self._site.max_age)
+        return 0 if found.missing is not None else found.max_age(self._site.now, self._site.max_age)
+
+    def _is_final(self, found: StaticAnswer) -> bool:
+        """Asked for each answer: a label may be given out a moment after it was unknown, without a change of the
+        catalogue that would make what is kept forgotten."""
+        is_final, label = self._site.is_final, found.missing
+        if is_final is None or label is None or found.transferred_to is not None:
+            return False
+        return is_final(label, self._site.now)
 
 
 def _meaning(request: UrlRequest) -> Hashable:

@@ -11,6 +11,7 @@ from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
 from ibi.archive.urls import ArchiveUrls
 from ibi.instant import Instant
+from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
@@ -36,9 +37,10 @@ class ArchiveSite:
     """All that the Archive's pages need. URLs are settings: what a request calls this host is not believed.
 
     `changes` gives another value after every change of the catalogue, by whatever process; without it nothing is kept
-    between requests. `proxies` are the networks whose word on who their client is counts. `is_robot` judges by the
-    header User-Agent. The `desk` takes deposits and changes in; without it this Archive is only read. Without
-    `search` it has no pages to find items by.
+    between requests. `is_final` tells of a label that is unknown here whether it is certain that it was given to no one
+    for use elsewhere; without it nothing is certain. `proxies` are the networks whose word on who their client is
+    counts. `is_robot` judges by the header User-Agent. The `desk` takes deposits and changes in; without it this
+    Archive is only read. Without `search` it has no pages to find items by.
     """
 
     profile: ArchiveProfile
@@ -51,6 +53,7 @@ class ArchiveSite:
     resolver: str | None = None
     proxies: tuple[IpNetwork, ...] = ()
     changes: Callable[[], Hashable] | None = None
+    is_final: Callable[[Label, Instant], bool] | None = None
     usage: UsageLog | None = None
     is_robot: Callable[[str], bool] = _no_robot
     max_age: int = MAX_AGE

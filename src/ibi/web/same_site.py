@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ibi.errors import IbiError
 from ibi.web.headers import RawHeaders, values
 
-__all__ = ["CrossSiteRequest", "authority", "refuse_other_sites"]
+__all__ = ["CrossSiteRequest", "authority", "is_cross_site", "refuse_other_sites"]
 
 _OWN = frozenset({"none", "same-origin"})
 
@@ -20,6 +20,11 @@ class CrossSiteRequest(IbiError):
     """A page of another site sent this request. It was not done."""
 
     code = "cross-site-request"
+
+
+def is_cross_site(headers: RawHeaders) -> bool:
+    """Whether a browser says that a page of another site made it send this."""
+    return any(value.strip().lower() == "cross-site" for value in values(headers, b"sec-fetch-site"))
 
 
 def refuse_other_sites(headers: RawHeaders) -> None:

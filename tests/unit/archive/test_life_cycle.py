@@ -19,6 +19,7 @@ from ibi.archive.errors import (
 from ibi.archive.life_cycle import REFUSALS, TABLE, Act, FileRemoved, Standing
 from ibi.errors import IbiError
 from ibi.instant import Instant
+from ibi.label import parse
 from ibi.languages import LanguageTag
 from ibi.messages import State
 from ibi.model.errors import InvalidFileName, InvalidMetadata
@@ -30,6 +31,7 @@ from tests.standards_archives import forms, item
 NOW = Instant.parse("2020-01-02T03:04:05Z")
 LATER = Instant.parse("2021-01-02T03:04:05Z")
 LABELS = forms("lab.br/arq/2020/01.02.03.04")
+OTHER_ARCHIVE = parse("other.br/arq/2020/01.01.00.00")
 TITLE = DescriptiveMetadata(title=(Text("A title"),))
 
 
@@ -138,12 +140,13 @@ def test_the_archives_own_service_is_neither_deleted_nor_transferred() -> None:
     with pytest.raises(ServiceItemStays):
         life_cycle.delete(service, LATER, "why", service=LABELS)
     with pytest.raises(ServiceItemStays):
-        life_cycle.send_away(service, service=LABELS)
+        life_cycle.send_away(service, OTHER_ARCHIVE, LATER, service=LABELS)
 
 
 def test_what_is_not_transferable_stays() -> None:
+    fixed = replace(life_cycle.publish(draft("a"), LABELS, NOW), transferable=False)
     with pytest.raises(UntransferableItem):
-        life_cycle.send_away(replace(life_cycle.publish(draft("a"), LABELS, NOW), transferable=False))
+        life_cycle.send_away(fixed, OTHER_ARCHIVE, LATER)
 
 
 def test_a_copy_is_made_of_an_original_and_changed_only_by_it() -> None:
@@ -163,7 +166,7 @@ def test_a_copy_is_made_of_an_original_and_changed_only_by_it() -> None:
 
 def test_a_refusal_names_the_item_the_act_and_the_reason() -> None:
     with pytest.raises(NotAllowedNow, match=r"lab\.br/arq/2020/01\.02\.03\.04.*dropping the Copy.*Original"):
-        life_cycle.drop(item("lab.br/arq/2020/01.02.03.04", at=str(NOW), files=("a",)))
+        life_cycle.drop(item("lab.br/arq/2020/01.02.03.04", at=str(NOW), files=("a",)), LATER)
 
 
 def test_every_refusal_has_a_code_and_a_sentence_of_its_own() -> None:

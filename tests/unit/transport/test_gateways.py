@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from ibi.errors import InvalidMessage
+from ibi.label import Label
 from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment
@@ -26,6 +27,9 @@ OWN = ArchiveRef(BOTH, "127.0.0.1:8765")
 PAIRS = answer_of(OWN)
 
 
+Told = tuple[UrlList | Deletion | None, int, bool, Label | None, tuple[Label, ...]]
+
+
 class Own:
     """The Archive of this process, by hand."""
 
@@ -34,19 +38,20 @@ class Own:
         self.thanks: list[Acknowledgment] = []
         self.queries: list[bytes] = []
         self._says, self._max_age, self._hears, self._confirms = says, max_age, hears, confirms
+        self.beside: tuple[bool, Label | None, tuple[Label, ...]] = (False, None, ())
         self.archive = LocalArchive(BOTH, self)
 
-    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int]:
+    def told(self, request: UrlRequest) -> Told:
         self.requests.append(request)
-        return read(self._says), self._max_age
+        return read(self._says), self._max_age, *self.beside
 
     def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
         self.thanks.append(acknowledgment)
         return self._hears
 
-    def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
+    def answered(self, query: bytes) -> tuple[int, bytes, bytes, object]:
         self.queries.append(query)
-        return 200, self._confirms, b"no-store"
+        return 200, self._confirms, b"no-store", ()
 
 
 class Failing:
@@ -55,13 +60,13 @@ class Failing:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int]:
+    def told(self, request: UrlRequest) -> Told:
         raise self._error
 
     def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
         raise self._error
 
-    def answered(self, query: bytes) -> tuple[int, bytes, bytes]:
+    def answered(self, query: bytes) -> tuple[int, bytes, bytes, object]:
         raise self._error
 
 
@@ -77,6 +82,15 @@ async def test_the_own_archive_is_asked_with_the_message_itself(own: Own, reply:
     assert await own.archive.ask(OWN, REQUEST, within=LONG) == reply
     assert own.requests == [REQUEST]
     assert own.queries == []
+
+
+@pytest.mark.parametrize("beside", [(True, None, ()), (False, SERVICE, ()), (False, None, (SERVICE,))])
+async def test_what_stands_beside_an_answer_is_handed_over(
+    beside: tuple[bool, Label | None, tuple[Label, ...]],
+) -> None:
+    own = Own(b"", 0)
+    own.beside = beside
+    assert await own.archive.ask(OWN, REQUEST, within=LONG) == Answered(None, 0, *beside)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +139,30 @@ async def test_an_archive_is_local_if_its_service_is_by_either_label(over_http: 
     reply = await gateways.ask(ArchiveRef(forms, "elsewhere.example.org"), REQUEST, within=LONG)
     assert reply == Answered(read(PAIRS), 300)
     assert len(own.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "beside"),
+    [
+        (b"", ["IBI-Final: yes"], (True, None, ())),
+        (b"", ["ibi-final: yes", "IBI-FINAL: yes"], (False, None, ())),
+        (b"", [f"IBI-Transferred-To:  {SERVICE} "], (False, SERVICE, ())),
+        (b"", [f"IBI-Transferred-To: {SERVICE}", f"IBI-Transferred-To: {SERVICE}"], (False, None, ())),
+        (
+            PAIRS,
+            [f"IBI-Copies: {SERVICE}", f"IBI-Copies: {SERVICE}, {OWN.service.labels[1]}"],
+            (False, None, (SERVICE, OWN.service.labels[1])),
+        ),
+        (PAIRS, ["IBI-Copies: \t", "IBI-Final: yes"], (False, None, ())),
+    ],
+)
+async def test_what_stands_beside_an_answer_over_http_is_read(
+    over_http: ArchiveHttp, content: bytes, headers: list[str], beside: tuple[bool, Label | None, tuple[Label, ...]]
+) -> None:
+    async with raw_archive(http(content, *headers)) as archive:
+        reply = await over_http.ask(archive.ref(), REQUEST, within=LONG)
+    assert isinstance(reply, Answered)
+    assert (reply.final, reply.transferred_to, reply.copies_at) == beside
 
 
 async def test_all_others_are_asked_over_http(over_http: ArchiveHttp) -> None:

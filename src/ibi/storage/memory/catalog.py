@@ -12,6 +12,7 @@ from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
+from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 
 __all__ = ["MemoryCatalog"]
@@ -24,6 +25,7 @@ class MemoryCatalog:
         self._by_label: dict[Label, Item] = {}
         self._names: list[RepositoryName] = []
         self._links: defaultdict[tuple[Link, Label], dict[RepositoryName, None]] = defaultdict(dict)
+        self._transfers: dict[Label, Transfer] = {}
         self._lock = Lock()
 
     def find(self, label: Label) -> Item | None:
@@ -53,6 +55,14 @@ class MemoryCatalog:
     def remove(self, label: Label) -> bool:
         with self._lock:
             return self._forget(label)
+
+    def depart(self, transfer: Transfer) -> None:
+        with self._lock:
+            self._forget(transfer.rep)
+            self._transfers.update(dict.fromkeys(transfer.labels.labels, transfer))
+
+    def transfer(self, label: Label) -> Transfer | None:
+        return self._transfers.get(label)
 
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """Those that are there when the first is asked for."""

@@ -19,6 +19,7 @@ from ibi.label import Label, RepositoryName
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
+from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
@@ -30,6 +31,8 @@ from ibi.storage.sqlite.catalog_rows import (
     Record,
     Row,
     decoded,
+    depart_row,
+    forget_transfer,
     memory_of,
     put_row,
     remove_row,
@@ -146,6 +149,20 @@ class SqliteCatalog:
 
     def remove(self, label: Label) -> bool:
         return self._write(partial(remove_row, label=label))
+
+    def depart(self, transfer: Transfer) -> None:
+        self._write(partial(depart_row, transfer=transfer))
+
+    def transfer(self, label: Label) -> Transfer | None:
+        return self._read(lambda reader: reader.transfer(label))
+
+    def transfers(self) -> list[Transfer]:
+        """All items that departed; they are few."""
+        return self._read(CatalogReader.transfers)
+
+    def forget_transfer(self, label: RepositoryName) -> None:
+        """The store does not say so any more."""
+        self._write(partial(forget_transfer, label=label))
 
     def close(self) -> None:
         if self._process != os.getpid():

@@ -9,9 +9,21 @@ from weakref import finalize
 
 from ibi.label import Label
 from ibi.model.item import Item
+from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
-from ibi.storage.sqlite.catalog_rows import LINKED, PAGE, PAGE_AFTER, Record, decoded, find_record, memory_of
+from ibi.storage.sqlite.catalog_rows import (
+    LINKED,
+    PAGE,
+    PAGE_AFTER,
+    Record,
+    decoded,
+    find_record,
+    find_transfer,
+    has_departures,
+    memory_of,
+    transfers,
+)
 from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.search import SqliteSearch
@@ -36,6 +48,8 @@ class CatalogReader:
         self._execute = connection.execute
         self._item_of = item_of
         self._version = -1
+        self._departures: tuple[int, bool] = (-1, False)
+        """For which version it is known whether there are any."""
         self._found: BoundedCache[Label, Item] = BoundedCache(_MOST_ITEMS, _MOST_BYTES)
         self.close = finalize(self, connection.close)
 
@@ -64,6 +78,17 @@ class CatalogReader:
         # A change between the two statements makes this newer than its version says, which does no harm.
         self._found.keep(label, item, memory_of(record, item))
         return item
+
+    def transfer(self, label: Label) -> Transfer | None:
+        """Most Archives gave nothing away, and most labels that they are asked for are unknown."""
+        version = self.version()
+        if version != self._departures[0]:
+            self._departures = version, has_departures(self._connection)
+        return find_transfer(self._connection, label) if self._departures[1] else None
+
+    def transfers(self) -> list[Transfer]:
+        """All of them; they are few."""
+        return transfers(self._connection)
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return tuple(map(self._item_of, self._execute(LINKED, (link.value, label_key(label))).fetchall()))

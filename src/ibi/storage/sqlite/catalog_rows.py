@@ -12,6 +12,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, item_document, local_document
 from ibi.model.recorded_files import RecordedFiles, without_files
+from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.connection import Connection, Migration
 from ibi.storage.sqlite.label_key import label_key
@@ -28,12 +29,17 @@ __all__ = [
     "Record",
     "Row",
     "decoded",
+    "depart_row",
     "find_record",
+    "find_transfer",
     "first_seat",
+    "forget_transfer",
+    "has_departures",
     "memory_of",
     "put_row",
     "remove_row",
     "row_of",
+    "transfers",
 ]
 
 Record = tuple[bytes, bytes]
@@ -69,6 +75,14 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     CREATE INDEX links_of_item ON links (item)
     """,
     begin_search,
+    # Where items went that were given to other Archives, and of which nothing else is left here.
+    """
+    CREATE TABLE transfers (
+        rep BLOB PRIMARY KEY,
+        ibip BLOB UNIQUE,
+        record BLOB NOT NULL
+    ) WITHOUT ROWID
+    """,
 )
 
 FIND_SEATED: Final = {
@@ -101,6 +115,12 @@ _LINK = "INSERT INTO links (link, label, item) VALUES (?, ?, ?)"
 _REMOVE = {
     "rep": "DELETE FROM items WHERE rep = ? RETURNING number",
     "ibip": "DELETE FROM items WHERE ibip = ? RETURNING number",
+}
+
+
+_DEPARTED = {
+    "rep": "SELECT record FROM transfers WHERE rep = ?",
+    "ibip": "SELECT record FROM transfers WHERE ibip = ?",
 }
 
 
@@ -190,6 +210,33 @@ def remove_row(connection: Connection, label: Label) -> bool:
     for (number,) in removed:
         unlist_item(connection, number)
     return bool(removed)
+
+
+def depart_row(connection: Connection, transfer: Transfer) -> None:
+    """Write where the item went, in the place of whatever is known of it."""
+    remove_row(connection, transfer.rep)
+    ibip = transfer.labels.ibip
+    connection.execute(
+        "REPLACE INTO transfers VALUES (?, ?, ?)",
+        (label_key(transfer.rep), None if ibip is None else label_key(ibip), encode_transfer(transfer)),
+    )
+
+
+def has_departures(connection: Connection) -> bool:
+    return connection.execute("SELECT 1 FROM transfers LIMIT 1").fetchone() is not None
+
+
+def find_transfer(connection: Connection, label: Label) -> Transfer | None:
+    row = connection.execute(_DEPARTED[label.form], (label_key(label),)).fetchone()
+    return None if row is None else decode_transfer(row[0])
+
+
+def transfers(connection: Connection) -> list[Transfer]:
+    return [decode_transfer(record) for (record,) in connection.execute("SELECT record FROM transfers").fetchall()]
+
+
+def forget_transfer(connection: Connection, label: Label) -> None:
+    connection.execute("DELETE FROM transfers WHERE rep = ?", (label_key(label),))
 
 
 def _links(item: Item) -> tuple[tuple[str, bytes], ...]:

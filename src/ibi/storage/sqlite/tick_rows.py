@@ -58,6 +58,20 @@ MIGRATIONS = (
         count INTEGER NOT NULL
     );
     """,
+    # given_out, home: see `given_out`. `given_number` is the line of the log up to which `given_out` is complete. A
+    # process of an older version moves `log_number` alone, which shows when the store is opened next.
+    """
+    CREATE TABLE given_out (
+        first INTEGER PRIMARY KEY,
+        last INTEGER NOT NULL
+    );
+    CREATE TABLE home (
+        prefix TEXT PRIMARY KEY,
+        since INTEGER NOT NULL,
+        until INTEGER
+    ) WITHOUT ROWID;
+    ALTER TABLE store ADD COLUMN given_number INTEGER
+    """,
 )
 
 _COLUMNS = "key, host, ip, host_port, ip_port, sandbox, last, ahead, wall, uptime, boot, accepted"
@@ -120,15 +134,17 @@ class TickRows:
 
     def save_store(self, store: Store) -> None:
         self._execute(
-            "REPLACE INTO store VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (store.instance, store.machine, store.path, store.identity, store.revision, *store.log),
+            "REPLACE INTO store VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            " (SELECT CASE given_number WHEN log_number THEN ? ELSE given_number END FROM store))",
+            (store.instance, store.machine, store.path, store.identity, store.revision, *store.log, store.log.number),
         )
 
     def save_progress(self, store: Store) -> None:
         """What changes with every commit, and nothing else: of a row that is there."""
         self._execute(
-            "UPDATE store SET revision = ?, log_number = ?, log_size = ?, log_last = ?, log_head = ?",
-            (store.revision, *store.log),
+            "UPDATE store SET revision = ?, log_number = ?, log_size = ?, log_last = ?, log_head = ?,"
+            " given_number = CASE given_number WHEN log_number THEN ? ELSE given_number END",
+            (store.revision, *store.log, store.log.number),
         )
 
     def identity(self) -> Identity | None:

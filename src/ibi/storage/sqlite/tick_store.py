@@ -7,7 +7,7 @@ is given out twice. Whoever calls holds the lock of the data directory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from ibi.model.identity import Identity
 from ibi.model.minting import Share, TickState
 from ibi.storage.mint_log_file import MintLogFile, Position
 from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, transaction
+from ibi.storage.sqlite.given_out import GivenOutRows
 from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
 
 __all__ = ["Known", "TickStore"]
@@ -77,6 +78,7 @@ class TickStore:
             if entry.kind == "identity":
                 identity = entry.identity
             self._rows.save_served(keys, store.log, entry.at.seconds)
+            self._given_out.add(entry)
         return self._end(store, identity, clocks, known.state)
 
     def rollback(self) -> None:
@@ -107,6 +109,27 @@ class TickStore:
         """After the clock was set right: every key is kept for its whole time from now on."""
         self._rows.restamp_served(at)
 
+    def hold_home(self, identity: Identity, at: Instant) -> bool:
+        """Record from now on what is given out under the prefixes of the identity; whether anything changed."""
+        return self._given_out.hold(identity.prefixes, at, _latest(self._rows.clocks().values()))
+
+    def restart_home(self, at: Instant) -> None:
+        """What was given out before is not known for certain: the directory was put back from a backup, say."""
+        self._given_out.restart(at)
+
+    def settle_home(self, identity: Identity | None, at: Instant) -> None:
+        """End the transaction, with the record of what is given out in order: begun, or anew where it has gaps."""
+        is_complete = self._given_out.is_complete()
+        if not is_complete:
+            self._given_out.restart(at)
+            self._given_out.set_complete()
+        is_new = identity is not None and self.hold_home(identity, at)
+        if is_new or not is_complete:
+            assert self._connection is not None
+            self._connection.execute("COMMIT")
+        else:
+            self.rollback()
+
     def entries(self, end: Position) -> Iterator[LogEntry]:
         for number, line in enumerate(self.log.lines(0, end.size), start=1):
             yield decode(line, number)
@@ -123,6 +146,7 @@ class TickStore:
         self._connection = connect(self.path, MIGRATIONS)
         self._connection.execute(_SHORT_LOG)
         self._rows = TickRows(self._connection)
+        self._given_out = GivenOutRows(self._connection)
         with transaction(self._connection):
             if self._rows.version() is None:
                 self._rows.save_store(self._new)
@@ -166,6 +190,7 @@ class TickStore:
             entry = decode(line, after.number)
             _check_chain(entry, store.log)
             clocks |= replayed(entry, clocks, partial(self.entries, store.log))
+            self._given_out.add(entry)
             if entry.kind == "identity":
                 self._rows.save_identity(entry.identity)
                 identity = entry.identity
@@ -178,6 +203,12 @@ class TickStore:
 def _check_chain(entry: LogEntry, before: Position) -> None:
     if entry.previous != before.head or entry.number != before.number + 1:
         raise LogBroken(line=before.number + 1, reason="it does not follow from the line before it")
+
+
+def _latest(clocks: Iterable[TickState]) -> Instant | None:
+    """The latest date that any of these clocks has issued."""
+    issued = (date for clock in clocks for date in (clock.last, *(span.last for span in clock.ahead)))
+    return max((date for date in issued if date is not None), default=None)
 
 
 def _pass_by(step: str) -> None:

@@ -116,6 +116,7 @@ class SqliteTicks:
             high = self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
             state = later(resumed_clock(identity, self._store.clocks()), high)
             entry = known.next_line("identity", identity, self._clocks.read().wall)
+            self._store.hold_home(identity, entry.at)
             known = self._store.commit(known, entry, clocks={identity.key: state})
             self._settle(known, identity)
 
@@ -190,6 +191,8 @@ class SqliteTicks:
         self._step("prefixes held")
         state = later(known.state, high)
         if state != known.state:
+            # Dates were issued that the store does not know: it was put back from a backup.
+            self._store.restart_home(self._clocks.read().wall)
             self._store.commit(known, clocks={identity.key: state})
             known = self._store.begin()
         self._settle(known, identity)
@@ -237,7 +240,7 @@ class SqliteTicks:
             if known.identity is not None:
                 self._held(known, known.identity)
             self._lock.write_instance(here.instance)
-            self._store.rollback()
+            self._store.settle_home(known.identity, self._clocks.read().wall)
 
     def _moved_in(self, known: Known, here: Store, confirmed: Reading | None) -> Known:
         """The store says that it lives here; what an operator confirmed goes into the log."""
@@ -251,6 +254,7 @@ class SqliteTicks:
 
     def _confirm(self, known: Known, here: Store, reading: Reading) -> None:
         clocks = {key: later(clock, reading.wall) for key, clock in self._store.clocks().items()}
+        self._store.restart_home(reading.wall)
         entry = None
         if known.identity is not None:
             identity = known.identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.answer import EMPTY, answer, static_answer
+from ibi.archive.answer import answer, static_answer
 from ibi.archive.url_key import UrlKeys
 from ibi.errors import InvalidMessage
 from ibi.messages import (
@@ -102,7 +102,8 @@ def test_an_item_that_is_not_here_is_answered_with_no_bytes() -> None:
     assert ask(EXAMPLE_6_1, MTC_M16C)[0] == ""
     request = parse_request(EXAMPLE_6_1)
     assert isinstance(request, UrlRequest)
-    assert static_answer(MTC_M16C.profile, MTC_M16C.catalog, request, NOW, KEYS) is EMPTY
+    empty = static_answer(MTC_M16C.profile, MTC_M16C.catalog, request, NOW, KEYS)
+    assert (empty.body, empty.fields, empty.missing) == (b"", (), request.label)
 
 
 @pytest.mark.parametrize(

@@ -175,13 +175,13 @@ async def test_an_answer_ends_with_the_embargo_it_speaks_of() -> None:
 
 
 async def test_a_flood_of_requests_does_not_fill_the_memory() -> None:
-    from ibi.archive.answer import EMPTY
+    from ibi.archive.answer import StaticAnswer
     from ibi.web.archive_service import KeptAnswers
 
-    answers = KeptAnswers(most=10)
+    answers, empty = KeptAnswers(most=10), StaticAnswer(b"")
     for number in range(100):
-        answers.keep(number, EMPTY)
-        assert answers.find(0, lambda: NOW) is EMPTY  # asked for again and again, it stays
+        answers.keep(number, empty)
+        assert answers.find(0, lambda: NOW) is empty  # asked for again and again, it stays
     assert len(answers) == 10
 
 
@@ -195,7 +195,7 @@ async def test_who_asks_in_the_same_process_is_told_what_is_sent_over_http(ibi: 
     path = url_request(ibi=quote(ibi))
     for _ in range(2):
         sent = await app.get(path)
-        status, told, caching = service.answered(path.partition("?")[2].encode())
+        status, told, caching, _ = service.answered(path.partition("?")[2].encode())
         assert (status, caching.decode()) == (sent.status, sent.headers["cache-control"])
         assert told.rpartition(b"urlkey ")[0] == sent.body.rpartition(b"urlkey ")[0]
         assert len(told) == len(sent.body)
@@ -213,8 +213,8 @@ def test_the_message_is_the_one_that_would_be_read(
     query = url_request(ibi=ibi, client=client).partition("?")[2]
     request = UrlRequest.from_query(query)
     for _ in range(2):
-        message, max_age = service.told(request)
-        _, sent, caching = service.answered(query.encode())
+        message, max_age, *_ = service.told(request)
+        _, sent, caching, _ = service.answered(query.encode())
         read = parse_url_list(Pairs.decode(sent))
         assert freshness(caching) == max_age
         if isinstance(message, UrlList) and isinstance(read, UrlList) and read.url_key is not None:
@@ -229,7 +229,7 @@ def test_what_one_client_may_see_is_not_told_another_in_the_same_process_either(
     service = ArchiveService(app.site, structlog.get_logger())
     for _ in range(2):
         for client, content_type in (("150.163.2.175", ContentType.DATA), ("8.8.8.8", ContentType.METADATA)):
-            message, max_age = service.told(UrlRequest(ip_addresses(client), parse(IBIP)))
+            message, max_age, *_ = service.told(UrlRequest(ip_addresses(client), parse(IBIP)))
             assert isinstance(message, UrlList)
             assert (message.entries[0].content_type, max_age) == (content_type, 0)
 
@@ -237,7 +237,7 @@ def test_what_one_client_may_see_is_not_told_another_in_the_same_process_either(
 def test_a_refusal_in_the_same_process_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     app = archive_app(kept(REP, IBIP))
     service = ArchiveService(app.site, structlog.get_logger())
-    message, _ = service.told(UrlRequest(ip_addresses("8.8.8.8"), parse(IBIP)))
+    message, *_ = service.told(UrlRequest(ip_addresses("8.8.8.8"), parse(IBIP)))
     assert isinstance(message, UrlList)
     assert message.url_key is not None
     thanks = Acknowledgment(
@@ -282,6 +282,30 @@ async def test_an_acknowledged_resolution_counts_once_for_each_client_and_half_m
     app.clocks.advance(30)
     await app.get(acknowledgment(key))
     assert used(app, item) == Usage(resolutions=3)
+
+
+@pytest.mark.parametrize(
+    ("sites", "counted"),
+    [
+        (("cross-site",), 0),
+        (("Cross-Site ",), 0),
+        (("none", "cross-site"), 0),
+        (("none",), 1),
+        (("same-origin",), 1),
+        ((), 1),
+    ],
+)
+@pytest.mark.parametrize("subject", ["acknowledgment", "%61cknowledgment"])
+async def test_what_a_page_elsewhere_makes_a_browser_send_is_answered_and_not_counted(
+    sites: tuple[str, ...], counted: int, subject: str
+) -> None:
+    item, content = kept(REP, IBIP)
+    app = archive_app((item, content))
+    key = (await app.get(url_request())).body.rpartition(b"urlkey ")[2].decode()
+    path = acknowledgment(key).replace("=acknowledgment", f"={subject}")
+    answer = await app.get(path, [("sec-fetch-site", site) for site in sites])
+    assert (answer.status, answer.body) == (200, b"notice {acknowledgment received}")
+    assert used(app, item) == Usage(resolutions=counted)
 
 
 def test_one_in_the_same_process_is_counted_as_well_while_the_item_is_there() -> None:

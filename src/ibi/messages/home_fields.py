@@ -1,0 +1,80 @@
+"""What an Archive adds to its answers in header fields of HTTP, since R's answers have no place for it (E62 to E64).
+
+`IBI-Final: yes` on an empty answer: the label was given to no one for use elsewhere. `IBI-Transferred-To: <label>`: the
+service of the Archive to which the Original was given. `IBI-Copies: <label>, <label>`: the services of Archives that
+hold Copies. The bodies stay as the standard prints them. A field that is not written like this is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from ibi.errors import InvalidLabel
+from ibi.label import Label, parse
+
+__all__ = [
+    "COPIES",
+    "FINAL",
+    "FINAL_FIELD",
+    "MOST_COPIES",
+    "TRANSFERRED_TO",
+    "Field",
+    "copies_field",
+    "read_copies",
+    "read_final",
+    "read_transferred_to",
+    "transferred_field",
+]
+
+Field = tuple[bytes, bytes]
+
+FINAL: Final = b"ibi-final"
+TRANSFERRED_TO: Final = b"ibi-transferred-to"
+COPIES: Final = b"ibi-copies"
+FINAL_FIELD: Final[Field] = (FINAL, b"yes")
+MOST_COPIES: Final = 32
+"""Archives that one answer names as holders of Copies."""
+
+_LONGEST_LABEL: Final = 512
+_LONGEST: Final = 8192
+_BLANKS: Final = b" \t"
+"""What may stand around a value (RFC 9110 §5.5)."""
+
+
+def transferred_field(to: Label) -> Field:
+    return TRANSFERRED_TO, to.spelling.encode("ascii")
+
+
+def copies_field(services: Sequence[Label]) -> Field:
+    return COPIES, ", ".join(service.spelling for service in services).encode("ascii")
+
+
+def read_final(value: bytes) -> bool:
+    return value.strip(_BLANKS) == b"yes"
+
+
+@lru_cache(maxsize=256)
+def read_transferred_to(value: bytes) -> Label | None:
+    return _label(value)
+
+
+@lru_cache(maxsize=256)
+def read_copies(value: bytes) -> tuple[Label, ...]:
+    """Each label once, in the order in which they came; nothing if one of them is none, or if they are too many."""
+    if not value or len(value) > _LONGEST or value.count(b",") >= MOST_COPIES:
+        return ()
+    services = dict.fromkeys(_label(part) for part in value.split(b","))
+    labels = tuple(service for service in services if service is not None)
+    return labels if len(labels) == len(services) else ()
+
+
+def _label(text: bytes) -> Label | None:
+    text = text.strip(_BLANKS)
+    if not 0 < len(text) <= _LONGEST_LABEL or not text.isascii():
+        return None
+    try:
+        return parse(text.decode("ascii"))
+    except InvalidLabel:
+        return None

@@ -1,0 +1,76 @@
+"""E62: an empty answer says whether it is final. The body stays what R Algorithm 2 says: nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.instant import Instant
+from ibi.label import Label, parse
+from ibi.resolver.reply import Answered
+from ibi.transport.archive_replies import reply_of
+from ibi.transport.http_response import HttpResponse
+from tests.archive_app import IBIP, OTHER, REP, archive_app, deleted, kept
+from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
+from tests.unit.web.archive.test_archive_service import url_request
+
+
+class Record:
+    """What is certain, by hand."""
+
+    def __init__(self) -> None:
+        self.final: set[Label] = {parse(OTHER)}
+        self.asked: list[Label] = []
+
+    def __call__(self, label: Label, _: Instant) -> bool:
+        self.asked.append(label)
+        return label in self.final
+
+
+async def test_only_an_empty_answer_is_final() -> None:
+    record = Record()
+    app = archive_app(kept(REP, IBIP), deleted("lab.br/arq/2009/07.21.14.44"), is_final=record)
+    for ibi, final in ((OTHER, "yes"), (REP, None), (IBIP, None), ("lab.br/arq/2009/07.21.14.44", None)):
+        answer = await app.get(url_request(ibi=ibi))
+        assert (answer.status, answer.headers.get("ibi-final")) == (200, final)
+        assert bool(answer.body) == (final is None)
+    assert record.asked == [parse(OTHER)]  # what is here costs nothing
+
+
+async def test_it_is_judged_anew_for_every_answer() -> None:
+    record = Record()
+    app = archive_app(is_final=record)
+    for final in ("yes", "yes", None, None):
+        answer = await app.get(url_request(ibi=OTHER))
+        assert (answer.body, answer.headers.get("ibi-final")) == (b"", final)
+        assert answer.headers["cache-control"] == "no-store"
+        if len(record.asked) == 2:
+            record.final.clear()
+
+
+async def test_where_nothing_is_known_nothing_is_said() -> None:
+    answer = await archive_app().get(url_request(ibi=OTHER))
+    assert (answer.body, "ibi-final" in answer.headers) == (b"", False)
+
+
+@pytest.mark.parametrize(
+    ("value", "final"),
+    [
+        (b"yes", True),
+        (b"", False),
+        (b"no", False),
+        (b"YES", False),
+        (b"yes, yes", False),
+        (b" yes\t", True),
+        (b"y es", False),
+    ],
+)
+def test_it_is_read_strictly(value: bytes, final: bool) -> None:
+    assert reply_of(HttpResponse(200, b"", final=value)) == Answered(None, 0, final=final)
+
+
+def test_it_means_nothing_beside_an_answer_or_a_transfer() -> None:
+    about_something = reply_of(HttpResponse(200, ANSWER, b"text/plain", final=b"yes"))
+    assert isinstance(about_something, Answered)
+    assert not about_something.final
+    transferred = HttpResponse(200, b"", final=b"yes", transferred_to=OTHER.encode())
+    assert reply_of(transferred) == Answered(None, 0, transferred_to=parse(OTHER))
