@@ -361,6 +361,8 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "protocol": None,
         "confirmed": None,
         "since": None,
+        "prefixes": [],
+        "successor": None,
     }
     await resolver.send()
     found = resolver.found()
@@ -373,6 +375,8 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "protocol": "HTTP",
         "confirmed": True,
         "since": "2026-11-20T10:00:00Z",
+        "prefixes": [],
+        "successor": None,
     }
     assert found.key_hash not in str(all_facts(found))
 

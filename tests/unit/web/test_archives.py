@@ -26,7 +26,7 @@ from tests.minting_app import add_token
 
 KEY = "7730914258"
 IBIP = "8JMKD3MGP7W/3EPGUE5"
-PUBLIC = {"rep", "ibip", "included", "address", "protocol", "confirmed", "since"}
+PUBLIC = {"rep", "ibip", "included", "address", "protocol", "confirmed", "since", "prefixes", "successor"}
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
@@ -77,7 +77,7 @@ def check(answer: Answer, method: str, path: str) -> None:
     response = ARCHIVE_PATHS[path][method]["responses"][str(answer.status)]
     if answer.status < 300:
         assert "application/json" in response["content"]
-        described = ARCHIVE_SCHEMAS["RegisteredArchive"]["properties"].keys() | {"letter"}
+        described = ARCHIVE_SCHEMAS["RegisteredArchive"]["properties"].keys() | {"letter", "warnings"}
         body = answer.json()
         for each in body.get("archives", [body]):
             assert PUBLIC <= each.keys() <= described
