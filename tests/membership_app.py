@@ -115,6 +115,10 @@ class MembershipApp:
         assert self.service.is_asked(path.encode(), target.partition("?")[2].encode())
         return await ask(self.service, method, target, headers, client=(client, 4711))
 
+    async def settle(self) -> None:
+        """Wait for what is done beside the requests: letters, and questions about forms."""
+        await self.desk.settle()
+
     def found(self, label: str = REP) -> Registration | None:
         return self.registry.find(parse(label))
 

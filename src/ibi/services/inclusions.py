@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Protocol
 
@@ -143,6 +143,11 @@ class Inclusions:
             await self._replace_silent(label, inclusion, pending)
         return calls[0].confirmed
 
+    async def settle(self) -> None:
+        """Wait for what is done beside requests at the moment."""
+        while self._beside:
+            await asyncio.wait(tuple(self._beside))
+
     async def close(self) -> None:
         """Break off what is under way."""
         tasks = (*self._calls.values(), *self._beside)
@@ -257,7 +262,7 @@ class Inclusions:
     def _ask_for_form(self, registration: Registration, asked: Inclusion, call: CallBack) -> None:
         """Have an Archive of another make, whose inclusion does not give the other form, asked for it."""
         if self._ask is not None and len(registration.labels) == 1 and registration.waiting is None:
-            self._run_beside(self._learn_form(self._ask, registration, asked, call))
+            self._run_beside(partial(self._learn_form, self._ask, registration, asked, call))
 
     async def _learn_form(self, ask: Ask, registration: Registration, asked: Inclusion, call: CallBack) -> None:
         ref = archive_ref(registration, asked)
@@ -306,20 +311,23 @@ class Inclusions:
         inclusion = registration.inclusion
         recipient = registration.admin_mail or (None if inclusion is None else inclusion.admin_mail)
         if recipient is not None:
-            self._run_beside(self._post(letter(recipient)))
+            self._run_beside(partial(self._post, str(registration.labels[0]), letter(recipient)))
 
-    async def _post(self, letter: Letter) -> None:
+    async def _post(self, archive: str, letter: Letter) -> None:
         posted = await post(letter, self._mailer)
-        if posted.reason is not None:
-            self._log.warning("an administrator was not told", reason=posted.reason)
+        if posted.sent:
+            self._log.info("an administrator was told of a new address", archive=archive)
+        else:
+            reason = posted.reason or "no mail server is set"
+            self._log.warning("an administrator was not told of a new address", archive=archive, reason=reason)
 
-    def _run_beside(self, work: Coroutine[None, None, None]) -> None:
+    def _run_beside(self, work: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.ensure_future(self._logged(work))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
-    async def _logged(self, work: Coroutine[None, None, None]) -> None:
+    async def _logged(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except IbiError as error:
             self._log.error("an inclusion was not followed up", reason=str(error))

@@ -151,6 +151,10 @@ class RegistrationDesk:
         """Begin to call Archives again that have not confirmed; on the event loop of a server."""
         self.retries.start()
 
+    async def settle(self) -> None:
+        """Wait for what is done beside requests at the moment: letters, and questions about forms of labels."""
+        await self._inclusions.settle()
+
     # --- by hand (R §7.1) ---------------------------------------------------------------------------------------------
 
     async def register(
