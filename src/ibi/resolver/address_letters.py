@@ -17,7 +17,8 @@ O Arquivo cujo serviço tem o IBI
 
   {labels}
 
-pediu ao resolvedor {resolver} a sua inclusão em um novo endereço,
+pediu ao resolvedor {resolver}
+a sua inclusão em um novo endereço,
 
   {new}
 
@@ -37,7 +38,8 @@ The Archive whose service has the IBI
 
   {labels}
 
-asked the resolver {resolver} to be included at a new address,
+asked the resolver {resolver}
+to be included at a new address,
 
   {new}
 
@@ -61,7 +63,8 @@ O Arquivo cujo serviço tem o IBI
 
   {labels}
 
-passou a ser procurado pelo resolvedor {resolver} em
+passou a ser procurado pelo resolvedor {resolver}
+em
 
   {new}
 
@@ -79,7 +82,8 @@ The Archive whose service has the IBI
 
   {labels}
 
-is now asked by the resolver {resolver} at
+is now asked by the resolver {resolver}
+at
 
   {new}
 

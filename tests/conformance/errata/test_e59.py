@@ -15,6 +15,9 @@ from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.reply import Answered, Reply
+from ibi.transport.address_guard import AddressGuard
+from ibi.transport.archive_http import ArchiveHttp
+from tests.loopback_archives import LoopbackArchives, plain
 from tests.membership_app import MembershipApp, query
 
 FORMS = LabelForms.parse("rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57 ibip 8JMKD3MGP7W/3EPGUE5")
@@ -157,10 +160,7 @@ async def test_an_archive_of_another_make_is_asked_for_the_other_form() -> None:
 
     async def ask(archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
         asked.append(request)
-        entry = UrlEntry(
-            ibi=FORMS, url="http://mtc-m19.sid.inpe.br/x", content_type=ContentType.DATA, state=State.ORIGINAL
-        )
-        return Answered(UrlList(archive.address, FORMS, None, (entry,)))
+        return Answered(url_list(archive.address, FORMS))
 
     resolver = MembershipApp(ask=ask, answers=connected_to(IP).answers)
     await resolver.register(REP)
@@ -174,3 +174,41 @@ async def test_an_archive_of_another_make_is_asked_for_the_other_form() -> None:
     assert (await resolver.send(plain)).body == SUCCESSFUL
     assert len(asked) == 1
     await resolver.desk.close()
+
+
+LOOPBACK = LabelForms.parse("rep host.example.org/archive/2013/09.04.12.27.57 ibip LK47B6W/3EPGUE5")
+"""The IBIp is one of 127.0.0.1."""
+
+
+def url_list(address: str, forms: LabelForms) -> UrlList:
+    url = f"http://{address}/x"
+    return UrlList(
+        address, forms, None, (UrlEntry(ibi=forms, url=url, content_type=ContentType.DATA, state=State.ORIGINAL),)
+    )
+
+
+@pytest.mark.parametrize(("host", "believed"), [("127.0.0.1", True), ("127.0.0.2", False)])
+async def test_over_a_real_connection_the_address_that_was_dialled_proves_an_ibip(host: str, believed: bool) -> None:
+    archives = ArchiveHttp(AddressGuard())
+    resolver = MembershipApp(answers=archives.confirm, ask=archives.ask)
+    named = LOOPBACK.labels[0].spelling
+    await resolver.register(named, networks=["127.0.0.0/8"])
+    with LoopbackArchives() as sockets:
+        archive = sockets.open(
+            lambda request: plain(
+                b"confirmation yes"
+                if b"inclusionConfirmationRequest" in request
+                else url_list("host.example.org", LOOPBACK).encode()
+            ),
+            host=host,
+        )
+        text = query(archiveserviceibi=named, archiveaddress=f"{host}:{archive.port}")
+        assert (await resolver.send(text)).body == SUCCESSFUL
+        await resolver.settle()
+        await archives.close()
+    assert f"parsedibiurl.ibi={named}".encode() in archive.requests[1]
+    found = resolver.found(named)
+    assert found is not None
+    assert (found.service, found.waiting) == (
+        (LOOPBACK, None) if believed else (LabelForms(LOOPBACK.rep), LOOPBACK.ibip)
+    )
