@@ -136,7 +136,8 @@ class Inclusions:
             after = await self._change(label, partial(called_back, asked=each, call=call, now=now))
             if after is None:
                 return calls[0].confirmed
-            if call.confirmed and inclusion_at(after, each.place) is not None:
+            # That an address still answers which had confirmed before is no news.
+            if call.confirmed and not each.confirmed and inclusion_at(after, each.place) is not None:
                 self._log.info("an Archive has confirmed", archive=str(label), address=each.address)
                 await self._adopt_form(after, each, call)
         if pending is not None and may_replace and not any(call.confirmed for call in calls):
@@ -181,18 +182,22 @@ class Inclusions:
 
     async def _replace_silent(self, label: Label, inclusion: Inclusion, pending: Inclusion) -> None:
         now = self._clocks.read().wall
+        replaced: list[Registration] = []
+        """The registration before, if this process is the one that changed it: one letter is enough."""
 
         def made(found: Registration) -> Registration:
-            asked = found.inclusion, found.pending
+            replaced.clear()
             is_as_it_was = all(
                 one is not None and one.place == other.place
-                for one, other in zip(asked, (inclusion, pending), strict=True)
+                for one, other in ((found.inclusion, inclusion), (found.pending, pending))
             )
-            return after_silence(found, now) if is_as_it_was else found
+            after = after_silence(found, now) if is_as_it_was else found
+            if after != found:
+                replaced.append(found)
+            return after
 
-        before = self._registry.find(label)
         after = await self._change(label, made)
-        if before is None or after is None or after == before:
+        if after is None or not replaced:
             return
         self._log.warning(
             "an Archive is asked at another address that has not confirmed, since the one before is silent",
@@ -200,7 +205,7 @@ class Inclusions:
             address=pending.address,
             before=inclusion.address,
         )
-        self._write_to(before, lambda to: replaced_letter(after, inclusion, to, self._resolver_url))
+        self._write_to(replaced[0], lambda to: replaced_letter(after, inclusion, to, self._resolver_url))
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
