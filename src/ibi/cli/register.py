@@ -61,7 +61,7 @@ def opened_register(settings: Settings) -> Iterator[ArchiveDesk]:
     try:
         desk = RegistrationDesk(
             registry,
-            _nobody,
+            _not_called,
             MachineClocks(),
             resolver_url=settings.own_url,
             mailer=mailer,
@@ -84,7 +84,7 @@ def _silent() -> FilteringBoundLogger:
     return log
 
 
-async def _nobody(_: ArchiveRef) -> CallBack:
+async def _not_called(_: ArchiveRef) -> CallBack:
     """A command includes no Archive, so that none is called back."""
     from ibi.resolver.membership import CallBack
 
