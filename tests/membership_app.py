@@ -12,11 +12,14 @@ import structlog
 from argon2 import PasswordHasher
 
 from ibi.label import parse
+from ibi.messages.label_forms import LabelForms
 from ibi.model.letter import Letter
 from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.membership import CallBack
 from ibi.services.archive_directory import ArchiveDirectory
+from ibi.services.inclusions import Ask
 from ibi.services.key_hashing import KeyHasher
 from ibi.services.registration_desk import Application, RegistrationDesk
 from ibi.storage.memory.registry import MemoryRegistry
@@ -64,12 +67,15 @@ class MembershipApp:
     """`answers` says whether an Archive answers when it is called back; `called` are those that were."""
 
     registry: Registry = field(default_factory=MemoryRegistry)
-    answers: Callable[[ArchiveRef], Awaitable[bool]] | bool = True
+    answers: Callable[[ArchiveRef], Awaitable[bool | CallBack]] | bool = True
     clocks: SetClocks = field(default_factory=SetClocks)
     seconds: float = 0.0
     """The monotonic clock."""
     called: list[ArchiveRef] = field(default_factory=list)
     post: Post | None = None
+    own: LabelForms | None = None
+    sandbox: bool = False
+    ask: Ask | None = None
 
     def __post_init__(self) -> None:
         self.desk = RegistrationDesk(
@@ -79,14 +85,18 @@ class MembershipApp:
             resolver_url="http://urlib.net",
             mailer=self.post,
             hasher=KeyHasher(CHEAP),
+            own=self.own,
+            sandbox=self.sandbox,
+            ask=self.ask,
             monotonic=lambda: self.seconds,
         )
         self.service = ResolverService(self.desk, structlog.get_logger("tests"))
         self.directory = ArchiveDirectory(self.registry, None)
 
-    async def _confirm(self, archive: ArchiveRef) -> bool:
+    async def _confirm(self, archive: ArchiveRef) -> CallBack:
         self.called.append(archive)
-        return self.answers if isinstance(self.answers, bool) else await self.answers(archive)
+        came = self.answers if isinstance(self.answers, bool) else await self.answers(archive)
+        return CallBack(came) if isinstance(came, bool) else came
 
     async def register(self, *labels: str, key: str = "1234567890", **others: object) -> Registration:
         application = Application.of_words(labels or (REP,), key, **others)  # type: ignore[arg-type]
@@ -104,6 +114,10 @@ class MembershipApp:
         target = f"{path}?{query() if text is None else text}"
         assert self.service.is_asked(path.encode(), target.partition("?")[2].encode())
         return await ask(self.service, method, target, headers, client=(client, 4711))
+
+    async def settle(self) -> None:
+        """Wait for what is done beside the requests: letters, and questions about forms."""
+        await self.desk.settle()
 
     def found(self, label: str = REP) -> Registration | None:
         return self.registry.find(parse(label))

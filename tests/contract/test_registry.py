@@ -20,11 +20,14 @@ from ibi.messages import ArchiveProtocol, LabelForms, ip_address
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network
 from ibi.ports.registry import Registry
-from ibi.resolver.errors import AlreadyRegistered
+from ibi.resolver.errors import AlreadyRegistered, PrefixTaken
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
 from ibi.storage.memory.registry import MemoryRegistry
 from ibi.storage.sqlite.connection import connect
+from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.private_file import keep_private
 from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
+from ibi.storage.sqlite.registry_rows import MIGRATIONS
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 REP = parse("sid.inpe.br/mtc-m21/2012/06.05.15.34.39")
@@ -37,7 +40,9 @@ INCLUSION = Inclusion(
     "banon@dpi.inpe.br",
     NOW,
     confirmed=True,
+    answered=Instant(NOW.seconds + 60),
 )
+PENDING = replace(INCLUSION, address="mtc-m22.sid.inpe.br", confirmed=False, answered=None)
 
 
 def registration(number: int = 0, **others: object) -> Registration:
@@ -63,6 +68,11 @@ FULL = Registration(
     frozenset({"cdn.example.org", "files.example.org:8443", "[2001:db8::1]"}),
     (network("10.0.0.0/8"), network("2001:db8::/32")),
     INCLUSION,
+    frozenset({"dpi.inpe.br/banon", "8jmkd3mgp8w"}),
+    shared=True,
+    vouched=True,
+    successor=LabelForms.of(REP),
+    pending=PENDING,
 )
 
 
@@ -70,7 +80,9 @@ FULL = Registration(
     "one",
     [
         FULL,
-        replace(FULL, inclusion=None),
+        replace(FULL, pending=None, successor=None, prefixes=frozenset(), shared=False, vouched=False),
+        replace(FULL, service=LabelForms(BOTH.rep), waiting=BOTH.ibip),
+        replace(FULL, inclusion=None, pending=None),
         replace(FULL, inclusion=replace(INCLUSION, confirmed=False)),
         replace(FULL, admin_mail=None, hosts=frozenset(), networks=()),
         registration(key_hash="'; DROP TABLE registrations; --"),
@@ -92,8 +104,10 @@ def test_labels_keep_the_spelling_in_which_they_were_registered(registry: Regist
 
 def test_dates_are_kept_to_the_second(registry: Registry) -> None:
     finer = Instant(NOW.seconds, "25")
-    registry.add(registration(registered=finer, inclusion=replace(INCLUSION, since=finer)))
-    assert registry.all() == (registration(inclusion=INCLUSION),)
+    inclusion = replace(INCLUSION, since=finer, answered=finer)
+    registry.add(registration(registered=finer, inclusion=inclusion, pending=replace(PENDING, since=finer)))
+    expected = registration(inclusion=replace(INCLUSION, answered=NOW), pending=PENDING)
+    assert registry.all() == (expected,)
 
 
 def test_an_empty_register_finds_changes_and_forgets_nothing(registry: Registry) -> None:
@@ -142,8 +156,8 @@ def test_the_list_is_in_the_order_of_registration_then_of_labels(registry: Regis
 def test_a_change_gives_back_what_it_made(registry: Registry) -> None:
     registry.add(FULL)
     registry.add(registration(1))
-    changed = registry.change(BOTH.labels[1], lambda found: replace(found, inclusion=None))
-    assert changed == replace(FULL, inclusion=None)
+    changed = registry.change(BOTH.labels[1], lambda found: replace(found, inclusion=None, pending=None))
+    assert changed == replace(FULL, inclusion=None, pending=None)
     assert registry.find(BOTH.labels[0]) == changed
     assert registry.find(registration(1).labels[0]) == registration(1)
 
@@ -157,6 +171,94 @@ def test_a_change_that_fails_changes_nothing(registry: Registry) -> None:
         registry.change(BOTH.labels[0], lambda found: replace(found, service=LabelForms(BOTH.rep)))
     assert registry.all() == (FULL,)
     assert registry.version() == before
+
+
+# --- a prefix has one home --------------------------------------------------------------------------------------------
+
+HOST = "sid.inpe.br/mtc-m21"
+SPELLINGS = [f"{HOST}/2001/01.01.01.01", f"{HOST}.80/2001/01.01.01.01", f"{HOST.upper()}@80/2001/01.01.01.01"]
+
+
+def of(label: str, **others: object) -> Registration:
+    return registration(0, service=LabelForms.of(parse(label)), **others)
+
+
+@pytest.mark.parametrize("label", SPELLINGS)
+def test_a_second_archive_of_one_prefix_is_refused_in_every_spelling(registry: Registry, label: str) -> None:
+    first = of(str(REP))
+    registry.add(first)
+    before = registry.version()
+    with pytest.raises(PrefixTaken) as refused:
+        registry.add(of(label))
+    assert (refused.value.parameters["prefix"], refused.value.parameters["holder"]) == (HOST, str(REP))
+    assert registry.all() == (first,)
+    assert registry.version() == before
+
+
+@pytest.mark.parametrize("label", SPELLINGS)
+def test_one_that_is_shared_may_have_the_prefix_of_another(registry: Registry, label: str) -> None:
+    registry.add(of(str(REP)))
+    registry.add(of(label, shared=True))
+    assert len(registry.all()) == 2
+
+
+def test_another_port_is_another_prefix(registry: Registry) -> None:
+    registry.add(of(str(REP)))
+    registry.add(of(f"{HOST}.8080/2001/01.01.01.01"))
+    assert len(registry.all()) == 2
+
+
+def test_a_prefix_that_was_given_belongs_to_its_archive_like_that_of_its_label(registry: Registry) -> None:
+    registry.add(registration(1, prefixes=frozenset({HOST, "8jmkd3mgp7w"})))
+    for label in (str(REP), "8JMKD3MGP7W/3EPGUE5"):
+        with pytest.raises(PrefixTaken):
+            registry.add(of(label))
+    with pytest.raises(PrefixTaken):
+        registry.add(registration(2, prefixes=frozenset({f"{HOST}@80"})))
+    assert len(registry.all()) == 1
+
+
+def test_a_change_gains_no_prefix_of_another_and_keeps_its_own(registry: Registry) -> None:
+    registry.add(registration(1, prefixes=frozenset({HOST})))
+    registry.add(registration(2))
+    label = registration(2).labels[0]
+    with pytest.raises(PrefixTaken):
+        registry.change(label, lambda found: replace(found, prefixes=frozenset({HOST})))
+    assert registry.find(label) == registration(2)
+    shared = registry.change(label, lambda found: replace(found, prefixes=frozenset({HOST}), shared=True))
+    assert shared is not None
+    with pytest.raises(PrefixTaken):  # it has no right to the prefix but that
+        registry.change(label, lambda found: replace(found, shared=False))
+    # The first needs no one's leave for what it had before.
+    assert registry.change(registration(1).labels[0], lambda found: replace(found, vouched=True)) is not None
+    assert registry.find(label) == shared
+
+
+def test_a_form_is_added_and_replaced_and_then_finds_the_archive(registry: Registry) -> None:
+    assert BOTH.rep is not None
+    assert BOTH.ibip is not None
+    registry.add(registration(service=LabelForms(BOTH.rep)))
+    registry.change(BOTH.rep, lambda found: replace(found, service=BOTH))
+    assert registry.find(BOTH.ibip) == registration(service=BOTH)
+    other = parse("8JMKD3MGP8W/3EPGUE5")
+    registry.change(BOTH.ibip, lambda found: replace(found, service=LabelForms.of(BOTH.labels[0], other)))
+    assert registry.find(BOTH.ibip) is None
+    assert registry.find(other) == registry.find(BOTH.rep)
+    assert len(registry.all()) == 1
+
+
+def test_a_form_that_another_archive_has_is_not_added(registry: Registry) -> None:
+    assert BOTH.rep is not None
+    assert BOTH.ibip is not None
+    registry.add(registration(1, service=LabelForms(BOTH.rep)))
+    registry.add(registration(2, service=LabelForms(ibip=BOTH.ibip)))
+    with pytest.raises(AlreadyRegistered):
+        registry.change(BOTH.rep, lambda found: replace(found, service=BOTH))
+    registry.forget(BOTH.ibip)
+    registry.add(of("8JMKD3MGP7W/35MME4E"))
+    with pytest.raises(PrefixTaken):
+        registry.change(BOTH.rep, lambda found: replace(found, service=BOTH))
+    assert registry.find(BOTH.rep) == registration(1, service=LabelForms(BOTH.rep))
 
 
 def test_what_is_forgotten_is_given_back_and_its_labels_are_free(registry: Registry) -> None:
@@ -173,7 +275,7 @@ def test_the_version_changes_with_every_change_and_with_nothing_else(registry: R
     changes: list[Callable[[], object]] = [
         lambda: registry.add(FULL),
         lambda: registry.put(replace(FULL, admin_mail=None)),
-        lambda: registry.change(label, lambda found: replace(found, inclusion=None)),
+        lambda: registry.change(label, lambda found: replace(found, inclusion=None, pending=None)),
         lambda: registry.forget(label),
     ]
     for change in changes:
@@ -274,6 +376,57 @@ def test_several_processes_may_begin_a_register_at_once(data: Path) -> None:
     registry.close()
 
 
+def test_of_two_processes_that_want_one_prefix_at_once_one_gets_it(data: Path) -> None:
+    registry = SqliteRegistry(data)
+    script = """
+from ibi.resolver.errors import PrefixTaken
+number = int(sys.argv[2])
+for each in range(20):
+    one = replace(registration(100 * number + each), prefixes=frozenset({f"example.org/shared{each}"}))
+    try:
+        registry.add(one)
+    except PrefixTaken:
+        pass
+"""
+    processes = [begun(script, data, number) for number in range(1, 4)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    taken = [prefix for one in registry.all() for prefix in one.prefixes]
+    assert sorted(taken) == sorted(f"example.org/shared{each}" for each in range(20))
+    registry.close()
+
+
+def test_a_register_of_the_first_format_is_opened_and_kept_beside(data: Path) -> None:
+    keep_private(data / FILE_NAME)
+    connection = connect(data / FILE_NAME, MIGRATIONS[:1])
+    columns = "service, key_hash, registered, hosts, networks, address, ip, protocol, platform_version,"
+    for number, confirmed in enumerate((0, 1), 1):
+        service = f"rep example.org/archive{number}/2008/03.17.15.17"
+        connection.execute(
+            f"INSERT INTO registrations (id, {columns} included_mail, since, confirmed)"
+            f" VALUES ({number}, '{service}', 'hash', {NOW.seconds}, '', '', 'a.example.org', '192.0.2.1', 'HTTP',"
+            f" '1', 'a@example.org', {NOW.seconds}, {confirmed})"
+        )
+        connection.execute("INSERT INTO labels VALUES (?, ?)", (label_key(registration(number).labels[0]), number))
+    connection.close()
+    registry = SqliteRegistry(data)
+    for number, answered in enumerate((None, NOW), 1):
+        found = registry.find(registration(number).labels[0])
+        assert found is not None
+        assert found.inclusion is not None
+        assert (found.inclusion.answered, found.pending, found.prefixes, found.shared, found.vouched) == (
+            answered,
+            None,
+            frozenset(),
+            False,
+            False,
+        )
+    registry.add(FULL)
+    assert FULL in registry.all()
+    registry.close()
+    assert mode(data / f"{FILE_NAME}.format-1") == 0o600  # it has the hashes of keys, too
+    SqliteRegistry(data).close()
+
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -299,7 +452,7 @@ def test_a_register_that_others_could_read_is_closed_to_them(data: Path) -> None
 
 def test_a_register_of_a_newer_version_is_refused(data: Path) -> None:
     SqliteRegistry(data).close()
-    connection = connect(data / FILE_NAME, ("",))
+    connection = connect(data / FILE_NAME, MIGRATIONS)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(StoreNewer):

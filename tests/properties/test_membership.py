@@ -28,12 +28,23 @@ keys = st.sampled_from(KEYS)
 
 @dataclass
 class Member:
-    """What the standard has of a registered Archive: its key, and where it is, if it is switched on."""
+    """What the standard has of a registered Archive: its key, and where it is, if it is switched on; and what E60 adds:
+    whether it has ever answered there, and where it wants to be."""
 
     key: str
     networks: frozenset[str] = frozenset()
     address: str | None = None
     confirmed: bool = False
+    answered: bool = False
+    pending: str | None = None
+
+    def include(self, address: str, *, answers: bool) -> None:
+        is_here = self.address is None or self.address.lower() == address.lower()
+        if self.answered and not is_here and not answers:
+            self.pending = address
+            return
+        self.answered = answers or (self.answered and is_here)
+        self.address, self.confirmed, self.pending = address, answers, None
 
 
 class Membership(RuleBasedStateMachine):
@@ -102,8 +113,8 @@ class Membership(RuleBasedStateMachine):
             assert status == 403
             return
         assert status == 200
-        member.address, member.confirmed = address, address not in self.silent
-        said = "successful" if member.confirmed else "unsuccessful"
+        member.include(address, answers=address not in self.silent)
+        said = "unsuccessful" if address in self.silent else "successful"
         assert self.body == f"status.archive included status.confirmation {said}".encode()
 
     @rule(service=services, form=st.integers(0, 1), key=keys, address=st.sampled_from(ADDRESSES))
@@ -114,7 +125,7 @@ class Membership(RuleBasedStateMachine):
             assert status == 403
             return
         assert (status, self.body) == (200, b"status.archive excluded")
-        member.address = None
+        member.address, member.pending, member.answered = None, None, False
 
     @invariant()
     def those_are_asked_who_are_switched_on(self) -> None:
@@ -139,6 +150,7 @@ class Membership(RuleBasedStateMachine):
             assert (registration.inclusion is not None) is (member.address is not None)
             if registration.inclusion is not None:
                 assert registration.inclusion.confirmed is member.confirmed
+            assert (None if registration.pending is None else registration.pending.address) == member.pending
 
     @invariant()
     def no_key_is_on_record(self) -> None:

@@ -64,12 +64,13 @@ def test_it_is_included_at_the_start_confirmed_and_excluded_at_the_stop(tmp_path
         archive = Archive(tmp_path, resolver)
         with archive.up() as (server, url):
             inclusion = resolver.next()
-            service = archive.status()["rep"]
+            service, other = archive.status()["rep"], archive.status()["ibip"]
             assert inclusion.path == J
             assert inclusion.pairs == {
                 "servicesubject=inclusionRequest",
                 f"archiveaddress={url.removeprefix('http://')}",
                 f"archiveserviceibi={service}",
+                f"archiveserviceibip={other}",
                 "archiveip=127.0.0.1",
                 "archiveprotocol=HTTP",
                 f"archiveplatformversion={ibi.__version__}",
@@ -162,9 +163,12 @@ def test_the_mail_of_example_7_1(tmp_path: Path) -> None:
         archive = Archive(tmp_path, resolver)
         with archive.up() as (server, _):
             stop(server)
-        service = archive.status()["rep"]
+        service, other = archive.status()["rep"], archive.status()["ibip"]
         text = archive("archive", "registration-mail").out
-        assert text == (
+        line = f"archiveserviceibip = {other}\n"
+        assert line in text
+        assert archive("archive", "registration-mail", "--one-form").out == text.replace(line, "")
+        assert text.replace(line, "") == (
             "Solicitação de cadastro de um novo Arquivo\n\nIBI do serviço de Arquivo:\n"
             f"archiveserviceibi = {service}\n\nChave de cadastro:\nregistrationkey = {KEY}\n"
         )

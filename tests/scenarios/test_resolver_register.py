@@ -101,7 +101,8 @@ def test_both_forms_may_be_given(ibi: IbiCommand) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"), [("1234567890", "too easy to guess"), ("12345", "IBI_REGISTRATION_KEY: what was given is not")]
+    ("key", "said"),
+    [("1234567890", "one that is tried first"), ("12345", "IBI_REGISTRATION_KEY: what was given is not")],
 )
 def test_a_key_that_will_not_do_is_refused_and_not_shown(ibi: IbiCommand, key: str, said: str) -> None:
     done = register(ibi, REP, key=key)
@@ -112,7 +113,60 @@ def test_a_key_that_will_not_do_is_refused_and_not_shown(ibi: IbiCommand, key: s
 
 
 def test_a_weak_key_may_be_allowed(ibi: IbiCommand) -> None:
-    assert register(ibi, REP, "--allow-weak-key", key="1234567890").code == 0
+    done = register(ibi, REP, "--allow-weak-key", key="1234567890")
+    assert (done.code, done.out) == (0, f"{REP} is registered.\n")
+    assert done.err.startswith("ibi: the key is easy to guess, because its digits follow one another")
+
+
+def test_an_easy_key_is_accepted_with_a_warning_and_in_a_sandbox_every_key(ibi: IbiCommand) -> None:
+    done = register(ibi, REP, key="4712345678")
+    assert (done.code, done.out) == (0, f"{REP} is registered.\n")
+    assert "easy to guess" in done.err
+    sandbox = {"IBI_MINT_HOST": "ibi.localhost", "IBI_MINT_SANDBOX": "true"}
+    done = register(ibi, OTHER, "--json", key="1234567890", **sandbox)
+    assert done.code == 0, done
+    assert json.loads(done.out)["warnings"]
+    assert "1234567890" not in done.out + done.err
+
+
+def test_a_registration_is_changed_without_its_key(ibi: IbiCommand) -> None:
+    register(ibi, REP)
+    register(ibi, OTHER)
+    registered = listed(ibi)[0]["registered"]
+    done = ibi(
+        *("resolver", "set", REP, "--prefix", "sid.inpe.br/mtc-m18", "--vouched", "--host", "cdn.example.org"),
+        *("--allow-network", "10.0.0.0/8", "--admin-mail", "ana@example.org", "--successor", OTHER),
+    )
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"{REP} is changed.  vouched; home of sid.inpe.br/mtc-m18; succeeded by {OTHER}\n"
+    one = next(each for each in listed(ibi) if each["rep"] == REP)
+    assert (one["prefixes"], one["vouched"], one["hosts"], one["networks"], one["admin_mail"], one["registered"]) == (
+        ["sid.inpe.br/mtc-m18"],
+        True,
+        ["cdn.example.org"],
+        ["10.0.0.0/8"],
+        "ana@example.org",
+        registered,
+    )
+    undo = ("--remove-prefix", "sid.inpe.br/mtc-m18", "--not-vouched", "--no-successor", "--remove-network")
+    assert ibi("resolver", "set", REP, *undo, "10.0.0.0/8").out == f"{REP} is changed.\n"
+    taken = ibi("resolver", "set", OTHER, "--prefix", "sid.inpe.br/mtc-m21.80")
+    assert taken.code == 1
+    assert taken.err.startswith(f"ibi: {OTHER} cannot be the home of sid.inpe.br/mtc-m21, because {REP} is.")
+    assert ibi("resolver", "set", OTHER, "--prefix", "sid.inpe.br/mtc-m21.80", "--shared").code == 0
+    nothing = ibi("resolver", "set", REP)
+    assert nothing.code == 2
+    assert "say what to change" in nothing.err
+
+
+def test_a_second_archive_of_one_prefix_needs_to_be_shared(ibi: IbiCommand) -> None:
+    second = "sid.inpe.br/mtc-m21@80/2001/01.01.01.01"
+    register(ibi, REP)
+    refused = register(ibi, second)
+    assert (refused.code, refused.out) == (1, "")
+    assert "(`--shared`)" in refused.err
+    assert register(ibi, second, "--shared").code == 0
+    assert "  switched off  shared\n" in ibi("resolver", "list").out
 
 
 def typed(ibi: IbiCommand, arguments: list[str], text: str, *, terminal: bool) -> Outcome:
@@ -288,6 +342,8 @@ def test_a_server_may_be_asked_instead(ibi: IbiCommand) -> None:
         assert (one["admin_mail"], one["networks"]) == ("ana@example.org", ["10.0.0.0/8"])
         (public,) = listed(ibi, IBI_SERVER=url)
         assert "admin_mail" not in public
+        done = ibi("resolver", "set", REP, "--vouched", "--prefix", "sid.inpe.br/mtc-m18", **admin)
+        assert done.out == f"{REP} is changed.  vouched; home of sid.inpe.br/mtc-m18\n"
         assert ibi("resolver", "forget", REP, **admin).code == 0
         assert resolver.found() is None
     assert not ibi.data.exists()

@@ -25,7 +25,8 @@ TITLES = {
 
 
 def service(number: int) -> str:
-    return f"lab.br/arq/2009/07.21.14.{number:02}"
+    """Each of a prefix of its own, which has one home."""
+    return f"lab.br/arq{number or ''}/2009/07.21.14.{number:02}"
 
 
 def member(resolver: WholeResolver, number: int, address: str) -> str:

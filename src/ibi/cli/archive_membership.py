@@ -12,7 +12,6 @@ from ibi.cli.output import as_json_option, print_json
 if TYPE_CHECKING:
     from ibi.archive.membership import Membership
     from ibi.config import Settings
-    from ibi.label import Label
     from ibi.messages.label_forms import LabelForms
     from ibi.storage.membership_files import MembershipFiles
 
@@ -74,8 +73,9 @@ def switch_off(*, as_json: bool, **flags: str | None) -> None:
 @click.option(
     "--to", "recipient", metavar="ADDRESS", help="Who registers Archives; makes it a whole message (RFC 5322)."
 )
+@click.option("--one-form", is_flag=True, help="Only the lines that the standard has: without the other form.")
 @_where
-def registration_mail(sender: str | None, recipient: str | None, **flags: str | None) -> None:
+def registration_mail(sender: str | None, recipient: str | None, *, one_form: bool, **flags: str | None) -> None:
     """Write the e-mail that registers this Archive. It shows the registration key."""
     from ibi.cli.archive_store import local_settings
     from ibi.cli.membership import MembershipIncomplete
@@ -86,7 +86,10 @@ def registration_mail(sender: str | None, recipient: str | None, **flags: str | 
     key, sender = settings.archive.registration_key, sender or settings.archive.admin_email
     if key is None:
         raise MembershipIncomplete(missing="archive.registration_key")
-    mail = RegistrationMail(_registered(settings), RegistrationKey(key.reveal()))
+    # The form by which the Archive is registered is the one that its requests give (R Table 7.2).
+    label, *others = _service(settings).labels
+    other = None if one_form or not others else others[0]
+    mail = RegistrationMail(label, RegistrationKey(key.reveal()), other)
     if recipient is None:
         click.echo(f"{SUBJECT}\n\n{mail.body}", nl=False)
         return
@@ -105,11 +108,6 @@ def _service(settings: Settings) -> LabelForms:
     if record is None:
         raise click.ClickException("no Archive yet: `ibi archive init` begins one")
     return record.service
-
-
-def _registered(settings: Settings) -> Label:
-    """The form by which the Archive is registered is the one that its requests give (R Table 7.2)."""
-    return _service(settings).labels[0]
 
 
 def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -> Membership | None:

@@ -48,6 +48,7 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
         platform_version=__version__,
         admin_mail_address=settings.archive.admin_email,
         registration_key=RegistrationKey(key.reveal()),
+        other_label=next(iter(service.labels[1:]), None),
     )
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ibi.ports.mailer import Mailer
     from ibi.resolver.archive_ref import ArchiveRef
+    from ibi.resolver.membership import CallBack
     from ibi.services.archive_desk import ArchiveDesk
 
 __all__ = ["MailIncomplete", "configured_mailer", "opened_register"]
@@ -51,14 +52,22 @@ def opened_register(settings: Settings) -> Iterator[ArchiveDesk]:
         return
     from ibi.services.archive_desk import LocalArchiveDesk
     from ibi.services.registration_desk import RegistrationDesk
+    from ibi.storage.archive_record import read_archive_record
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.registry import SqliteRegistry
 
-    mailer = configured_mailer(settings)
+    mailer, identity, archive = configured_mailer(settings), settings.identity(), read_archive_record(settings.data)
     registry = SqliteRegistry(settings.data)
     try:
         desk = RegistrationDesk(
-            registry, _nobody, MachineClocks(), resolver_url=settings.own_url, mailer=mailer, log=_silent()
+            registry,
+            _not_called,
+            MachineClocks(),
+            resolver_url=settings.own_url,
+            mailer=mailer,
+            own=None if archive is None else archive.service,
+            sandbox=identity is not None and identity.sandbox,
+            log=_silent(),
         )
         yield LocalArchiveDesk(desk)
     finally:
@@ -75,6 +84,8 @@ def _silent() -> FilteringBoundLogger:
     return log
 
 
-async def _nobody(_: ArchiveRef) -> bool:
+async def _not_called(_: ArchiveRef) -> CallBack:
     """A command includes no Archive, so that none is called back."""
-    return False
+    from ibi.resolver.membership import CallBack
+
+    return CallBack(confirmed=False)

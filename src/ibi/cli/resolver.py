@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
@@ -12,7 +12,7 @@ from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.services.archive_desk import ApplicationWords
+    from ibi.services.archive_desk import ApplicationWords, ChangeWords
 
 __all__ = ["resolver"]
 
@@ -34,12 +34,24 @@ _networks = click.option(
     multiple=True,
     help="A network, not of the whole Internet, in which it may be dialled; repeatable.",
 )
-_weak = click.option("--allow-weak-key", is_flag=True, help="Accept a key that is easy to guess, for trying out.")
+_prefixes = click.option(
+    "--prefix",
+    "prefixes",
+    metavar="PREFIX",
+    multiple=True,
+    help="A prefix of labels of which it is the home besides that of its own label; repeatable.",
+)
+_shared = click.option("--shared", is_flag=True, help="Let it have a prefix that another Archive has, too.")
+_weak = click.option(
+    "--allow-weak-key",
+    is_flag=True,
+    help="Accept a key that is tried first, such as 1234567890; a sandbox always does.",
+)
 
 
 @click.group()
 def resolver() -> None:
-    """Register Archives with the resolver, list them and take them off."""
+    """Register Archives with the resolver, list them, change them and take them off."""
 
 
 @resolver.command()
@@ -49,6 +61,8 @@ def resolver() -> None:
 @_admin_mail
 @_hosts
 @_networks
+@_prefixes
+@_shared
 @_weak
 @as_json_option
 @_where
@@ -64,6 +78,8 @@ def register(labels: tuple[str, ...], *, key_stdin: bool, **options: Any) -> Non
 @_admin_mail
 @_hosts
 @_networks
+@_prefixes
+@_shared
 @_weak
 @as_json_option
 @_where
@@ -77,7 +93,8 @@ def read_mail(mail: BinaryIO, **options: Any) -> None:
     raw = mail.read(MAIL_LIMIT + 1)
     wanted = RegistrationMail.parse(raw)
     options["admin_mail"] = options["admin_mail"] or sender_of(raw)
-    _register(settings, (wanted.service_label.spelling,), wanted.key.reveal(), replace=False, **options)
+    labels = tuple(label.spelling for label in wanted.labels)
+    _register(settings, labels, wanted.key.reveal(), replace=False, **options)
 
 
 @resolver.command("list")
@@ -92,7 +109,7 @@ def list_archives(*, as_json: bool, **flags: str | None) -> None:
             if as_json:
                 print_json(each)
             else:
-                click.echo(f"{_name(each)}  {_state(each)}")
+                click.echo(f"{_name(each)}  {_state(each)}{_remarks(each)}")
 
 
 @resolver.command()
@@ -131,6 +148,57 @@ def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: 
     click.echo(f"{_name(changed)} may be dialled in {allowed}.")
 
 
+@resolver.command("set")
+@click.argument("label", metavar="SERVICE_IBI")
+@click.option("--label", "form", metavar="OTHER_FORM", help="The other form of its label.")
+@click.option(
+    "--prefix", "add_prefixes", metavar="PREFIX", multiple=True, help="It is the home of this one; repeatable."
+)
+@click.option("--remove-prefix", "remove_prefixes", metavar="PREFIX", multiple=True, help="No longer; repeatable.")
+@click.option(
+    "--shared/--not-shared", default=None, help="Let it have a prefix that another Archive has, or no longer."
+)
+@click.option(
+    "--vouched/--not-vouched",
+    default=None,
+    help="Follow what it claims while the home of an item is silent, or no longer.",
+)
+@click.option("--successor", metavar="SERVICE_IBI", help="Another Archive, to speak for this one, which is gone.")
+@click.option("--no-successor", is_flag=True, help="No Archive speaks for this one any more.")
+@click.option("--host", "add_hosts", metavar="HOST", multiple=True, help="Its URLs may lead there; repeatable.")
+@click.option("--remove-host", "remove_hosts", metavar="HOST", multiple=True, help="No longer; repeatable.")
+@click.option("--allow-network", "allow", metavar="CIDR", multiple=True, help="It may be dialled there; repeatable.")
+@click.option("--remove-network", "disallow", metavar="CIDR", multiple=True, help="No longer; repeatable.")
+@click.option("--admin-mail", metavar="ADDRESS", help="Who runs the Archive.")
+@as_json_option
+@_where
+def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) -> None:
+    """Change what is registered of an Archive, without its key. It keeps its seniority and stays included."""
+    from ibi.cli.register import opened_register
+
+    settings = _settings(options)
+    change = _change_words({"label": form, **options})
+    if not change:
+        raise click.UsageError("say what to change: `ibi resolver set --help` lists it")
+    with opened_register(settings) as desk:
+        changed = desk.change_archive(label, change)
+    if as_json:
+        print_json(changed)
+    else:
+        click.echo(f"{_name(changed)} is changed.{_remarks(changed)}")
+
+
+def _change_words(options: dict[str, Any]) -> ChangeWords:
+    """What was given among the options of `set`."""
+    given = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in options.items()
+        # `--not-shared` is a wish, too.
+        if value is not None and value != () and not (name == "no_successor" and not value)
+    }
+    return cast("ChangeWords", given)
+
+
 def _settings(options: dict[str, Any]) -> Settings:
     """The settings that the flags among `options` make; they are taken out."""
     return settings_from(**{name: options.pop(name) for name in ("data", "config", "server", "token")})
@@ -144,6 +212,8 @@ def _register(
     admin_mail: str | None,
     hosts: tuple[str, ...],
     networks: tuple[str, ...],
+    prefixes: tuple[str, ...],
+    shared: bool,
     allow_weak_key: bool,
     replace: bool,
     as_json: bool,
@@ -156,6 +226,8 @@ def _register(
         "admin_mail": admin_mail,
         "hosts": list(hosts),
         "networks": list(networks),
+        "prefixes": list(prefixes),
+        "shared": shared,
         "allow_weak_key": allow_weak_key,
         "replace": replace,
     }
@@ -165,6 +237,9 @@ def _register(
         print_json(registered)
     else:
         click.echo(f"{_name(registered)} {'has a new key' if replace else 'is registered'}.")
+    warnings = registered.get("warnings")
+    for warning in warnings if isinstance(warnings, list) else ():
+        click.echo(f"ibi: {warning}", err=True)
     _tell_of_letter(registered.get("letter"), quiet=as_json)
 
 
@@ -208,3 +283,18 @@ def _state(archive: dict[str, object]) -> str:
         return "switched off"
     reached = "confirmed" if archive.get("confirmed") else "not reached"
     return f"included  {archive.get('address')}  {reached}  since {archive.get('since')}"
+
+
+def _remarks(archive: dict[str, object]) -> str:
+    """What differs from an Archive that is the home of its own labels and no more."""
+    found = [word for word in ("shared", "vouched") if archive.get(word)]
+    prefixes, pending = archive.get("prefixes"), archive.get("pending")
+    if isinstance(prefixes, list) and prefixes:
+        found.append(f"home of {', '.join(map(str, prefixes))}")
+    if archive.get("successor"):
+        found.append(f"succeeded by {archive['successor']}")
+    if isinstance(pending, dict):
+        found.append(f"wants to be at {pending.get('address')}, not confirmed")
+    if archive.get("waiting"):
+        found.append(f"says it is also {archive['waiting']}, not proven (`ibi resolver set --label`)")
+    return f"  {'; '.join(found)}" if found else ""

@@ -62,8 +62,11 @@ def opened_resolver_site(
     archive: ArchiveSite | None,
     clocks: Clocks,
     opened: ExitStack,
+    *,
+    sandbox: bool = False,
 ) -> ResolverSite | None:
-    """The resolver of a server; None if another resolves. What it opens is closed with `opened`."""
+    """The resolver of a server; None if another resolves. What it opens is closed with `opened`. One in a `sandbox`
+    refuses no key."""
     if not resolves_here(settings, public_url):
         return None
     registry = SqliteRegistry(settings.data)
@@ -76,7 +79,14 @@ def opened_resolver_site(
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         desk=RegistrationDesk(
-            registry, gateway.confirm, clocks, resolver_url=public_url, mailer=configured_mailer(settings)
+            registry,
+            gateway.confirm,
+            clocks,
+            resolver_url=public_url,
+            mailer=configured_mailer(settings),
+            own=None if archive is None else archive.profile.service,
+            sandbox=sandbox,
+            ask=gateway.ask,
         ),
         beliefs=beliefs,
         proxies=settings.trusted_proxies or (),

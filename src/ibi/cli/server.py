@@ -50,7 +50,9 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         membership = membership_service(settings, archive)
         public_url = (settings.public_url or url_of(listener)).rstrip("/")
         listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])
-        resolver = opened_resolver_site(settings, public_url, listening, archive, clocks, opened)
+        resolver = opened_resolver_site(
+            settings, public_url, listening, archive, clocks, opened, sandbox=identity.sandbox
+        )
         people, hasher = SqlitePeople(settings.data), SecretHasher()
         opened.callback(people.close)
         opened.callback(hasher.close)

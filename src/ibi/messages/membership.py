@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from ibi.label import Label, parse
 from ibi.messages import field
 from ibi.messages.field import ArchiveProtocol, IpAddress
 from ibi.messages.key import RegistrationKey
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.service import ServiceRequest, ServiceSubject, take
 
-__all__ = ["ExclusionRequest", "InclusionConfirmationRequest", "InclusionRequest"]
+__all__ = ["FORM_NAMES", "ExclusionRequest", "InclusionConfirmationRequest", "InclusionRequest"]
+
+FORM_NAMES: Final[Mapping[str, str]] = {"ibip": "archiveserviceibip", "rep": "archiveservicerep"}
+"""For each form, the pair that gives the label of the Archive's service in that form beside `archiveserviceibi` (E59).
+R Table 7.2 does not have them, and readers of another make ignore them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _MembershipRequest(ServiceRequest):
-    """The seven pairs of R Table 7.2 beside the subject."""
+    """The seven pairs of R Table 7.2 beside the subject, and the other form of the Archive's label if it has one."""
 
     archive_address: str
     archive_service_ibi: Label
@@ -26,6 +31,8 @@ class _MembershipRequest(ServiceRequest):
     platform_version: str
     admin_mail_address: str
     registration_key: RegistrationKey
+    other_label: Label | None = None
+    """`archive_service_ibi` in its other form (E59)."""
 
     names: ClassVar[frozenset[str]] = frozenset(
         {
@@ -36,6 +43,7 @@ class _MembershipRequest(ServiceRequest):
             "archiveprotocol",
             "archiveserviceibi",
             "registrationkey",
+            *FORM_NAMES.values(),
         }
     )
 
@@ -44,6 +52,15 @@ class _MembershipRequest(ServiceRequest):
         field.read("archiveip", (self.archive_ip,), field.checked_addresses)
         field.read("archiveplatformversion", self.platform_version, field.platform_version)
         field.read("archiveadmemailaddress", self.admin_mail_address, field.mail_address)
+        other = self.other_label
+        if other is not None:
+            field.read(FORM_NAMES[other.form], other, lambda label: LabelForms.of(self.archive_service_ibi, label))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The forms of the Archive's label that the request gives, the one of R Table 7.2 first."""
+        label, other = self.archive_service_ibi, self.other_label
+        return (label,) if other is None else (label, other)
 
     @classmethod
     def _from_pairs(cls: type[_Membership], found: Mapping[str, str]) -> _Membership:
@@ -55,6 +72,7 @@ class _MembershipRequest(ServiceRequest):
             platform_version=take(found, "archiveplatformversion", str),
             admin_mail_address=take(found, "archiveadmemailaddress", str),
             registration_key=take(found, "registrationkey", RegistrationKey),
+            other_label=_other_label(found),
         )
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
@@ -64,10 +82,20 @@ class _MembershipRequest(ServiceRequest):
         yield "archiveplatformversion", self.platform_version
         yield "archiveprotocol", self.archive_protocol.value
         yield "archiveserviceibi", self.archive_service_ibi.spelling
+        if self.other_label is not None:
+            yield FORM_NAMES[self.other_label.form], self.other_label.spelling
         yield "registrationkey", self.registration_key.reveal()
 
 
 _Membership = TypeVar("_Membership", bound=_MembershipRequest)
+
+
+def _other_label(found: Mapping[str, str]) -> Label | None:
+    """The form that `archiveserviceibi` does not have. An Archive may give both pairs: the one that repeats it says
+    nothing new."""
+    label = take(found, "archiveserviceibi", parse)
+    given = (take(found, name, parse) for name in FORM_NAMES.values() if found.get(name))
+    return next((each for each in given if each != label), None)
 
 
 class InclusionRequest(_MembershipRequest):

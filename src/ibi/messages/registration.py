@@ -12,6 +12,8 @@ from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages import field
 from ibi.messages.key import RegistrationKey
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import FORM_NAMES
 from ibi.messages.query import MissingPair, RepeatedPair
 
 __all__ = ["MAIL_LIMIT", "SUBJECT", "RegistrationKey", "RegistrationMail"]
@@ -20,17 +22,18 @@ SUBJECT: Final = "Solicitação de cadastro de um novo Arquivo"
 """The subject of R Example 7.1."""
 
 MAIL_LIMIT: Final = 1 << 18
-"""Bytes of an e-mail that are read: two lines, and whatever a mail program adds to them."""
+"""Bytes of an e-mail that are read: two or three lines, and whatever a mail program adds to them."""
 
 _SERVICE: Final = "archiveserviceibi"
 _KEY: Final = "registrationkey"
+_NAMES: Final = frozenset({_SERVICE, _KEY, *FORM_NAMES.values()})
 
 _KINDS: Final = ("text/plain", "text/html")
 
 _BODY: Final = f"""\
 IBI do serviço de Arquivo:
 {_SERVICE} = {{service}}
-
+{{form}}
 Chave de cadastro:
 {_KEY} = {{key}}
 """
@@ -59,11 +62,25 @@ class RegistrationMail:
 
     service_label: Label
     key: RegistrationKey
+    other_label: Label | None = None
+    """The same IBI in its other form, on a line that the standard does not have (E59)."""
+
+    def __post_init__(self) -> None:
+        other = self.other_label
+        if other is not None:
+            field.read(FORM_NAMES[other.form], other, lambda label: LabelForms.of(self.service_label, label))
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return (self.service_label,) if self.other_label is None else (self.service_label, self.other_label)
 
     @property
     def body(self) -> str:
-        """The text of R Example 7.1. It shows the key: that is what it is for."""
-        return _BODY.format(service=self.service_label.spelling, key=self.key.reveal())
+        """The text of R Example 7.1, with a line more if the other form is told. It shows the key: that is what it is
+        for."""
+        other = self.other_label
+        form = "" if other is None else f"{FORM_NAMES[other.form]} = {other.spelling}\n"
+        return _BODY.format(service=self.service_label.spelling, form=form, key=self.key.reveal())
 
     def to_message(self, sender: str, recipient: str, date: Instant | None = None) -> bytes:
         """A whole message (RFC 5322). Without `date`, the server that takes it in has to add one."""
@@ -91,9 +108,10 @@ class RegistrationMail:
         # Some line of a text without a head may look like one: then the text as it stands is the second guess.
         for text in (_plain_text(raw), _unquoted(raw)):
             found = [*_lines(text)]
-            if {name for name, _ in found} == {_SERVICE, _KEY}:
+            if {name for name, _ in found} >= {_SERVICE, _KEY}:
                 break
-        return cls(_the_one(found, _SERVICE, parse), _the_one(found, _KEY, RegistrationKey))
+        service = _the_one(found, _SERVICE, parse)
+        return cls(service, _the_one(found, _KEY, RegistrationKey), _other_form(found, service))
 
 
 def _check_structure(raw: bytes) -> None:
@@ -117,13 +135,19 @@ def _the_one(found: list[tuple[str, str]], name: str, reader: Callable[[str], T]
     return values.pop()
 
 
+def _other_form(found: list[tuple[str, str]], service: Label) -> Label | None:
+    given = {name for name, _ in found}
+    labels = (_the_one(found, name, parse) for name in FORM_NAMES.values() if name in given)
+    return next((label for label in labels if label != service), None)
+
+
 def _lines(text: str) -> Iterator[tuple[str, str]]:
     """The lines of R Example 7.1 in a text: names in any case, marks around and links after the value dropped."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         name, equals, value = line.partition("=")
         name = name.strip(_MARGIN).lower()
-        if not equals or name not in (_SERVICE, _KEY):
+        if not equals or name not in _NAMES:
             continue
         # A mail program may break the line at the blank after the sign.
         value = value.strip(_MARGIN) or "".join(lines[number + 1 : number + 2]).strip(_MARGIN)
@@ -154,7 +178,7 @@ def _without_tags(html: str) -> str:
     lines = _TAG.sub("", _NEW_LINE.sub("\n", html.replace("\n", " "))).split("\n", _MAX_LINES)
     # Only lines with a name are written out, and the next ones, where a value may stand: a mail may be made of nothing
     # but characters by their number.
-    named = [_SERVICE in line.lower() or _KEY in line.lower() for line in lines]
+    named = [any(name in line.lower() for name in _NAMES) for line in lines]
     near = (line for line, is_named, follows in zip(lines, named, [False, *named], strict=False) if is_named or follows)
     return unescape("\n".join(near))
 

@@ -8,17 +8,21 @@ from typing import Final
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label
+from ibi.label.home_prefix import home_prefix, parse_home_prefix
 from ibi.messages.field import ArchiveProtocol, IpAddress, host_and_port, mail_address, platform_version, read
 from ibi.messages.label_forms import LabelForms
 from ibi.model.visibility import IpNetwork
 
-__all__ = ["MOST_HOSTS", "MOST_NETWORKS", "Inclusion", "Registration"]
+__all__ = ["MOST_HOSTS", "MOST_NETWORKS", "MOST_PREFIXES", "Inclusion", "Registration"]
 
 MOST_HOSTS: Final = 64
 """Hosts that one registration may declare."""
 
 MOST_NETWORKS: Final = 64
 """Networks in which one registration may allow its Archive to be dialled."""
+
+MOST_PREFIXES: Final = 64
+"""Prefixes of which one registration may make its Archive the home, besides those of its own label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,13 @@ class Inclusion:
     """When it was included with just this; asking again for the same changes nothing."""
     confirmed: bool = False
     """Whether it answered when it was last called back; it is included either way (R §7.2)."""
+    answered: Instant | None = None
+    """When it last answered a call back, as far as that is on record; None if it never did at this address."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where it is called back."""
+        return self.protocol.scheme, self.address.lower()
 
     def __post_init__(self) -> None:
         read("address", self.address, host_and_port)
@@ -65,6 +76,10 @@ class Registration:
     """Whether the administrator of the resolver vouches for what it claims while the home of an item is silent."""
     successor: LabelForms | None = None
     """The Archive that the administrator named to speak for this one, which is gone."""
+    pending: Inclusion | None = None
+    """An inclusion at another address, which has not confirmed yet: the one before it still counts (E60)."""
+    waiting: Label | None = None
+    """The form of its label that is missing in `service`, as the Archive claims it and nothing proves it yet (E59)."""
 
     def __post_init__(self) -> None:
         if self.admin_mail is not None:
@@ -75,11 +90,33 @@ class Registration:
             raise InvalidMessage("networks", 0, "at most {most} networks can be allowed", most=MOST_NETWORKS)
         object.__setattr__(self, "hosts", frozenset(read("host", host, host_and_port).lower() for host in self.hosts))
         object.__setattr__(self, "networks", tuple(sorted(set(self.networks), key=_order)))
+        self._check_homes()
+        if self.pending is not None and (self.inclusion is None or self.inclusion.place == self.pending.place):
+            raise InvalidMessage(self.pending.address, 0, "only another address than the one included is pending")
+        if self.waiting is not None and not self._lacks(self.waiting):
+            raise InvalidMessage(str(self.waiting), 0, "it cannot be the other form of this Archive's label")
+
+    def _check_homes(self) -> None:
+        if len(self.prefixes) > MOST_PREFIXES:
+            raise InvalidMessage("prefixes", 0, "at most {most} prefixes can be given", most=MOST_PREFIXES)
+        if self.prefixes:
+            object.__setattr__(self, "prefixes", frozenset(map(parse_home_prefix, self.prefixes)))
+        if self.successor is not None and not set(self.successor.labels).isdisjoint(self.labels):
+            raise InvalidMessage(str(self.successor.labels[0]), 0, "an Archive is not its own successor")
+
+    def _lacks(self, label: Label) -> bool:
+        return all(label.form != each.form and label.instant == each.instant for each in self.labels)
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """The forms of its label that are known."""
         return self.service.labels
+
+    @property
+    def home_prefixes(self) -> frozenset[str]:
+        """All prefixes of which it is the home: those of its label, in each form that is known, and those it was
+        given."""
+        return self.prefixes.union(map(home_prefix, self.labels))
 
 
 def _order(network: IpNetwork) -> tuple[int, str]:

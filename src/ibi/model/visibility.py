@@ -13,7 +13,7 @@ from ibi.model.errors import InvalidNetwork
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
-__all__ = ["IpNetwork", "Visibility", "network"]
+__all__ = ["IpNetwork", "Visibility", "network", "unmapped"]
 
 IpNetwork: TypeAlias = "IPv4Network | IPv6Network"
 
@@ -55,7 +55,7 @@ class Visibility:
         """Whether somebody at any of these addresses may see the bytes at that time."""
         if self.is_embargoed(now):
             return False
-        return not self.networks or _is_any_within(map(_unmapped, addresses), self.networks)
+        return not self.networks or _is_any_within(map(unmapped, addresses), self.networks)
 
 
 Visibility.PUBLIC = Visibility()
@@ -74,6 +74,6 @@ def _is_any_within(addresses: Iterable[IpAddress], networks: Iterable[IpNetwork]
     )
 
 
-def _unmapped(address: IpAddress) -> IpAddress:
+def unmapped(address: IpAddress) -> IpAddress:
     """The IPv4 address inside an IPv6 one: a socket that takes both writes `::ffff:150.163.2.175`."""
     return (address.ipv4_mapped or address) if address.version == 6 else address

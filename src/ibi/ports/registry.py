@@ -14,8 +14,8 @@ __all__ = ["Registry"]
 class Registry(Protocol):
     """The registrations of one data directory, each found by any of its labels. Calls come from any thread.
 
-    No label belongs to two registrations. Dates are kept to the second. What one process has changed, durably, every
-    other sees with its next call.
+    No label belongs to two registrations, and no prefix unless one of them is `shared`. Dates are kept to the second.
+    What one process has changed, durably, every other sees with its next call.
     """
 
     def find(self, label: Label) -> Registration | None:
@@ -25,15 +25,18 @@ class Registry(Protocol):
         """Every registration, included or not, by date of registration and then by label."""
 
     def add(self, registration: Registration) -> None:
-        """Keep a new one. `ibi.resolver.errors.AlreadyRegistered` if one of its labels is taken: nothing changes."""
+        """Keep a new one. `ibi.resolver.errors.AlreadyRegistered` if one of its labels is taken, `PrefixTaken` if one
+        of its prefixes is: nothing changes."""
 
     def put(self, registration: Registration) -> None:
-        """Keep one in place of whatever has any of its labels."""
+        """Keep one in place of whatever has any of its labels. Its prefixes are not compared with those of others."""
 
     def change(self, label: Label, make: Callable[[Registration], Registration]) -> Registration | None:
         """Put what `make` makes of the registration with this label in its place, and give it back; None if there is
-        none. Nobody changes it in between. `make` keeps the labels; if it gives back an equal one, nothing is written
-        and `version` stays."""
+        none. No other process changes the register in between. `make` keeps the forms of the label, and one label at
+        least; a form that is added or replaced must be free (`AlreadyRegistered`), and so must a prefix that is gained
+        (`PrefixTaken`): else nothing changes. If it gives back an equal one, nothing is written and `version`
+        stays."""
 
     def forget(self, label: Label) -> Registration | None:
         """Remove the registration that has this label: what it was, None if there was none."""

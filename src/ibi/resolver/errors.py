@@ -6,7 +6,7 @@ from math import ceil
 
 from ibi.errors import IbiError
 
-__all__ = ["AlreadyRegistered", "KeyRefused", "TooManyAttempts", "UnknownArchive", "WeakKey"]
+__all__ = ["AlreadyRegistered", "KeyRefused", "PrefixTaken", "TooManyAttempts", "UnknownArchive", "WeakKey"]
 
 
 class KeyRefused(IbiError):
@@ -35,6 +35,13 @@ class AlreadyRegistered(IbiError):
     code = "already-registered"
 
 
+class PrefixTaken(IbiError):
+    """{label} cannot be the home of {prefix}, because {holder} is. Nothing was changed. If both Archives mint labels
+    with this prefix, say so (`--shared`); if {holder} is gone, name {label} its successor with `ibi resolver set`."""
+
+    code = "prefix-taken"
+
+
 class UnknownArchive(IbiError):
     """No Archive {label} is registered here: `ibi resolver list` shows those that are."""
 
@@ -42,7 +49,7 @@ class UnknownArchive(IbiError):
 
 
 class WeakKey(IbiError):
-    """key: it is too easy to guess, because {reason}. Choose ten or more digits by chance."""
+    """key: it is one that is tried first, because {reason}. Choose ten or more digits by chance."""
 
     code = "weak-key"
 

@@ -1,4 +1,4 @@
-"""Registration keys that somebody would try first (R Table 7.1 lets any ten digits pass)."""
+"""Registration keys that are easy to guess (R Table 7.1 lets any ten digits pass; E61)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ibi.label import Label
 from ibi.messages.key import RegistrationKey
 from ibi.resolver.errors import WeakKey
 
-__all__ = ["require_strong"]
+__all__ = ["key_weakness", "require_unknown"]
 
 _FEWEST: Final = 4
 """Different digits. Of ten drawn by chance, one in a thousand has fewer."""
@@ -20,16 +20,45 @@ _SHORTEST_RUN: Final = 6
 
 _LONGEST_PERIOD: Final = 5
 
+_SHORTEST_EXCERPT: Final = 8
+"""Digits in a row of a known constant. Of ten drawn by chance, one in a hundred thousand has so many."""
 
-def require_strong(key: RegistrationKey, labels: Iterable[Label] = ()) -> None:
-    """Refuse with `WeakKey` a key that is a pattern, or can be read in the Archive's own `labels`.
+_CONSTANTS: Final = {
+    "π": "314159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798",
+    "e": "271828182845904523536028747135266249775724709369995957496696762772407663035354759457138217852516642742",
+    "√2": "141421356237309504880168872420969807856967187537694807317667973799073247846210703885038753432764157273",
+    "the golden ratio": "16180339887498948482045868343656381177203091798057628621354486227052604628189024497072072041",
+}
 
-    Of a key of two numbers, one that is neither is enough.
-    """
+# The standard prints the first of these as its example, and manuals that follow it do the same.
+_WELL_KNOWN: Final = frozenset(
+    {
+        "1234567890",
+        "0123456789",
+        "0987654321",
+        "9876543210",
+        "1234554321",
+        "1122334455",
+        "1212121212",
+        *(digit * 10 for digit in "0123456789"),
+        *(digits[:10] for digits in _CONSTANTS.values()),
+    }
+)
+
+
+def key_weakness(key: RegistrationKey, labels: Iterable[Label] = ()) -> str | None:
+    """Why a key is easy to guess: it is a pattern, or can be read in a table or in the Archive's own `labels`; None if
+    it is not. Of a key of two numbers, one that is hard to guess is enough."""
     written = ["".join(filter(str.isdigit, label.spelling)) for label in labels]
     reasons = [_weakness(number, written) for number in key.reveal().split("-")]
-    if None not in reasons:
-        raise WeakKey(reason=reasons[0])
+    return None if None in reasons else reasons[0]
+
+
+def require_unknown(key: RegistrationKey) -> None:
+    """Refuse with `WeakKey` a key of which every number is on the list of those that are tried first."""
+    numbers = key.reveal().split("-")
+    if all(number in _WELL_KNOWN for number in numbers):
+        raise WeakKey(reason=_weakness(numbers[0], []) or "it is well known")
 
 
 def _weakness(digits: str, written: list[str]) -> str | None:
@@ -39,8 +68,11 @@ def _weakness(digits: str, written: list[str]) -> str | None:
         return "it has too few different digits"
     if _has_run(digits) or (_has_run(digits[::2]) and _has_run(digits[1::2])):
         return "its digits follow one another"
-    if _repeats(digits):
+    if _repeats(digits) or digits == digits[::-1]:
         return "it repeats itself"
+    for name, constant in _CONSTANTS.items():
+        if _has_excerpt(digits, constant):
+            return f"it has the digits of {name}"
     if any(digits in each for each in written):
         return "it stands in the IBI of the Archive"
     return None
@@ -63,3 +95,9 @@ def _repeats(digits: str) -> bool:
         all(digits[place] == digits[place % period] for place in range(len(digits)))
         for period in range(1, min(_LONGEST_PERIOD, len(digits) // 2) + 1)
     )
+
+
+def _has_excerpt(digits: str, constant: str) -> bool:
+    """Whether most of it can be read in a row in the digits of a constant."""
+    length = max(_SHORTEST_EXCERPT, len(digits) // 2 + 1)
+    return any(digits[start : start + length] in constant for start in range(len(digits) - length + 1))

@@ -2,20 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from typing import Final
 
 from ibi.instant import Instant
+from ibi.label import Ibip, Label, RepositoryName
+from ibi.messages.field import IpAddress
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionRequest
 from ibi.model.registration import Inclusion, Registration
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.archive_ref import ArchiveRef, host_of
 
-__all__ = ["archive_ref", "called_back", "excluded", "included"]
+__all__ = [
+    "SILENCE",
+    "CallBack",
+    "after_silence",
+    "archive_ref",
+    "called_back",
+    "excluded",
+    "included",
+    "inclusion_at",
+    "is_proven",
+    "with_claimed_forms",
+    "with_waiting_form",
+]
+
+SILENCE: Final = 3600
+"""Seconds without an answer after which an address that had confirmed yields to one that has not (E60)."""
+
+_NOTED_EVERY: Final = 600
+"""Seconds after which another answer is put on record. An Archive that asks again and again writes no more often."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallBack:
+    """What came of calling an Archive back (R §7.2, message 3)."""
+
+    confirmed: bool
+    """Whether it answered `confirmation yes`."""
+    ip: IpAddress | None = None
+    """The address that was connected to; None if there was no connection, or none that leads out of this process."""
 
 
 def included(registration: Registration, request: InclusionRequest, now: Instant) -> Registration:
     """After message 2, with the right key. Asking again for the same changes nothing, not even whether the Archive is
-    known to answer: that is for the next call. From a new address it has yet to answer."""
-    wanted = Inclusion(
+    known to answer: that is for the next call. An address that has answered before is not given up for a new one until
+    that one answers: the new one is pending (E60)."""
+    registration = with_claimed_forms(registration, request.labels)
+    wanted = _inclusion(request, now)
+    before, pending = registration.inclusion, registration.pending
+    if before is None or before.place == wanted.place:
+        return replace(registration, inclusion=_renewed(before, wanted), pending=None)
+    if before.answered is None:
+        return replace(registration, inclusion=wanted, pending=None)
+    if pending is not None and pending.place == wanted.place:
+        # Asking again must not begin the hour of silence anew.
+        wanted = replace(wanted, since=pending.since)
+    return replace(registration, pending=wanted)
+
+
+def _inclusion(request: InclusionRequest, now: Instant) -> Inclusion:
+    return Inclusion(
         address=request.archive_address,
         ip=request.archive_ip,
         protocol=request.archive_protocol,
@@ -23,30 +72,103 @@ def included(registration: Registration, request: InclusionRequest, now: Instant
         admin_mail=request.admin_mail_address,
         since=Instant(now.seconds),
     )
-    before = registration.inclusion
-    if before is not None and _same(before, wanted):
-        return registration
-    still = before is not None and _place(before) == _place(wanted) and before.confirmed
-    return replace(registration, inclusion=replace(wanted, confirmed=still))
 
 
-def called_back(registration: Registration, asked: Inclusion, *, confirmed: bool) -> Registration:
+def _renewed(before: Inclusion | None, wanted: Inclusion) -> Inclusion:
+    """The same place, said once more; what was learned by calling it stays."""
+    if before is None:
+        return wanted
+    renewed = replace(wanted, confirmed=before.confirmed, answered=before.answered)
+    return before if replace(renewed, since=before.since) == before else renewed
+
+
+def called_back(registration: Registration, asked: Inclusion, call: CallBack, now: Instant) -> Registration:
     """After the call of message 3 to an Archive as it was when `asked`. If it has been excluded or has moved since,
-    the outcome means nothing any more."""
-    now = registration.inclusion
-    if now is None or _place(now) != _place(asked):
+    the outcome means nothing any more. One that was pending counts once it has confirmed."""
+    now = Instant(now.seconds)
+    inclusion, pending = registration.inclusion, registration.pending
+    if inclusion is not None and inclusion.place == asked.place:
+        noted = _with_answer(inclusion, now, is_news=pending is not None) if call.confirmed else inclusion
+        return replace(registration, inclusion=replace(noted, confirmed=call.confirmed))
+    if pending is not None and pending.place == asked.place and call.confirmed:
+        confirmed = replace(pending, since=now, confirmed=True, answered=now)
+        return replace(registration, inclusion=confirmed, pending=None)
+    return registration
+
+
+def _with_answer(inclusion: Inclusion, now: Instant, *, is_news: bool) -> Inclusion:
+    last = inclusion.answered
+    if last is None or is_news or not inclusion.confirmed or now.seconds - last.seconds >= _NOTED_EVERY:
+        return replace(inclusion, answered=now)
+    return inclusion
+
+
+def after_silence(registration: Registration, now: Instant) -> Registration:
+    """After a call to the address that counts which got no answer: after an hour of silence the pending one takes its
+    place, confirmed or not (E60). The hour begins when the pending one was asked for, at the earliest: before that the
+    address was not watched."""
+    inclusion, pending = registration.inclusion, registration.pending
+    if inclusion is None or pending is None:
         return registration
-    return replace(registration, inclusion=replace(now, confirmed=confirmed))
+    heard = max(pending.since, inclusion.answered or pending.since)
+    if now.seconds - heard.seconds < SILENCE:
+        return registration
+    return replace(registration, inclusion=replace(pending, since=Instant(now.seconds)), pending=None)
 
 
 def excluded(registration: Registration) -> Registration:
     """After message 7, with the right key: still registered, no longer asked."""
-    return replace(registration, inclusion=None)
+    return replace(registration, inclusion=None, pending=None)
 
 
-def archive_ref(registration: Registration) -> ArchiveRef | None:
-    """The Archive as resolutions know it; None while it is not included."""
-    inclusion = registration.inclusion
+def inclusion_at(registration: Registration, place: tuple[str, str]) -> Inclusion | None:
+    """The inclusion at this place, whether it counts or is pending; None if there is none."""
+    for each in (registration.inclusion, registration.pending):
+        if each is not None and each.place == place:
+            return each
+    return None
+
+
+# --- the forms of its label (E59) -------------------------------------------------------------------------------------
+
+
+def with_claimed_forms(registration: Registration, labels: Iterable[Label]) -> Registration:
+    """What an Archive says its label is, put aside if that form is not known. What names another item is passed over:
+    the two forms of one label have one date."""
+    known = registration.service
+    for label in labels:
+        if all(label.form != each.form for each in known.labels) and known.may_name(label):
+            registration = replace(registration, waiting=label)
+    return registration
+
+
+def is_proven(label: Label, inclusion: Inclusion, call: CallBack) -> bool:
+    """Whether the call reached the very host, or the very IP address, from which this label is made. Ports do not
+    matter: the port in a label is that of a subsystem, not the one that an Archive listens on."""
+    if not call.confirmed:
+        return False
+    if isinstance(label, RepositoryName):
+        return label.host.lower() == host_of(inclusion.address).lower()
+    return isinstance(label, Ibip) and call.ip is not None and _is_address(label.ip, call.ip)
+
+
+def _is_address(text: str, ip: IpAddress) -> bool:
+    try:
+        return ip_address(text) == ip
+    except ValueError:
+        return False
+
+
+def with_waiting_form(registration: Registration) -> Registration:
+    """The form that waits becomes one of the Archive's label."""
+    if registration.waiting is None:
+        return registration
+    return replace(registration, service=LabelForms.of(*registration.labels, registration.waiting), waiting=None)
+
+
+def archive_ref(registration: Registration, inclusion: Inclusion | None = None) -> ArchiveRef | None:
+    """The Archive as resolutions know it, or as it would be at another `inclusion`; None while it is not included."""
+    inclusion = inclusion or registration.inclusion
     if inclusion is None:
         return None
     return ArchiveRef(
@@ -59,12 +181,3 @@ def archive_ref(registration: Registration) -> ArchiveRef | None:
         registration.prefixes,
         registration.vouched,
     )
-
-
-def _same(one: Inclusion, other: Inclusion) -> bool:
-    return replace(one, since=other.since, confirmed=other.confirmed) == other
-
-
-def _place(inclusion: Inclusion) -> tuple[str, str]:
-    """Where it is called back."""
-    return inclusion.protocol.scheme, inclusion.address.lower()

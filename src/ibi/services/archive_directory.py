@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from ibi.label.home_prefix import home_prefix
 from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
@@ -58,6 +57,5 @@ class ArchiveDirectory:
         if own is not None:
             yield Home(own.service, own), archive_prefixes(own)
         for registration, ref in refs.items():
-            prefixes = (*map(home_prefix, registration.labels), *registration.prefixes)
             if ref is None or ref is not own:
-                yield Home(registration.service, ref, registration.successor), prefixes
+                yield Home(registration.service, ref, registration.successor), registration.home_prefixes

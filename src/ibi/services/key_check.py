@@ -35,7 +35,8 @@ class KeyCheck:
         """The registration whose key the request has. `KeyRefused` is the same, and takes as long, whether there is
         no such Archive or its key is another; `TooManyAttempts` before either is looked at."""
         label, key = request.archive_service_ibi, request.registration_key
-        found = self._find(label)
+        # An Archive may be registered by either form, and does not know by which (E59).
+        found = next(filter(None, map(self._find, request.labels)), None)
         if found is not None and self._hasher.remembers(found.key_hash, key):
             return found
         network = network_of(client)

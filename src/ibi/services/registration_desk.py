@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.instant import Instant
 from ibi.label import Label, parse
+from ibi.label.home_prefix import parse_home_prefix
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
 from ibi.messages.field import IpAddress
 from ibi.messages.key import RegistrationKey
@@ -23,19 +23,17 @@ from ibi.model.visibility import IpNetwork, network
 from ibi.ports.clocks import Clocks
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
-from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.confirmation_letter import confirmation_letter
-from ibi.resolver.errors import KeyRefused, UnknownArchive
-from ibi.resolver.key_strength import require_strong
-from ibi.resolver.membership import archive_ref, called_back, excluded, included
+from ibi.resolver.errors import UnknownArchive
+from ibi.resolver.key_strength import key_weakness, require_unknown
+from ibi.resolver.registration_rules import Home, RegistrationChange, require_free_prefixes
+from ibi.services.inclusion_retries import InclusionRetries
+from ibi.services.inclusions import Ask, Confirm, Inclusions
 from ibi.services.key_check import KeyCheck
 from ibi.services.key_hashing import KeyHasher
 from ibi.services.mail import Posted, post
 
 __all__ = ["Application", "Confirm", "Registered", "RegistrationDesk"]
-
-Confirm = Callable[[ArchiveRef], Awaitable[bool]]
-"""Calls an Archive back (R §7.2, message 3): whether it answered `confirmation yes`. Raises for nothing it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +45,8 @@ class Application:
     admin_mail: str | None = None
     hosts: frozenset[str] = frozenset()
     networks: tuple[IpNetwork, ...] = ()
+    prefixes: frozenset[str] = frozenset()
+    shared: bool = False
 
     @classmethod
     def of_words(
@@ -56,14 +56,34 @@ class Application:
         admin_mail: str | None = None,
         hosts: Iterable[str] = (),
         networks: Iterable[str] = (),
+        prefixes: Iterable[str] = (),
+        *,
+        shared: bool = False,
     ) -> Application:
         """Read from texts; an `InvalidInput` names the one that is wrong, and never shows the key."""
         service, secret = LabelForms.of(*map(parse, labels)), RegistrationKey(key)
-        return cls(service, secret, admin_mail, frozenset(hosts), tuple(map(network, networks)))
+        return cls(
+            service,
+            secret,
+            admin_mail,
+            frozenset(hosts),
+            tuple(map(network, networks)),
+            frozenset(map(parse_home_prefix, prefixes)),
+            shared,
+        )
 
     def registration(self, now: Instant) -> Registration:
         """As yet without a hash; `InvalidInput` if it cannot be put on record."""
-        return Registration(self.service, "", Instant(now.seconds), self.admin_mail, self.hosts, self.networks)
+        return Registration(
+            self.service,
+            "",
+            Instant(now.seconds),
+            self.admin_mail,
+            self.hosts,
+            self.networks,
+            prefixes=self.prefixes,
+            shared=self.shared,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +92,8 @@ class Registered:
 
     registration: Registration
     posted: Posted | None
+    warnings: tuple[str, ...] = ()
+    """Sentences for the person who registered it."""
 
 
 class RegistrationDesk:
@@ -87,74 +109,51 @@ class RegistrationDesk:
         resolver_url: str,
         mailer: Mailer | None = None,
         hasher: KeyHasher | None = None,
+        own: LabelForms | None = None,
+        sandbox: bool = False,
+        ask: Ask | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        """`resolver_url` is where Archives reach this resolver, as its letters tell it."""
-        self._registry, self._confirm, self._clocks = registry, confirm, clocks
+        """`resolver_url` is where Archives reach this resolver, as its letters tell it. `own` is the service of the
+        server's own Archive, which counts as registered. A `sandbox` refuses no key. With `ask`, Archives are asked for
+        the form of their label that is not known."""
+        self._registry, self._clocks = registry, clocks
         self._resolver_url, self._mailer = resolver_url, mailer
+        self._own, self._sandbox = own, sandbox
         self._hasher = hasher or KeyHasher()
-        self._check = KeyCheck(registry.find, self._hasher, monotonic)
         self._log = log or structlog.get_logger("ibi.register")
-        self._calls: dict[ArchiveRef, asyncio.Task[bool]] = {}
+        self._inclusions = Inclusions(
+            registry,
+            KeyCheck(registry.find, self._hasher, monotonic),
+            confirm,
+            clocks,
+            resolver_url=resolver_url,
+            mailer=mailer,
+            own=own,
+            ask=ask,
+            monotonic=monotonic,
+            log=self._log,
+        )
+        self.retries = InclusionRetries(registry, self._inclusions.retry, clocks, monotonic=monotonic, log=self._log)
 
     # --- by the Archives themselves (R §7.2) --------------------------------------------------------------------------
 
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
         """Messages 2 to 5. `KeyRefused` and `TooManyAttempts` if the key is not that of a registered Archive."""
-        found = await self._check.require(request, client)
-        # Included before it is called: should the call take long, or end with this process, it is included anyway.
-        now = await self._changed(found, partial(included, request=request, now=self._clocks.read().wall))
-        asked, ref = now.inclusion, archive_ref(now)
-        assert asked is not None
-        assert ref is not None
-        answered = await self._called(ref)
-        after = await self._changed(found, partial(called_back, asked=asked, confirmed=answered))
-        if after.inclusion is not None:
-            self._log.info(
-                "an Archive was included", archive=str(found.labels[0]), address=asked.address, confirmed=answered
-            )
-        return InclusionStatus(confirmed=answered)
+        return await self._inclusions.include(request, client)
 
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
         """Messages 7 and 8."""
-        found = await self._check.require(request, client)
-        await self._changed(found, excluded)
-        if found.inclusion is not None:
-            self._log.info("an Archive was excluded", archive=str(found.labels[0]))
-        return ExclusionStatus()
+        return await self._inclusions.exclude(request, client)
 
-    async def _changed(self, checked: Registration, make: Callable[[Registration], Registration]) -> Registration:
-        """What `make` makes of a registration whose key was checked; nothing is written if that is the same.
+    def start(self) -> None:
+        """Begin to call Archives again that have not confirmed; on the event loop of a server."""
+        self.retries.start()
 
-        `KeyRefused` if it was forgotten, or given another key, since it was checked.
-        """
-
-        def made(now: Registration) -> Registration:
-            if now.key_hash != checked.key_hash:
-                raise KeyRefused()
-            return make(now)
-
-        label = checked.labels[0]
-        now = self._registry.find(label)
-        after = now if now is None or made(now) == now else await self._beside(label, made)
-        if after is None:
-            raise KeyRefused()
-        return after
-
-    async def _beside(self, label: Label, make: Callable[[Registration], Registration]) -> Registration | None:
-        return await asyncio.to_thread(self._registry.change, label, make)
-
-    async def _called(self, ref: ArchiveRef) -> bool:
-        """Whoever asks for the same while the call is under way waits for that one: nobody is called twice at once."""
-        call = self._calls.get(ref)
-        if call is None:
-            call = self._calls[ref] = asyncio.ensure_future(self._confirmed(ref))
-            call.add_done_callback(lambda _: self._calls.pop(ref, None))
-        return await asyncio.shield(call)
-
-    async def _confirmed(self, ref: ArchiveRef) -> bool:
-        return await self._confirm(ref)
+    async def settle(self) -> None:
+        """Wait for what is done beside requests at the moment: letters, and questions about forms of labels."""
+        await self._inclusions.settle()
 
     # --- by hand (R §7.1) ---------------------------------------------------------------------------------------------
 
@@ -164,12 +163,15 @@ class RegistrationDesk:
         """Put an Archive on record; with `replace_key`, give one that is there a new key and leave the rest of it, but
         for what the application adds.
 
-        `WeakKey` unless allowed, `AlreadyRegistered`, or `UnknownArchive` if there is none to replace. The letter is
-        sent, if it can be, when all is done; that it could not be undoes nothing.
+        `WeakKey` if the key is one that is tried first, unless allowed or in a sandbox; `AlreadyRegistered`,
+        `PrefixTaken`, or `UnknownArchive` if there is none to replace. The letter is sent, if it can be, when all is
+        done; that it could not be undoes nothing.
         """
-        if not allow_weak_key:
-            require_strong(application.key, application.service.labels)
+        if not (allow_weak_key or self._sandbox):
+            require_unknown(application.key)
         draft = application.registration(self._clocks.read().wall)
+        if not replace_key:
+            self._require_not_own(draft, None)
         key_hash = await self._hasher.hash(application.key)
         if replace_key:
             registration = await self._given_key(application, key_hash)
@@ -177,17 +179,29 @@ class RegistrationDesk:
             registration = replace(draft, key_hash=key_hash)
             await asyncio.to_thread(self._registry.add, registration)
         self._log.info("an Archive was registered", archive=str(registration.labels[0]), new_key=replace_key)
-        return Registered(registration, await self._posted(registration))
+        return Registered(registration, await self._posted(registration), self._warnings(application))
+
+    def _warnings(self, application: Application) -> tuple[str, ...]:
+        """Keys that are easy to guess are accepted, and this is said (E61)."""
+        weakness = key_weakness(application.key, application.service.labels)
+        if weakness is None:
+            return ()
+        self._log.warning("a key is easy to guess", archive=str(application.service.labels[0]), reason=weakness)
+        return (f"the key is easy to guess, because {weakness}: `ibi resolver register --replace` gives another",)
 
     async def _given_key(self, application: Application, key_hash: str) -> Registration:
         def make(found: Registration) -> Registration:
-            return replace(
+            after = replace(
                 found,
                 key_hash=key_hash,
                 admin_mail=application.admin_mail or found.admin_mail,
                 hosts=found.hosts | application.hosts,
                 networks=(*found.networks, *application.networks),
+                prefixes=found.prefixes | application.prefixes,
+                shared=found.shared or application.shared,
             )
+            self._require_not_own(after, found)
+            return after
 
         return await self._changed_by_hand(application.service.labels[0], make)
 
@@ -228,15 +242,41 @@ class RegistrationDesk:
         )
         return changed
 
+    async def set(self, label: Label, change: RegistrationChange) -> Registration:
+        """Change forms, prefixes, hosts, networks and what the administrator says of an Archive. Its key, its seniority
+        and its inclusion stay.
+
+        `UnknownArchive` if it, or the successor, is not registered; `AlreadyRegistered` or `PrefixTaken` if another has
+        the form or a prefix; `InvalidInput` if the result cannot be put on record.
+        """
+        successor = None if change.successor is None else self._service_of(change.successor)
+
+        def make(found: Registration) -> Registration:
+            after = change.apply(found, successor)
+            self._require_not_own(after, found)
+            return after
+
+        changed = await self._changed_by_hand(label, make)
+        self._log.info("the registration of an Archive was changed", archive=str(changed.labels[0]))
+        return changed
+
+    def _service_of(self, label: Label) -> LabelForms:
+        if self._own is not None and label in self._own.labels:
+            return self._own
+        return self.find(label).service
+
+    def _require_not_own(self, after: Registration, before: Registration | None) -> None:
+        """Refuse with `PrefixTaken` what would take a prefix from the server's own Archive, unless it is that one."""
+        if self._own is not None and set(self._own.labels).isdisjoint(after.labels):
+            require_free_prefixes(after, before, [Home.of_service(self._own)])
+
     async def _changed_by_hand(self, label: Label, make: Callable[[Registration], Registration]) -> Registration:
-        return _known(await self._beside(label, make), label)
+        return _known(await asyncio.to_thread(self._registry.change, label, make), label)
 
     async def close(self) -> None:
         """Break off what is under way. The register is closed by whoever opened it."""
-        calls = tuple(self._calls.values())
-        for call in calls:
-            call.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
+        await self.retries.stop()
+        await self._inclusions.close()
         self._hasher.close()
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ibi.model.registration import Registration
+from ibi.model.registration import Inclusion, Registration
 from ibi.services.mail import Posted
+from ibi.services.registration_desk import Registered
 
-__all__ = ["all_facts", "letter_facts", "public_facts"]
+__all__ = ["all_facts", "letter_facts", "public_facts", "registered_facts"]
 
 
 def public_facts(registration: Registration) -> dict[str, object]:
@@ -19,12 +20,15 @@ def public_facts(registration: Registration) -> dict[str, object]:
         "protocol": None if inclusion is None else inclusion.protocol.value,
         "confirmed": None if inclusion is None else inclusion.confirmed,
         "since": None if inclusion is None else str(inclusion.since),
+        "prefixes": sorted(registration.prefixes),
+        "successor": None if registration.successor is None else registration.successor.labels[0].spelling,
     }
 
 
 def all_facts(registration: Registration) -> dict[str, object]:
     """Everything but the hash of the key."""
-    inclusion = registration.inclusion
+    inclusion, waiting = registration.inclusion, registration.waiting
+    answered = None if inclusion is None else inclusion.answered
     return {
         **public_facts(registration),
         "registered": str(registration.registered),
@@ -34,6 +38,34 @@ def all_facts(registration: Registration) -> dict[str, object]:
         "ip": None if inclusion is None else str(inclusion.ip),
         "platform_version": None if inclusion is None else inclusion.platform_version,
         "included_mail": None if inclusion is None else inclusion.admin_mail,
+        "answered": None if answered is None else str(answered),
+        "shared": registration.shared,
+        "vouched": registration.vouched,
+        "waiting": None if waiting is None else waiting.spelling,
+        "pending": _pending_facts(registration.pending),
+    }
+
+
+def _pending_facts(pending: Inclusion | None) -> dict[str, object] | None:
+    """The address that has yet to confirm before it is asked."""
+    if pending is None:
+        return None
+    return {
+        "address": pending.address,
+        "protocol": pending.protocol.value,
+        "ip": str(pending.ip),
+        "mail": pending.admin_mail,
+        "since": str(pending.since),
+    }
+
+
+def registered_facts(registered: Registered) -> dict[str, object]:
+    """One that has just been registered: also what its administrator was told, and what the person who registered it
+    should know."""
+    return {
+        **all_facts(registered.registration),
+        "letter": letter_facts(registered.posted),
+        "warnings": list(registered.warnings),
     }
 
 

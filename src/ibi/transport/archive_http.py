@@ -7,11 +7,14 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
+from ipaddress import ip_address
 from typing import Final
 
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
+from ibi.model.visibility import unmapped
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.membership import CallBack
 from ibi.resolver.reply import Reply
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard
@@ -76,10 +79,16 @@ class ArchiveHttp:
             return False
         return is_notice(await self._exchanged(line, acknowledgment.to_query()))
 
-    async def confirm(self, archive: ArchiveRef) -> bool:
-        """Whether the Archive answers as R §7.2 wants when it is called back: also one that is at rest, since it just
-        said that it is back."""
-        return is_confirmation(await self._exchanged(self._line(archive), InclusionConfirmationRequest().to_query()))
+    async def confirm(self, archive: ArchiveRef) -> CallBack:
+        """Whether the Archive answers as R §7.2 wants when it is called back, and from which address: also one that is
+        at rest, since it just said that it is back."""
+        answered: asyncio.Future[HttpResponse | Failure] = asyncio.get_running_loop().create_future()
+        query = InclusionConfirmationRequest().to_query()
+        call = self._call(
+            self._line(archive), query, lambda came: None if answered.done() else answered.set_result(came)
+        )
+        confirmed = is_confirmation(await answered)
+        return CallBack(confirmed, None if call.peer is None else unmapped(ip_address(call.peer)))
 
     async def close(self) -> None:
         """Everybody who waits is told that nobody was reached."""
@@ -114,7 +123,7 @@ class ArchiveHttp:
         self._call(line, query, lambda came: None if response.done() else response.set_result(came))
         return await response
 
-    def _call(self, line: ArchiveLine, query: str, done: Callable[[HttpResponse | Failure], None]) -> None:
+    def _call(self, line: ArchiveLine, query: str, done: Callable[[HttpResponse | Failure], None]) -> Call:
         """Send a request and tell `done` what comes, at the latest when its budget is spent."""
 
         def settled(response: HttpResponse | Failure) -> None:
@@ -131,6 +140,7 @@ class ArchiveHttp:
         if self._overdue is None:
             self._overdue = asyncio.get_running_loop().call_at(deadline, self._give_up_overdue)
         line.send(call)
+        return call
 
     def _query(self, request: UrlRequest) -> str:
         """Written once for all the Archives that are asked the same."""

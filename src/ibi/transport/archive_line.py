@@ -52,7 +52,17 @@ class Budgets:
 class Call:
     """A request to an Archive. `done` gets the answer, once."""
 
-    __slots__ = ("_done", "_line", "connection", "deadline", "had_no_time", "left_late", "request", "was_sent_again")
+    __slots__ = (
+        "_done",
+        "_line",
+        "connection",
+        "deadline",
+        "had_no_time",
+        "left_late",
+        "peer",
+        "request",
+        "was_sent_again",
+    )
 
     def __init__(
         self, line: ArchiveLine, request: bytes, deadline: float, done: Callable[[HttpResponse | Failure], None]
@@ -60,6 +70,8 @@ class Call:
         self._line, self.request, self.deadline = line, request, deadline
         self._done: Callable[[HttpResponse | Failure], None] | None = done
         self.connection: HttpConnection | None = None
+        self.peer: str | None = None
+        """The IP address from which the answer came."""
         self.was_sent_again = False
         self.left_late = False
         """Whether it had to wait for a connection for so long that there was little time left for an answer."""
@@ -71,6 +83,8 @@ class Call:
         return self._done is None
 
     def answered(self, response: HttpResponse | Failure) -> None:
+        if self.connection is not None:
+            self.peer = self.connection.peer
         done, self._done, self.connection = self._done, None, None
         if done is not None:
             done(response)
@@ -261,6 +275,7 @@ class ArchiveLine:
     async def _to(self, address: str, checked: Checked) -> HttpConnection:
         secure = self._archive.protocol is ArchiveProtocol.HTTPS
         connection = HttpConnection(self._budgets.most_body, self._freed, self._lost)
+        connection.peer = address
         try:
             await asyncio.get_running_loop().create_connection(
                 lambda: connection,

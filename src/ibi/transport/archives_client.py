@@ -30,3 +30,6 @@ class ArchivesClient(ApiClient):
 
     def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]:
         return self._object("PATCH", f"{_PATH}/{quote(label)}", {"allow": list(allow), "disallow": list(disallow)})
+
+    def change_archive(self, label: str, change: Mapping[str, object]) -> dict[str, object]:
+        return self._object("PATCH", f"{_PATH}/{quote(label)}", dict(change))

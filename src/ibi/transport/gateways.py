@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.membership import CallBack
 from ibi.resolver.reply import Reply
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.local_archive import LocalArchive
@@ -35,7 +36,7 @@ class Gateways:
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
         return await self._of(archive).acknowledge(archive, acknowledgment)
 
-    async def confirm(self, archive: ArchiveRef) -> bool:
+    async def confirm(self, archive: ArchiveRef) -> CallBack:
         return await self._of(archive).confirm(archive)
 
     async def close(self) -> None:

@@ -57,6 +57,8 @@ class HttpConnection(asyncio.Protocol):
     ) -> None:
         self._most_body, self._freed, self._lost = most_body, freed, lost
         self._transport: asyncio.Transport | None = None
+        self.peer: str | None = None
+        """The IP address that was dialled, for its owner to know."""
         self._parser: HttpResponseParser = HttpResponseParser(self)
         self._exchange: Exchange | None = None
         self._is_open = True

@@ -11,6 +11,7 @@ from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.membership import CallBack
 from ibi.resolver.reply import Answered, Reply
 from ibi.resolver.trace import Failure
 from ibi.transport.archive_replies import is_confirmation
@@ -59,12 +60,12 @@ class LocalArchive:
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
         return self.acknowledge_at_once(acknowledgment)
 
-    async def confirm(self, archive: ArchiveRef) -> bool:
+    async def confirm(self, archive: ArchiveRef) -> CallBack:
         try:
             status, body, caching, _ = self._own.answered(InclusionConfirmationRequest().to_query().encode("ascii"))
         except (IbiError, OSError):
-            return False
-        return is_confirmation(HttpResponse(status, body, b"text/plain", caching))
+            return CallBack(confirmed=False)
+        return CallBack(is_confirmation(HttpResponse(status, body, b"text/plain", caching)))
 
     async def close(self) -> None:
         """It belongs to somebody else."""

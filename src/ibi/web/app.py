@@ -184,6 +184,8 @@ def _lifespan(
         queue.start()
         if membership is not None:
             membership.start()
+        if resolver is not None:
+            resolver.start()
         try:
             yield
         finally:

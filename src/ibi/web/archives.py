@@ -13,9 +13,9 @@ from starlette.routing import Route
 from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
 from ibi.model.token import Scope
-from ibi.model.visibility import network
+from ibi.resolver.registration_rules import RegistrationChange
 from ibi.services.registration_desk import Application, RegistrationDesk
-from ibi.services.registration_facts import all_facts, letter_facts, public_facts
+from ibi.services.registration_facts import all_facts, public_facts, registered_facts
 from ibi.web.authentication import Authentication
 from ibi.web.body import check_json, read_body
 from ibi.web.headers import values
@@ -36,13 +36,25 @@ class _Application(msgspec.Struct, forbid_unknown_fields=True):
     admin_mail: str | None = None
     hosts: list[str] = []
     networks: list[str] = []
+    prefixes: list[str] = []
+    shared: bool = False
     allow_weak_key: bool = False
     replace: bool = False
 
 
-class _Networks(msgspec.Struct, forbid_unknown_fields=True):
+class _Change(msgspec.Struct, forbid_unknown_fields=True):
     allow: list[str] = []
     disallow: list[str] = []
+    label: str | None = None
+    add_prefixes: list[str] = []
+    remove_prefixes: list[str] = []
+    shared: bool | None = None
+    vouched: bool | None = None
+    successor: str | None = None
+    no_successor: bool = False
+    add_hosts: list[str] = []
+    remove_hosts: list[str] = []
+    admin_mail: str | None = None
 
 
 class ArchivePages:
@@ -53,7 +65,7 @@ class ArchivePages:
 
     def routes(self) -> list[Route]:
         everybody = by_method(GET=self.list, POST=self.register)
-        one = by_method(GET=self.get, PATCH=self.allow, DELETE=self.forget)
+        one = by_method(GET=self.get, PATCH=self.change, DELETE=self.forget)
         return [
             Route("/api/archives", everybody, methods=["GET", "POST"]),
             Route("/api/archives/{label:path}", one, methods=["GET", "PATCH", "DELETE"]),
@@ -72,18 +84,25 @@ class ArchivePages:
         self._require_admin(request)
         wanted = await _body(request, _Application)
         registered = await self._desk.register(
-            Application.of_words(wanted.labels, wanted.key, wanted.admin_mail, wanted.hosts, wanted.networks),
+            Application.of_words(
+                wanted.labels,
+                wanted.key,
+                wanted.admin_mail,
+                wanted.hosts,
+                wanted.networks,
+                wanted.prefixes,
+                shared=wanted.shared,
+            ),
             allow_weak_key=wanted.allow_weak_key,
             replace_key=wanted.replace,
         )
-        facts = {**all_facts(registered.registration), "letter": letter_facts(registered.posted)}
-        return _answer(facts, 200 if wanted.replace else 201)
+        return _answer(registered_facts(registered), 200 if wanted.replace else 201)
 
-    async def allow(self, request: Request) -> Response:
+    async def change(self, request: Request) -> Response:
         self._require_admin(request)
-        label, wanted = _label(request), await _body(request, _Networks)
-        add, remove = map(network, wanted.allow), map(network, wanted.disallow)
-        return _answer(all_facts(await self._desk.allow_networks(label, tuple(add), tuple(remove))))
+        label, wanted = _label(request), await _body(request, _Change)
+        change = RegistrationChange.of_words(**msgspec.structs.asdict(wanted))
+        return _answer(all_facts(await self._desk.set(label, change)))
 
     async def forget(self, request: Request) -> Response:
         self._require_admin(request)

@@ -138,6 +138,7 @@ ANSWERS: Mapping[str, Answer] = {
     "too-many-links": Answer(503),
     "weak-key": Answer(400, "key"),
     "already-registered": Answer(409, "labels"),
+    "prefix-taken": Answer(409, "prefixes"),
     "unknown-archive": Answer(404, "path"),
     "cross-site-request": Answer(403),
     # accounts

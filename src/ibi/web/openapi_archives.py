@@ -6,7 +6,7 @@ from typing import Any
 
 from ibi.messages.key import MAX_KEY
 from ibi.model.belief import ClaimKind
-from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS
+from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, json_answer, record, reference, refusal
 
 __all__ = ["ARCHIVE_PATHS", "ARCHIVE_SCHEMAS"]
@@ -17,7 +17,14 @@ _DATE = {**TEXT, "format": "date-time"}
 _DATE_OR_NULL = {**TEXT_OR_NULL, "format": "date-time"}
 _FAILED = refusal("Something went wrong here.")
 
-_FOR_ADMINISTRATORS = ("registered", "admin_mail", "hosts", "networks", "ip", "platform_version", "included_mail")
+_PENDING = {
+    "description": "An address that does not count yet: it has not confirmed, and the one before it still may answer.",
+    **record({"address": TEXT, "protocol": {"enum": ["HTTP", "HTTPS"]}, "ip": TEXT, "mail": TEXT, "since": _DATE}),
+}
+_FOR_ADMINISTRATORS = (
+    *("registered", "admin_mail", "hosts", "networks", "ip", "platform_version", "included_mail"),
+    *("answered", "shared", "vouched", "waiting", "pending"),
+)
 _ARCHIVE = {
     "description": "A registered Archive. Without a token of the scope admin, only who is asked and where.",
     **record(
@@ -29,6 +36,11 @@ _ARCHIVE = {
             "protocol": {"enum": ["HTTP", "HTTPS", None]},
             "confirmed": {**_YES_NO_OR_NULL, "description": "Whether it answered when it was last called back."},
             "since": {**_DATE_OR_NULL, "description": "When it was included with what it says now."},
+            "prefixes": {
+                **_TEXTS,
+                "description": "Prefixes of labels of which it is the home besides those of its own label.",
+            },
+            "successor": {**TEXT_OR_NULL, "description": "The Archive that speaks for this one, which is gone."},
             "registered": _DATE,
             "admin_mail": TEXT_OR_NULL,
             "hosts": {**_TEXTS, "description": "Where its URLs may lead besides its own address."},
@@ -36,6 +48,17 @@ _ARCHIVE = {
             "ip": TEXT_OR_NULL,
             "platform_version": TEXT_OR_NULL,
             "included_mail": {**TEXT_OR_NULL, "description": "The administrator, as its inclusion names them."},
+            "answered": {**_DATE_OR_NULL, "description": "When it last answered a call back, to some ten minutes."},
+            "shared": {**YES_NO, "description": "Whether it may have a prefix that another Archive has."},
+            "vouched": {
+                **YES_NO,
+                "description": "Whether its claims are followed while the home of an item is silent.",
+            },
+            "waiting": {
+                **TEXT_OR_NULL,
+                "description": "The other form of its label, as it claims it. Nothing proves it: `label` confirms it.",
+            },
+            "pending": {"oneOf": [_PENDING, {"type": "null"}]},
         },
         optional=frozenset(_FOR_ADMINISTRATORS),
     ),
@@ -47,7 +70,12 @@ _LETTER = {
 _REGISTERED = {
     "allOf": [
         reference("RegisteredArchive"),
-        record({"letter": {"oneOf": [reference("Letter"), {"type": "null"}]}}),
+        record(
+            {
+                "letter": {"oneOf": [reference("Letter"), {"type": "null"}]},
+                "warnings": {**_TEXTS, "description": "What the person who registers it should know: an easy key."},
+            }
+        ),
     ]
 }
 _APPLICATION = {
@@ -58,18 +86,35 @@ _APPLICATION = {
             "admin_mail": TEXT_OR_NULL,
             "hosts": {**_TEXTS, "maxItems": MOST_HOSTS},
             "networks": {**_TEXTS, "maxItems": MOST_NETWORKS},
-            "allow_weak_key": {**YES_NO, "default": False},
+            "prefixes": {**_TEXTS, "maxItems": MOST_PREFIXES, "description": "Of which it is the home, too."},
+            "shared": {**YES_NO, "default": False, "description": "It may have a prefix that another Archive has."},
+            "allow_weak_key": {**YES_NO, "default": False, "description": "Take a key that is tried first."},
             "replace": {**YES_NO, "default": False, "description": "Give a registered Archive this new key."},
         },
-        optional=frozenset({"admin_mail", "hosts", "networks", "allow_weak_key", "replace"}),
+        optional=frozenset({"admin_mail", "hosts", "networks", "prefixes", "shared", "allow_weak_key", "replace"}),
     ),
     "additionalProperties": False,
 }
-_NETWORKS = {
-    **record(
-        {"allow": {**_TEXTS, "maxItems": MOST_NETWORKS}, "disallow": {**_TEXTS, "maxItems": MOST_NETWORKS}},
-        optional=frozenset({"allow", "disallow"}),
-    ),
+_PREFIXES = {**_TEXTS, "maxItems": MOST_PREFIXES}
+_HOSTS = {**_TEXTS, "maxItems": MOST_HOSTS}
+_NETWORKS = {**_TEXTS, "maxItems": MOST_NETWORKS}
+_CHANGED = {
+    "label": {**TEXT_OR_NULL, "description": "The other form of its label."},
+    "add_prefixes": _PREFIXES,
+    "remove_prefixes": _PREFIXES,
+    "shared": _YES_NO_OR_NULL,
+    "vouched": _YES_NO_OR_NULL,
+    "successor": {**TEXT_OR_NULL, "description": "Another registered Archive, to speak for this one."},
+    "no_successor": {**YES_NO, "default": False},
+    "add_hosts": _HOSTS,
+    "remove_hosts": _HOSTS,
+    "allow": {**_NETWORKS, "description": "Networks, not of the whole Internet, in which it may be dialled."},
+    "disallow": _NETWORKS,
+    "admin_mail": TEXT_OR_NULL,
+}
+_CHANGE = {
+    "description": "What is not there, or null, stays as it is. Its key, its seniority and its inclusion stay.",
+    **record(_CHANGED, optional=frozenset(_CHANGED)),
     "additionalProperties": False,
 }
 
@@ -111,7 +156,7 @@ _POST_ARCHIVES: dict[str, Any] = {
         "200": json_answer("Registered before; it has the new key.", "NewlyRegisteredArchive"),
         "201": json_answer("Registered.", "NewlyRegisteredArchive"),
         "404": refusal("There is no such Archive to give a new key to."),
-        "409": refusal("It is registered already."),
+        "409": refusal("It is registered already, or another Archive is the home of one of its prefixes."),
         **_BODY_REFUSED,
         **_NOT_ADMITTED,
     },
@@ -129,13 +174,14 @@ _GET_ARCHIVE: dict[str, Any] = {
     },
 }
 _PATCH_ARCHIVE: dict[str, Any] = {
-    "operationId": "allowNetworks",
-    "summary": "Let an Archive be dialled in networks that are not of the whole Internet, or no longer.",
+    "operationId": "changeArchive",
+    "summary": "Change what is registered of an Archive, without its key.",
     "security": [{"token": []}],
     "parameters": [_LABEL],
-    "requestBody": _json_body("AllowedNetworks"),
+    "requestBody": _json_body("ArchiveChange"),
     "responses": {
         "200": json_answer("The Archive as it is now.", "RegisteredArchive"),
+        "409": refusal("Another Archive has this form of the label, or is the home of one of the prefixes."),
         **_UNKNOWN,
         **_BODY_REFUSED,
         **_NOT_ADMITTED,
@@ -185,6 +231,6 @@ ARCHIVE_SCHEMAS: dict[str, Any] = {
     "RegisteredArchives": record({"archives": {"type": "array", "items": reference("RegisteredArchive")}}),
     "NewlyRegisteredArchive": _REGISTERED,
     "ArchiveApplication": _APPLICATION,
-    "AllowedNetworks": _NETWORKS,
+    "ArchiveChange": _CHANGE,
     "Letter": _LETTER,
 }

@@ -47,6 +47,11 @@ class ResolverSite:
             authority += f":{_PORTS[scheme.lower()]}"
         object.__setattr__(self, "base", f"{scheme}://{authority}{slash}{path}/")
 
+    def start(self) -> None:
+        """Begin what is done beside requests; on the event loop."""
+        if self.desk is not None:
+            self.desk.start()
+
     async def stop(self) -> None:
         """Let thanks go out that are due, and hang up."""
         await self.acknowledgments.drain()

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages import ArchiveProtocol, InclusionRequest, LabelForms, RegistrationKey, ip_address
-from ibi.model.registration import Registration
+from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.membership import archive_ref, called_back, excluded, included
+from ibi.resolver.membership import (
+    SILENCE,
+    CallBack,
+    after_silence,
+    archive_ref,
+    called_back,
+    excluded,
+    included,
+    is_proven,
+    with_claimed_forms,
+    with_waiting_form,
+)
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 LATER = Instant.parse("2026-11-15T13:00:00Z")
@@ -27,9 +40,9 @@ REQUEST = InclusionRequest(
 )
 
 
-def confirmed(registration: Registration, *, yes: bool = True) -> Registration:
+def confirmed(registration: Registration, *, yes: bool = True, at: Instant = NOW) -> Registration:
     assert registration.inclusion is not None
-    return called_back(registration, registration.inclusion, confirmed=yes)
+    return called_back(registration, registration.inclusion, CallBack(yes), at)
 
 
 def test_one_that_is_not_included_is_nobody_to_ask() -> None:
@@ -55,17 +68,155 @@ def test_the_same_again_changes_nothing() -> None:
     assert included(once, REQUEST, LATER) == once
 
 
-def test_a_new_address_begins_anew_and_other_news_do_not() -> None:
+def later(seconds: int) -> Instant:
+    return Instant(NOW.seconds + seconds)
+
+
+MOVED = replace(REQUEST, archive_address="mtc-m22.sid.inpe.br")
+
+
+def test_other_news_from_the_same_address_leave_it_confirmed() -> None:
     once = confirmed(included(REGISTERED, REQUEST, NOW))
-    moved = included(once, replace(REQUEST, archive_address="mtc-m22.sid.inpe.br"), LATER).inclusion
-    assert moved is not None
-    assert (moved.confirmed, moved.since) == (False, LATER)
     updated = included(once, replace(REQUEST, platform_version="2"), LATER).inclusion
     assert updated is not None
-    assert (updated.confirmed, updated.since, updated.platform_version) == (True, LATER, "2")
-    secured = included(once, replace(REQUEST, archive_protocol=ArchiveProtocol.HTTPS), LATER).inclusion
-    assert secured is not None
-    assert not secured.confirmed
+    assert (updated.confirmed, updated.answered, updated.since, updated.platform_version) == (True, NOW, LATER, "2")
+
+
+# --- another address (E60) --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("request_", [MOVED, replace(REQUEST, archive_protocol=ArchiveProtocol.HTTPS)])
+def test_a_new_address_is_pending_while_the_one_before_counts(request_: InclusionRequest) -> None:
+    once = confirmed(included(REGISTERED, REQUEST, NOW))
+    moved = included(once, request_, LATER)
+    assert moved.inclusion == once.inclusion
+    assert moved.pending is not None
+    assert (moved.pending.address, moved.pending.confirmed, moved.pending.since) == (
+        request_.archive_address,
+        False,
+        LATER,
+    )
+    assert archive_ref(moved) == archive_ref(once)
+
+
+def test_a_new_address_counts_at_once_if_the_one_before_never_answered() -> None:
+    moved = included(confirmed(included(REGISTERED, REQUEST, NOW), yes=False), MOVED, LATER)
+    assert moved.inclusion is not None
+    assert (moved.inclusion.address, moved.pending) == ("mtc-m22.sid.inpe.br", None)
+
+
+def test_one_that_does_not_answer_just_now_is_not_given_up() -> None:
+    silent = confirmed(confirmed(included(REGISTERED, REQUEST, NOW)), yes=False)
+    assert included(silent, MOVED, LATER).pending is not None
+
+
+def test_a_pending_address_counts_once_it_confirms() -> None:
+    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, later(60))
+    assert moved.pending is not None
+    assert called_back(moved, moved.pending, CallBack(confirmed=False), later(120)) == moved
+    after = called_back(moved, moved.pending, CallBack(confirmed=True), later(180))
+    assert after.pending is None
+    assert after.inclusion is not None
+    assert (after.inclusion.address, after.inclusion.confirmed) == ("mtc-m22.sid.inpe.br", True)
+    assert after.inclusion.since == after.inclusion.answered == later(180)
+
+
+def test_asking_again_for_the_pending_address_does_not_begin_its_hour_anew() -> None:
+    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, later(60))
+    assert included(moved, MOVED, later(600)) == moved
+    renewed = included(moved, replace(MOVED, platform_version="2"), later(600)).pending
+    assert renewed is not None
+    assert (renewed.since, renewed.platform_version) == (later(60), "2")
+    elsewhere = included(moved, replace(MOVED, archive_address="mtc-m23.sid.inpe.br"), later(600)).pending
+    assert elsewhere is not None
+    assert elsewhere.since == later(600)
+
+
+def test_asking_for_the_address_before_takes_the_pending_one_back() -> None:
+    once = confirmed(included(REGISTERED, REQUEST, NOW))
+    assert included(included(once, MOVED, LATER), REQUEST, LATER) == once
+
+
+def test_a_pending_address_counts_after_an_hour_of_silence_and_not_before() -> None:
+    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, later(100_000))
+    assert after_silence(moved, later(100_000 + SILENCE - 1)) == moved
+    after = after_silence(moved, later(100_000 + SILENCE))
+    assert after.inclusion is not None
+    assert (after.inclusion.address, after.inclusion.confirmed, after.inclusion.answered, after.pending) == (
+        "mtc-m22.sid.inpe.br",
+        False,
+        None,
+        None,
+    )
+
+
+def test_every_answer_of_the_address_before_begins_the_hour_anew() -> None:
+    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, later(60))
+    heard = confirmed(moved, at=later(3000))
+    assert heard.inclusion is not None
+    assert heard.inclusion.answered == later(3000)
+    assert after_silence(heard, later(60 + SILENCE)) == heard
+    assert after_silence(heard, later(3000 + SILENCE)).pending is None
+
+
+def test_an_exclusion_ends_what_is_pending() -> None:
+    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, LATER)
+    assert excluded(moved) == REGISTERED
+    again = included(excluded(moved), MOVED, LATER)
+    assert again.inclusion is not None
+    assert again.inclusion.address == "mtc-m22.sid.inpe.br"
+
+
+def test_an_answer_is_noted_every_ten_minutes_at_most_while_nothing_is_pending() -> None:
+    once = confirmed(included(REGISTERED, REQUEST, NOW))
+    assert confirmed(once, at=later(599)) == once
+    noted = confirmed(once, at=later(600)).inclusion
+    assert noted is not None
+    assert noted.answered == later(600)
+
+
+# --- the other form of its label (E59) --------------------------------------------------------------------------------
+
+BOTH = LabelForms.parse("rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57 ibip 8JMKD3MGP7W/3EPGUE5")
+HERE = Inclusion(
+    "mtc-m19.sid.inpe.br:8080", ip_address("192.0.2.1"), ArchiveProtocol.HTTP, "1", "banon@dpi.inpe.br", NOW
+)
+
+
+def test_the_form_that_is_missing_waits() -> None:
+    assert BOTH.rep is not None
+    assert BOTH.ibip is not None
+    by_rep, by_ibip = (
+        replace(REGISTERED, service=LabelForms(BOTH.rep)),
+        replace(REGISTERED, service=LabelForms(ibip=BOTH.ibip)),
+    )
+    assert with_claimed_forms(by_rep, BOTH.labels).waiting == BOTH.ibip
+    assert with_claimed_forms(by_ibip, BOTH.labels).waiting == BOTH.rep
+    assert with_waiting_form(with_claimed_forms(by_rep, BOTH.labels)) == replace(REGISTERED, service=BOTH)
+    assert with_waiting_form(by_rep) == by_rep
+
+
+def test_a_form_that_is_known_or_of_another_date_does_not_wait() -> None:
+    whole = replace(REGISTERED, service=BOTH)
+    assert with_claimed_forms(whole, [parse("8JMKD3MGP8W/3EPGUE5")]) == whole
+    assert with_claimed_forms(REGISTERED, BOTH.labels) == REGISTERED
+
+
+def test_a_repository_name_is_proven_by_the_host_that_was_dialled_whatever_the_port() -> None:
+    for label in ("sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "SID.inpe.br/MTC-m19.8765/2013/09.04.12.27.57"):
+        assert is_proven(parse(label), HERE, CallBack(confirmed=True))
+        assert not is_proven(parse(label), HERE, CallBack(confirmed=False))
+        assert not is_proven(parse(label), replace(HERE, address="evil.example.org"), CallBack(confirmed=True))
+
+
+def test_an_ibip_is_proven_by_the_address_that_was_connected_to() -> None:
+    assert BOTH.ibip is not None
+    ip = ip_address(BOTH.ibip.ip)
+    assert is_proven(BOTH.ibip, HERE, CallBack(confirmed=True, ip=ip))
+    assert not is_proven(BOTH.ibip, HERE, CallBack(confirmed=False, ip=ip))
+    assert not is_proven(BOTH.ibip, HERE, CallBack(confirmed=True))
+    # What the inclusion says of its own address proves nothing.
+    assert not is_proven(BOTH.ibip, replace(HERE, ip=ip), CallBack(confirmed=True, ip=ip_address("192.0.2.1")))
 
 
 def test_one_that_stops_answering_is_no_longer_confirmed() -> None:
@@ -79,5 +230,5 @@ def test_a_call_to_where_it_was_says_nothing_of_where_it_is() -> None:
     before = included(REGISTERED, REQUEST, NOW)
     assert before.inclusion is not None
     moved = included(before, replace(REQUEST, archive_address="mtc-m22.sid.inpe.br"), LATER)
-    assert called_back(moved, before.inclusion, confirmed=True) == moved
-    assert called_back(excluded(before), before.inclusion, confirmed=True) == REGISTERED
+    assert called_back(moved, before.inclusion, CallBack(confirmed=True), LATER) == moved
+    assert called_back(excluded(before), before.inclusion, CallBack(confirmed=True), LATER) == REGISTERED

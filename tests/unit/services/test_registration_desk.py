@@ -15,7 +15,8 @@ from ibi.model.letter import Letter
 from ibi.model.visibility import network
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Home
-from ibi.resolver.errors import AlreadyRegistered, KeyRefused, UnknownArchive, WeakKey
+from ibi.resolver.errors import AlreadyRegistered, KeyRefused, PrefixTaken, UnknownArchive, WeakKey
+from ibi.resolver.registration_rules import RegistrationChange
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.mail import post, sender_of
 from ibi.services.registration_desk import Application
@@ -114,6 +115,136 @@ async def test_what_is_forgotten_can_no_longer_be_included() -> None:
         await resolver.desk.forget(parse(REP))
     with pytest.raises(UnknownArchive):
         resolver.desk.find(parse(REP))
+
+
+# --- changes by hand -------------------------------------------------------------------------------------------------
+
+OTHER = "dpi.inpe.br/banon/1999/01.09.22.14"
+BOTH = ("sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "8JMKD3MGP7W/3EPGUE5")
+
+
+def change(**words: object) -> RegistrationChange:
+    return RegistrationChange.of_words(**words)  # type: ignore[arg-type]
+
+
+async def test_everything_of_a_registration_is_changed_but_its_key_its_date_and_its_inclusion() -> None:
+    resolver = MembershipApp()
+    await resolver.register(BOTH[0], hosts=["old.example.org"], networks=["10.0.0.0/8"])
+    await resolver.register(OTHER)
+    await resolver.send(query(archiveserviceibi=BOTH[0], archiveaddress="mtc-m19.sid.inpe.br"))
+    before = resolver.found(BOTH[0])
+    assert before is not None
+    resolver.clocks.advance(1000)
+    after = await resolver.desk.set(
+        parse(BOTH[0]),
+        change(
+            label=BOTH[1],
+            add_prefixes=["SID.inpe.br/mtc-m18@80"],
+            vouched=True,
+            shared=True,
+            successor=OTHER,
+            add_hosts=["CDN.example.org"],
+            remove_hosts=["old.example.org"],
+            allow=["192.168.0.0/16"],
+            disallow=["10.0.0.0/8"],
+            admin_mail="ana@example.org",
+        ),
+    )
+    assert after == resolver.found(BOTH[1])
+    assert (after.key_hash, after.registered, after.inclusion) == (before.key_hash, before.registered, before.inclusion)
+    facts = all_facts(after)
+    assert (facts["rep"], facts["ibip"], facts["prefixes"], facts["successor"]) == (
+        *BOTH,
+        ["sid.inpe.br/mtc-m18"],
+        OTHER,
+    )
+    assert (facts["vouched"], facts["shared"], facts["hosts"], facts["networks"], facts["admin_mail"]) == (
+        True,
+        True,
+        ["cdn.example.org"],
+        ["192.168.0.0/16"],
+        "ana@example.org",
+    )
+    undone = await resolver.desk.set(
+        parse(BOTH[1]),
+        change(remove_prefixes=["sid.inpe.br/mtc-m18"], vouched=False, shared=False, no_successor=True),
+    )
+    assert (undone.prefixes, undone.vouched, undone.shared, undone.successor) == (frozenset(), False, False, None)
+    assert undone.labels == after.labels
+
+
+async def test_a_form_that_waits_is_confirmed_by_hand() -> None:
+    resolver = MembershipApp()
+    await resolver.register(BOTH[0])
+    await resolver.send(query(archiveserviceibi=BOTH[0], archiveserviceibip=BOTH[1]))
+    waiting = resolver.found(BOTH[0])
+    assert waiting is not None
+    assert str(waiting.waiting) == BOTH[1]
+    after = await resolver.desk.set(parse(BOTH[0]), change(label=BOTH[1]))
+    assert (after.waiting, [label.spelling for label in after.labels]) == (None, [*BOTH])
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ({"label": "8JMKD3MGP7W/35MME4E"}, InvalidInput),
+        ({"label": "sid.inpe.br/mtc-m20/2013/09.04.12.27.57"}, InvalidInput),
+        ({"label": "x"}, InvalidInput),
+        ({"add_prefixes": ["x"]}, InvalidInput),
+        ({"add_prefixes": ["dpi.inpe.br/banon.80"]}, PrefixTaken),
+        ({"successor": BOTH[0]}, InvalidInput),
+        ({"successor": "a.br/b/2012/06.05.15.34"}, UnknownArchive),
+        ({"successor": OTHER, "no_successor": True}, InvalidInput),
+        ({"add_hosts": ["a b"]}, InvalidInput),
+        ({"allow": ["10.0.0.1/8"]}, InvalidInput),
+        ({"admin_mail": "x"}, InvalidInput),
+        ({"add_prefixes": [f"example.org/a{number}" for number in range(65)]}, InvalidInput),
+    ],
+)
+async def test_what_cannot_be_changed_changes_nothing(words: dict[str, object], error: type[Exception]) -> None:
+    resolver = MembershipApp()
+    before = await resolver.register(BOTH[0])
+    await resolver.register(OTHER)
+    with pytest.raises(error):
+        await resolver.desk.set(parse(BOTH[0]), change(**words))
+    assert resolver.found(BOTH[0]) == before
+
+
+async def test_one_that_is_not_registered_cannot_be_changed() -> None:
+    with pytest.raises(UnknownArchive):
+        await MembershipApp().desk.set(parse(REP), change(vouched=True))
+
+
+# --- a prefix has one home -------------------------------------------------------------------------------------------
+
+
+async def test_the_archive_of_the_server_itself_counts_as_registered() -> None:
+    own = Application.of_words(["sid.inpe.br/mtc-m21.80/2001/01.01.01.01"], KEY).service
+    resolver = MembershipApp(own=own)
+    with pytest.raises(PrefixTaken, match=r"mtc-m21\.80/2001"):
+        await resolver.desk.register(APPLICATION)
+    await resolver.register(OTHER)
+    with pytest.raises(PrefixTaken):
+        await resolver.desk.set(parse(OTHER), change(add_prefixes=["sid.inpe.br/mtc-m21"]))
+    assert (await resolver.desk.register(replace(APPLICATION, shared=True))).registration.shared
+    with pytest.raises(PrefixTaken):
+        await resolver.desk.set(parse(REP), change(shared=False))
+    # The server's own Archive may itself be registered, and be a successor.
+    await resolver.desk.register(Application.of_words([own.labels[0].spelling], KEY, shared=True))
+    assert (await resolver.desk.set(parse(OTHER), change(successor=str(own.labels[0])))).successor == own
+
+
+async def test_a_new_key_may_add_prefixes_and_takes_none() -> None:
+    resolver = MembershipApp()
+    await resolver.register()
+    await resolver.register(OTHER)
+    wanted = Application.of_words([REP], "5985125171", prefixes=["sid.inpe.br/mtc-m18"])
+    after = (await resolver.desk.register(wanted, replace_key=True)).registration
+    assert after.prefixes == {"sid.inpe.br/mtc-m18"}
+    taking = Application.of_words([REP], "5985125171", prefixes=["dpi.inpe.br/banon"])
+    with pytest.raises(PrefixTaken):
+        await resolver.desk.register(taking, replace_key=True)
+    assert resolver.found() == after
 
 
 # --- letters ---------------------------------------------------------------------------------------------------------
@@ -368,6 +499,8 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "protocol": None,
         "confirmed": None,
         "since": None,
+        "prefixes": [],
+        "successor": None,
     }
     await resolver.send()
     found = resolver.found()
@@ -380,6 +513,8 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "protocol": "HTTP",
         "confirmed": True,
         "since": "2026-11-20T10:00:00Z",
+        "prefixes": [],
+        "successor": None,
     }
     assert found.key_hash not in str(all_facts(found))
 

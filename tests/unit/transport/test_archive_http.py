@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import socket
 from contextlib import closing
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 import pytest
 
@@ -14,6 +14,7 @@ from ibi.label import parse
 from ibi.messages import LabelForms, UrlRequest, ip_addresses
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.membership import CallBack
 from ibi.resolver.reply import Answered, Reply
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard
@@ -109,7 +110,7 @@ async def test_an_acknowledgment_goes_to_the_registered_address(says: bytes, hea
 async def test_an_archive_that_is_called_back(says: bytes, confirmed: bool) -> None:
     archives = ArchiveHttp(AddressGuard())
     async with raw_archive(says) as archive:
-        assert await archives.confirm(archive.ref()) is confirmed
+        assert await archives.confirm(archive.ref()) == CallBack(confirmed, ip_address("127.0.0.1"))
         expected = f"GET /{SERVICE.spelling}?servicesubject=inclusionConfirmationRequest HTTP/1.1\r\n"
         assert archive.requests[0].startswith(expected.encode())
         await archives.close()
@@ -120,7 +121,7 @@ async def test_nobody_is_there_to_thank_or_to_confirm() -> None:
     with closing(socket.socket()) as taken:  # bound, so that nobody else listens there, and not listening
         taken.bind(("127.0.0.1", 0))
         away = ArchiveRef(LabelForms.of(SERVICE), f"127.0.0.1:{taken.getsockname()[1]}", networks=LOOPBACK)
-        assert not await archives.confirm(away)
+        assert await archives.confirm(away) == CallBack(confirmed=False)
         assert not await archives.acknowledge(away, ACKNOWLEDGMENT)
         assert await archives.ask(away, REQUEST, within=LONG) is Failure.UNREACHABLE
     await archives.close()
@@ -287,7 +288,7 @@ async def test_nor_than_the_budget_of_the_archive(talk: Talk) -> None:
     async with raw_archive(talk) as archive:
         assert await archives.ask(archive.ref(), REQUEST, within=LONG) is Failure.TIMED_OUT
         await until(lambda: archive.gone == archive.connections)  # it is hung up on, and not left to talk on
-        assert not await archives.confirm(archive.ref())
+        assert not (await archives.confirm(archive.ref())).confirmed
         await archives.close()
 
 
@@ -324,7 +325,7 @@ async def test_a_forbidden_address_gets_no_packet() -> None:
         reference = archive.ref(networks=())
         assert await archives.ask(reference, REQUEST, within=LONG) is Failure.FORBIDDEN_ADDRESS
         assert not await archives.acknowledge(reference, ACKNOWLEDGMENT)
-        assert not await archives.confirm(reference)
+        assert not (await archives.confirm(reference)).confirmed
         assert archive.connections == 0
     await archives.close()
 

@@ -262,7 +262,7 @@ async def test_one_that_says_it_is_back_is_called_although_it_rests(archives: Ar
             await archives.ask(archive.ref(), request(number), within=LONG)
         archive.says = http(b"confirmation yes")
         assert await archives.ask(archive.ref(), REQUEST, within=LONG) is Failure.RESTING
-        assert await archives.confirm(archive.ref())
+        assert (await archives.confirm(archive.ref())).confirmed
         archive.says = http()
         assert await archives.ask(archive.ref(), REQUEST, within=LONG) == NOTHING
 

@@ -105,7 +105,7 @@ async def test_one_that_fails_is_an_archive_that_fails(error: Exception, failure
     assert await own.ask(OWN, REQUEST, within=LONG) is failure
     assert not await own.acknowledge(OWN, ACKNOWLEDGMENT)
     assert not own.acknowledge_at_once(ACKNOWLEDGMENT)
-    assert not await own.confirm(OWN)
+    assert not (await own.confirm(OWN)).confirmed
 
 
 @pytest.mark.parametrize("hears", [True, False])
@@ -128,7 +128,7 @@ async def test_nobody_else_is_thanked_at_once(over_http: ArchiveHttp) -> None:
 @pytest.mark.parametrize(("body", "confirmed"), [(b"confirmation yes", True), (b"", False)])
 async def test_it_is_called_back(body: bytes, confirmed: bool) -> None:
     own = Own(confirms=body)
-    assert await own.archive.confirm(OWN) is confirmed
+    assert (await own.archive.confirm(OWN)).confirmed is confirmed
     assert own.queries == [InclusionConfirmationRequest().to_query().encode()]
 
 
@@ -174,7 +174,7 @@ async def test_all_others_are_asked_over_http(over_http: ArchiveHttp) -> None:
         archive.says = http(b"notice {acknowledgment received}")
         assert await gateways.acknowledge(archive.ref(), ACKNOWLEDGMENT)
         archive.says = http(b"confirmation yes")
-        assert await gateways.confirm(archive.ref())
+        assert (await gateways.confirm(archive.ref())).confirmed
         assert len(archive.requests) == 3
         await gateways.close()
     assert (own.requests, own.thanks, own.queries) == ([], [], [])
@@ -183,5 +183,5 @@ async def test_all_others_are_asked_over_http(over_http: ArchiveHttp) -> None:
 async def test_thanks_and_calls_to_the_own_archive_stay_in_the_process(over_http: ArchiveHttp) -> None:
     thanked, called = Own(), Own(confirms=b"confirmation yes")
     assert await Gateways([thanked.archive], over_http).acknowledge(OWN, ACKNOWLEDGMENT)
-    assert await Gateways([called.archive], over_http).confirm(OWN)
+    assert (await Gateways([called.archive], over_http).confirm(OWN)).confirmed
     await thanked.archive.close()

@@ -26,7 +26,7 @@ from tests.minting_app import add_token
 
 KEY = "7730914258"
 IBIP = "8JMKD3MGP7W/3EPGUE5"
-PUBLIC = {"rep", "ibip", "included", "address", "protocol", "confirmed", "since"}
+PUBLIC = {"rep", "ibip", "included", "address", "protocol", "confirmed", "since", "prefixes", "successor"}
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
@@ -77,7 +77,7 @@ def check(answer: Answer, method: str, path: str) -> None:
     response = ARCHIVE_PATHS[path][method]["responses"][str(answer.status)]
     if answer.status < 300:
         assert "application/json" in response["content"]
-        described = ARCHIVE_SCHEMAS["RegisteredArchive"]["properties"].keys() | {"letter"}
+        described = ARCHIVE_SCHEMAS["RegisteredArchive"]["properties"].keys() | {"letter", "warnings"}
         body = answer.json()
         for each in body.get("archives", [body]):
             assert PUBLIC <= each.keys() <= described
@@ -210,3 +210,59 @@ async def test_a_form_that_is_not_known_is_another_archive() -> None:
 async def test_other_methods_are_told_which_there_are() -> None:
     answer = await api().ask("PUT", REP)
     assert (answer.status, set(answer.headers["allow"].split(", "))) == (405, {"GET", "HEAD", "PATCH", "DELETE"})
+
+
+async def test_an_administrator_changes_what_is_registered() -> None:
+    served = api()
+    await served.resolver.register()
+    await served.resolver.register("dpi.inpe.br/banon/1999/01.09.22.14")
+    body = {
+        "add_prefixes": ["sid.inpe.br/mtc-m18@80"],
+        "vouched": True,
+        "shared": None,
+        "successor": "dpi.inpe.br/banon/1999/01.09.22.14",
+        "add_hosts": ["cdn.example.org"],
+        "allow": ["10.0.0.0/8"],
+        "admin_mail": "ana@example.org",
+    }
+    changed = await served.ask("PATCH", REP, body)
+    assert changed.status == 200
+    check(changed, "patch", "/api/archives/{label}")
+    one = changed.json()
+    assert (one["prefixes"], one["vouched"], one["shared"], one["successor"], one["hosts"], one["networks"]) == (
+        ["sid.inpe.br/mtc-m18"],
+        True,
+        False,
+        "dpi.inpe.br/banon/1999/01.09.22.14",
+        ["cdn.example.org"],
+        ["10.0.0.0/8"],
+    )
+    gone = await served.ask("PATCH", REP, {"no_successor": True, "vouched": False})
+    assert (gone.json()["successor"], gone.json()["vouched"]) == (None, False)
+
+
+async def test_a_prefix_of_another_archive_is_a_conflict() -> None:
+    served = api()
+    await served.resolver.register()
+    second = {"labels": ["sid.inpe.br/mtc-m21.80/2001/01.01.01.01"], "key": KEY}
+    refused = await served.ask("POST", body=second)
+    check(refused, "post", "/api/archives")
+    assert (refused.status, refused.json()["type"]) == (409, "urn:ibi:problem:prefix-taken")
+    assert REP in refused.json()["detail"]
+    assert (await served.ask("POST", body={**second, "shared": True})).status == 201
+    third = {"labels": ["a.br/b/2012/06.05.15.34"], "key": KEY}
+    assert (await served.ask("POST", body=third)).status == 201
+    refused = await served.ask("PATCH", "a.br/b/2012/06.05.15.34", {"add_prefixes": ["sid.inpe.br/mtc-m21"]})
+    check(refused, "patch", "/api/archives/{label}")
+    assert refused.status == 409
+
+
+async def test_an_easy_key_is_told_as_a_warning() -> None:
+    served = api()
+    easy = await served.ask("POST", body={"labels": [REP], "key": "4712345678"})
+    assert easy.status == 201
+    (warning,) = easy.json()["warnings"]
+    assert "easy to guess" in warning
+    assert "4712345678" not in easy.body.decode()
+    hard = await served.ask("POST", body={"labels": [REP], "key": KEY, "replace": True})
+    assert hard.json()["warnings"] == []

@@ -7,8 +7,7 @@ from threading import Lock
 
 from ibi.label import Label
 from ibi.model.registration import Registration
-from ibi.resolver.errors import AlreadyRegistered
-from ibi.storage.registry_order import kept, registration_order
+from ibi.storage.registry_order import kept, registration_order, require_free
 
 __all__ = ["MemoryRegistry"]
 
@@ -32,9 +31,7 @@ class MemoryRegistry:
 
     def add(self, registration: Registration) -> None:
         with self._lock:
-            for label in registration.labels:
-                if label in self._by_label:
-                    raise AlreadyRegistered(label=str(label))
+            require_free(registration, None, self._by_label.get, self._by_label.values)
             self._keep(registration)
 
     def put(self, registration: Registration) -> None:
@@ -50,6 +47,8 @@ class MemoryRegistry:
                 return None
             made = kept(make(found), found)
             if made != found:
+                require_free(made, found, self._by_label.get, self._by_label.values)
+                self._remove(label)
                 self._keep(made)
             return made
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -139,9 +141,10 @@ def _migrate(connection: Connection, path: Path, migrations: Sequence[Migration]
 
 
 def _back_up(connection: Connection, path: Path, version: int) -> None:
-    """Keep the store as it was before a migration, beside it."""
+    """Keep the store as it was before a migration, beside it and for the same readers: it may hold secrets."""
     backup = path.with_name(f"{path.name}.format-{version}")
-    if not backup.exists():
+    if not backup.exists() or not backup.stat().st_size:
+        os.close(os.open(backup, os.O_CREAT | os.O_RDWR, stat.S_IMODE(path.stat().st_mode)))
         connection.execute("VACUUM INTO ?", (str(backup),))
 
 

@@ -13,9 +13,8 @@ from typing import Final
 
 from ibi.label import Label
 from ibi.model.registration import Registration
-from ibi.resolver.errors import AlreadyRegistered
 from ibi.storage.errors import StoreClosed, StoreForked
-from ibi.storage.registry_order import kept, registration_order
+from ibi.storage.registry_order import kept, registration_order, require_free
 from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.private_file import keep_private
@@ -66,14 +65,12 @@ class SqliteRegistry:
 
     def all(self) -> tuple[Registration, ...]:
         with self._read() as connection:
-            rows = connection.execute(ALL).fetchall()
-        return tuple(sorted(map(registration_of, rows), key=registration_order))
+            found = _all(connection)
+        return tuple(sorted(found, key=registration_order))
 
     def add(self, registration: Registration) -> None:
         with self._write() as connection:
-            for label in registration.labels:
-                if _find(connection, label) is not None:
-                    raise AlreadyRegistered(label=str(label))
+            _require_free(connection, registration, None)
             _insert(connection, registration)
 
     def put(self, registration: Registration) -> None:
@@ -89,6 +86,7 @@ class SqliteRegistry:
                 return None
             made = kept(make(found), found)
             if made != found:
+                _require_free(connection, made, found)
                 _delete(connection, label)
                 _insert(connection, made)
             return made
@@ -150,6 +148,14 @@ class SqliteRegistry:
 def _find(connection: Connection, label: Label) -> Registration | None:
     row = connection.execute(FIND, (label_key(label),)).fetchone()
     return None if row is None else registration_of(row)
+
+
+def _all(connection: Connection) -> list[Registration]:
+    return list(map(registration_of, connection.execute(ALL).fetchall()))
+
+
+def _require_free(connection: Connection, registration: Registration, before: Registration | None) -> None:
+    require_free(registration, before, lambda label: _find(connection, label), lambda: _all(connection))
 
 
 def _insert(connection: Connection, registration: Registration) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ibi.instant import Instant
+from ibi.label import parse
 from ibi.messages.field import ArchiveProtocol, ip_address
 from ibi.messages.label_forms import LabelForms
 from ibi.model.registration import Inclusion, Registration
@@ -43,11 +44,34 @@ MIGRATIONS: Final = (
     ) WITHOUT ROWID;
     CREATE INDEX labels_of ON labels (registration)
     """,
+    # An address that was confirmed had answered when it was included, if not later.
+    """
+    ALTER TABLE registrations ADD COLUMN answered INTEGER;
+    UPDATE registrations SET answered = since WHERE confirmed = 1;
+    ALTER TABLE registrations ADD COLUMN prefixes TEXT NOT NULL DEFAULT '';
+    ALTER TABLE registrations ADD COLUMN shared INTEGER NOT NULL DEFAULT 0 CHECK (shared IN (0, 1));
+    ALTER TABLE registrations ADD COLUMN vouched INTEGER NOT NULL DEFAULT 0 CHECK (vouched IN (0, 1));
+    ALTER TABLE registrations ADD COLUMN successor TEXT;
+    ALTER TABLE registrations ADD COLUMN waiting TEXT;
+    ALTER TABLE registrations ADD COLUMN pending_address TEXT;
+    ALTER TABLE registrations ADD COLUMN pending_ip TEXT;
+    ALTER TABLE registrations ADD COLUMN pending_protocol TEXT CHECK (pending_protocol IN ('HTTP', 'HTTPS'));
+    ALTER TABLE registrations ADD COLUMN pending_platform_version TEXT;
+    ALTER TABLE registrations ADD COLUMN pending_mail TEXT;
+    ALTER TABLE registrations ADD COLUMN pending_since INTEGER
+        CHECK ((pending_address IS NULL) = (pending_ip IS NULL)
+            AND (pending_address IS NULL) = (pending_protocol IS NULL)
+            AND (pending_address IS NULL) = (pending_platform_version IS NULL)
+            AND (pending_address IS NULL) = (pending_mail IS NULL)
+            AND (pending_address IS NULL) = (pending_since IS NULL)
+            AND (pending_address IS NULL OR address IS NOT NULL))
+    """,
 )
 
 _COLUMNS: Final = (
-    "service, key_hash, registered, admin_mail, hosts, networks,"
-    " address, ip, protocol, platform_version, included_mail, since, confirmed"
+    "service, key_hash, registered, admin_mail, hosts, networks, prefixes, shared, vouched, successor, waiting,"
+    " address, ip, protocol, platform_version, included_mail, since, confirmed, answered,"
+    " pending_address, pending_ip, pending_protocol, pending_platform_version, pending_mail, pending_since"
 )
 _MARKS: Final = ", ".join("?" * (_COLUMNS.count(",") + 1))
 ALL: Final = f"SELECT {_COLUMNS} FROM registrations"  # noqa: S608
@@ -55,10 +79,13 @@ FIND: Final = f"{ALL} WHERE id = (SELECT registration FROM labels WHERE label = 
 INSERT: Final = f"INSERT INTO registrations ({_COLUMNS}) VALUES ({_MARKS})"  # noqa: S608
 INSERT_LABEL: Final = "INSERT INTO labels (label, registration) VALUES (?, ?)"
 
-_SWITCHED_OFF: Final = (None,) * 7
+_SWITCHED_OFF: Final = (None,) * 8
+_PENDING: Final = 6
+"""Columns of a pending inclusion: it has not been confirmed, and so has not answered."""
 
 
 def row_of(registration: Registration) -> Row:
+    successor, waiting = registration.successor, registration.waiting
     return (
         str(registration.service),
         registration.key_hash,
@@ -66,7 +93,13 @@ def row_of(registration: Registration) -> Row:
         registration.admin_mail,
         " ".join(sorted(registration.hosts)),
         " ".join(map(str, registration.networks)),
+        " ".join(sorted(registration.prefixes)),
+        int(registration.shared),
+        int(registration.vouched),
+        None if successor is None else str(successor),
+        None if waiting is None else waiting.spelling,
         *_inclusion_columns(registration.inclusion),
+        *_inclusion_columns(registration.pending)[:_PENDING],
     )
 
 
@@ -81,11 +114,13 @@ def _inclusion_columns(inclusion: Inclusion | None) -> Row:
         inclusion.admin_mail,
         inclusion.since.seconds,
         int(inclusion.confirmed),
+        None if inclusion.answered is None else inclusion.answered.seconds,
     )
 
 
 def registration_of(row: Row) -> Registration:
-    service, key_hash, registered, admin_mail, hosts, networks, *inclusion = row
+    service, key_hash, registered, admin_mail, hosts, networks, *rest = row
+    prefixes, shared, vouched, successor, waiting, *inclusions = rest
     return Registration(
         LabelForms.parse(service),
         key_hash,
@@ -93,15 +128,35 @@ def registration_of(row: Row) -> Registration:
         admin_mail,
         frozenset(hosts.split()),
         tuple(map(network, networks.split())),
-        _inclusion(*inclusion),
+        _inclusion(*inclusions[:-_PENDING]),
+        frozenset(prefixes.split()),
+        bool(shared),
+        bool(vouched),
+        None if successor is None else LabelForms.parse(successor),
+        _inclusion(*inclusions[-_PENDING:]),
+        None if waiting is None else parse(waiting),
     )
 
 
 def _inclusion(
-    address: str | None, ip: str, protocol: str, version: str, mail: str, since: int, confirmed: int
+    address: str | None,
+    ip: str,
+    protocol: str,
+    version: str,
+    mail: str,
+    since: int,
+    confirmed: int = 0,
+    answered: int | None = None,
 ) -> Inclusion | None:
     if address is None:
         return None
     return Inclusion(
-        address, ip_address(ip), ArchiveProtocol(protocol), version, mail, Instant(since), confirmed=bool(confirmed)
+        address,
+        ip_address(ip),
+        ArchiveProtocol(protocol),
+        version,
+        mail,
+        Instant(since),
+        confirmed=bool(confirmed),
+        answered=None if answered is None else Instant(answered),
     )

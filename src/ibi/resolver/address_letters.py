@@ -1,0 +1,132 @@
+"""The e-mails that tell an administrator that an Archive asks to be included at another address (E60)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ibi.model.letter import Letter
+from ibi.model.registration import Inclusion, Registration
+from ibi.resolver.membership import SILENCE
+
+_PENDING_SUBJECT: Final = "Novo endereço de Arquivo não confirmado / New address of an Archive not confirmed"
+
+_PENDING: Final = """\
+(English below)
+
+O Arquivo cujo serviço tem o IBI
+
+  {labels}
+
+pediu ao resolvedor {resolver}
+a sua inclusão em um novo endereço,
+
+  {new}
+
+e ali não confirmou o pedido. Ele continua a ser procurado em
+
+  {old}
+
+O novo endereço é tentado outra vez de tempos em tempos, e passa a valer
+quando confirmar, ou quando o endereço anterior ficar {minutes} minutos sem
+responder. Se o Arquivo mudou de endereço, verifique se o novo pode ser
+alcançado. Se não mudou, alguém conhece a chave de cadastro: peça uma nova ao
+administrador do resolvedor.
+
+----------------------------------------------------------------------
+
+The Archive whose service has the IBI
+
+  {labels}
+
+asked the resolver {resolver}
+to be included at a new address,
+
+  {new}
+
+and did not confirm the request there. It is still asked at
+
+  {old}
+
+The new address is tried again from time to time. It counts as soon as it
+confirms, or once the address before it has not answered for {minutes} minutes.
+If the Archive has moved, see that the new address can be reached. If it has
+not, the registration key is known to others: ask the administrator of the
+resolver for a new one.
+"""
+
+_REPLACED_SUBJECT: Final = "Endereço de Arquivo substituído / Address of an Archive replaced"
+
+_REPLACED: Final = """\
+(English below)
+
+O Arquivo cujo serviço tem o IBI
+
+  {labels}
+
+passou a ser procurado pelo resolvedor {resolver}
+em
+
+  {new}
+
+porque o seu endereço anterior,
+
+  {old}
+
+não respondeu durante {minutes} minutos. O novo endereço ainda não confirmou.
+Se ele não é do Arquivo, alguém conhece a chave de cadastro: avise o
+administrador do resolvedor.
+
+----------------------------------------------------------------------
+
+The Archive whose service has the IBI
+
+  {labels}
+
+is now asked by the resolver {resolver}
+at
+
+  {new}
+
+because its address before,
+
+  {old}
+
+has not answered for {minutes} minutes. The new address has not confirmed yet.
+If it is not the Archive's, the registration key is known to others: tell the
+administrator of the resolver.
+"""
+
+
+def pending_letter(registration: Registration, recipient: str, resolver: str) -> Letter:
+    """Of a registration with a pending inclusion: the new address does not count yet."""
+    return _letter(
+        _PENDING_SUBJECT,
+        _PENDING,
+        registration,
+        recipient,
+        resolver=resolver,
+        new=_url(registration.pending),
+        old=_url(registration.inclusion),
+    )
+
+
+def replaced_letter(registration: Registration, before: Inclusion, recipient: str, resolver: str) -> Letter:
+    """Of a registration whose pending inclusion took the place of the one `before`, which had fallen silent."""
+    return _letter(
+        _REPLACED_SUBJECT,
+        _REPLACED,
+        registration,
+        recipient,
+        resolver=resolver,
+        new=_url(registration.inclusion),
+        old=_url(before),
+    )
+
+
+def _letter(subject: str, text: str, registration: Registration, recipient: str, **words: str) -> Letter:
+    labels = "\n  ".join(label.spelling for label in registration.labels)
+    return Letter(recipient, subject, text.format(labels=labels, minutes=SILENCE // 60, **words))
+
+
+def _url(inclusion: Inclusion | None) -> str:
+    return "" if inclusion is None else f"{inclusion.protocol.scheme}://{inclusion.address}"
