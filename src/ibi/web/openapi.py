@@ -14,7 +14,7 @@ from ibi.web.body import MOST
 from ibi.web.errors import LONGEST_RETRY
 from ibi.web.idempotency import MAX_KEY
 from ibi.web.labels import JSON, NDJSON
-from ibi.web.openapi_archives import ARCHIVE_PATHS, ARCHIVE_SCHEMAS
+from ibi.web.openapi_archives import ARCHIVE_PATHS, ARCHIVE_SCHEMAS, CLAIM_PATHS
 from ibi.web.openapi_draft_schemas import DRAFT_SCHEMAS
 from ibi.web.openapi_drafts import DRAFT_PATHS
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, header, json_answer, record, reference, refusal
@@ -32,7 +32,7 @@ def document(*, archive: bool = False, register: bool = False) -> dict[str, Any]
             described["paths"].setdefault(path, {}).update(operations)
         described["components"]["schemas"] |= RECORD_SCHEMAS | DRAFT_SCHEMAS
     if register:
-        described["paths"] |= ARCHIVE_PATHS
+        described["paths"] |= ARCHIVE_PATHS | CLAIM_PATHS
         described["components"]["schemas"] |= ARCHIVE_SCHEMAS
     return described
 

@@ -9,7 +9,7 @@ from ibi.model.belief import ClaimKind
 from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, json_answer, record, reference, refusal
 
-__all__ = ["ARCHIVE_PATHS", "ARCHIVE_SCHEMAS"]
+__all__ = ["ARCHIVE_PATHS", "ARCHIVE_SCHEMAS", "CLAIM_PATHS"]
 
 _TEXTS = {"type": "array", "items": TEXT}
 _YES_NO_OR_NULL = {"type": ["boolean", "null"]}
@@ -207,8 +207,9 @@ _GET_CLAIMS: dict[str, Any] = {
     "responses": {"200": json_answer("The claims.", "FalseClaims"), "500": _FAILED},
 }
 
+CLAIM_PATHS: dict[str, Any] = {"/api/claims": {"get": _GET_CLAIMS}}
+
 ARCHIVE_PATHS: dict[str, Any] = {
-    "/api/claims": {"get": _GET_CLAIMS},
     "/api/archives": {"get": _GET_ARCHIVES, "post": _POST_ARCHIVES},
     "/api/archives/{label}": {"get": _GET_ARCHIVE, "patch": _PATCH_ARCHIVE, "delete": _DELETE_ARCHIVE},
 }
