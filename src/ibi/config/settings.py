@@ -101,6 +101,7 @@ class Settings:
     port: int
     public_url: str | None
     content_url: str | None
+    hosts: tuple[str, ...] | None
     resolver: str | None
     trusted_proxies: tuple[IpNetwork, ...] | None
     connections_per_client: int

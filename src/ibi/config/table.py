@@ -12,6 +12,7 @@ from ibi.config.kinds import (
     DAYS,
     GRANULARITY,
     HOST,
+    HOSTS,
     LISTENING_HOST,
     LISTENING_PORT,
     MAIL_ADDRESS,
@@ -112,6 +113,15 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "The address at which the files of items are served, on a host of their own where nothing else is; without it"
         " `public_url`.",
+    ),
+    Setting(
+        "hosts",
+        "IBI_HOSTS",
+        None,
+        HOSTS,
+        None,
+        "Further names under which pages and files are served, each with a port or for any port; those of `public_url`"
+        " and `content_url`, the addresses on which the services listen, and loopback always are.",
     ),
     Setting(
         "resolver",

@@ -43,6 +43,7 @@ ANSWERS: Mapping[str, Answer] = {
     "not-found": Answer(404, "path"),
     "method-not-allowed": Answer(405, "method"),
     "not-acceptable": Answer(406, "Accept"),
+    "misdirected-request": Answer(421, "Host"),
     "unsupported-media-type": Answer(415),
     "body-too-large": Answer(413, "body"),
     "body-too-slow": Answer(408, "body"),
