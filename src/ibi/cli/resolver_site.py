@@ -22,6 +22,7 @@ from ibi.resolver.policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.archive_store import STORE, ArchiveStore
+from ibi.services.misses import MissLimit
 from ibi.services.registration_desk import RegistrationDesk
 from ibi.services.resolving import ForeignUrls, Resolving
 from ibi.storage.archive_record import read_archive_record
@@ -62,8 +63,9 @@ def opened_resolver_site(
     registry = SqliteRegistry(settings.data)
     opened.callback(registry.close)
     gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
+    misses = MissLimit(settings.resolve.misses_per_network)
     return ResolverSite(
-        resolving=_resolving(settings, registry, gateway, archive),
+        resolving=_resolving(settings, registry, gateway, archive, misses),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         desk=RegistrationDesk(
@@ -86,7 +88,14 @@ async def opened_resolving(settings: Settings) -> AsyncIterator[Resolving]:
         yield _resolving(settings, registry, gateway, archive)
 
 
-def _resolving(settings: Settings, registry: Registry, gateway: Gateways, archive: ArchiveSite | None) -> Resolving:
+def _resolving(
+    settings: Settings,
+    registry: Registry,
+    gateway: Gateways,
+    archive: ArchiveSite | None,
+    misses: MissLimit | None = None,
+) -> Resolving:
+    """`misses` bound those of one network; a command has none but its own."""
     own = None if archive is None else _own_ref(archive)
     wanted, directory = settings.resolve, ArchiveDirectory(registry, own)
     return Resolving(
@@ -97,6 +106,7 @@ def _resolving(settings: Settings, registry: Registry, gateway: Gateways, archiv
         own=own,
         changes=None if archive is None else archive.changes,
         away=directory.away,
+        misses=misses,
     )
 
 

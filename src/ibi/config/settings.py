@@ -69,6 +69,8 @@ class ResolveSettings:
     budget: Fraction
     hedge_delay: Fraction
     connections_per_archive: int
+    misses_per_network: int
+    """A second."""
     foreign_urls: Literal["refuse", "confirm"]
 
 

@@ -369,6 +369,15 @@ SETTINGS: tuple[Setting, ...] = (
         "How many connections there may be to one Archive at a time, each for one question after the other.",
     ),
     Setting(
+        "resolve.misses_per_network",
+        "IBI_RESOLVE_MISSES_PER_NETWORK",
+        None,
+        BOUND,
+        "20",
+        "How many links a second that are neither kept nor in the Archive here one network may follow in the long run;"
+        " each question to another Archive counts as half of one, and 0 is no bound.",
+    ),
+    Setting(
         "resolve.foreign_urls",
         "IBI_RESOLVE_FOREIGN_URLS",
         None,

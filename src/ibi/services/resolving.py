@@ -32,7 +32,8 @@ from ibi.resolver.routing import NOWHERE
 from ibi.resolver.trace import Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
-from ibi.services.turns import Refusal, Turns, link_turns, trace_turns
+from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
+from ibi.services.turns import Refusal, TooManyLinks, TurnBound, Turns, link_turns, trace_turns
 
 __all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]
 
@@ -123,6 +124,7 @@ class Resolving:
         cache: Cache | None = None,
         traces: Turns | None = None,
         links: Turns | None = None,
+        misses: MissLimit | None = None,
         changes: Callable[[], Hashable] | None = None,
         away: Callable[[Label], LabelForms | None] = _nobody_is_away,
         clock: Callable[[], float] = time.monotonic,
@@ -139,6 +141,8 @@ class Resolving:
         self._cache = Cache() if cache is None else cache
         self._traces = trace_turns() if traces is None else traces
         self._links = link_turns() if links is None else links
+        self.misses = MissLimit() if misses is None else misses
+        self._fan_out = TickShare()
         self._changes, self._away, self._clock, self._watcher = changes, away, clock, watcher
 
     def watch(self, watcher: Watcher) -> None:
@@ -188,7 +192,16 @@ class Resolving:
         """
         return self._begun(_Reader(url, clients, preferences, base))
 
-    def _begun(self, reader: _Reader, *, fresh: bool = False) -> Resolved | Unfinished:
+    async def _in_turn(self, reader: _Reader, *, fresh: bool) -> Resolved:
+        """What a network asks for that has used up its allowance of misses."""
+        try:
+            await self.misses.turn(reader.client)
+        except Refusal as refusal:
+            self._watcher.turned_away(refusal)
+            raise
+        return await self._to_the_end(self._begun(reader, fresh=fresh, has_turn=True))
+
+    def _begun(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives = self._directory.archives()
         self._memory.include(archives)
@@ -198,11 +211,15 @@ class Resolving:
         remembered = None if fresh else self._cache.find(wish, began)
         if remembered is not None:
             resolved = self._again(remembered, reader, began)
+        elif not has_turn and not self.misses.is_within(reader.client):
+            return partial(self._in_turn, reader, fresh=fresh)
         else:
             asked = self._asked(reader, archives, wish, began, state)
             if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
                 return partial(self._finish, asked)
             resolved = self._ended(asked, self._learned(asked))
+            if not isinstance(resolved.outcome, Redirect):
+                self.misses.charge(reader.client, MISS)
         self._watcher.resolved(resolved)
         return resolved
 
@@ -277,8 +294,22 @@ class Resolving:
             routing=self._memory if len(archives) > 1 else NOWHERE,
             policy=policy,
         )
-        admit = partial(self._turn, self._links, reader.clients)
-        return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit)
+        admit, pace = partial(self._admitted, reader), partial(self._paced, reader)
+        return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
+
+    def _admitted(self, reader: _Reader) -> Callable[[], None]:
+        """Leave to ask Archives elsewhere."""
+        if not self.misses.may_ask_others(reader.client):
+            refusal = TooManyLinks(bound=TurnBound.RATE, retry_after=self.misses.retry_after)
+            self._watcher.turned_away(refusal)
+            raise refusal
+        give_back = self._turn(self._links, reader.clients)
+        self.misses.charge(reader.client, MISS)
+        return give_back
+
+    async def _paced(self, reader: _Reader) -> None:
+        self.misses.charge(reader.client, QUESTION)
+        await self._fan_out.enter(reader.client)
 
     def _judged(self, run: Resolution) -> Outcome:
         outcome = run.outcome
@@ -293,6 +324,10 @@ class _Reader(NamedTuple):
     clients: tuple[IpAddress, ...]
     preferences: Sequence[Preference]
     base: str
+
+    @property
+    def client(self) -> IpAddress | None:
+        return self.clients[0] if self.clients else None
 
 
 class _Asked(NamedTuple):

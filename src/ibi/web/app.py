@@ -159,6 +159,7 @@ def _services(
 def _count(resolver: ResolverSite, metrics: Metrics) -> None:
     counted = ResolverMetrics(metrics.registry)
     resolver.resolving.watch(counted)
+    resolver.resolving.misses.watch(counted.held_back)
     resolver.acknowledgments.watch(counted.acknowledged)
 
 

@@ -49,8 +49,13 @@ class ResolverMetrics:
         )
         self._links_refused = Counter(
             "ibi_links_refused",
-            "Links refused because too many had to wait for Archives elsewhere, by the bound.",
+            "Links refused because too many led to nothing kept here, by the bound.",
             ["bound"],
+            registry=registry,
+        )
+        self._held_back = Counter(
+            "ibi_links_held_back",
+            "Links that waited for a turn because their network had too many that led to nothing kept.",
             registry=registry,
         )
         self._known: set[str] = set()
@@ -62,6 +67,9 @@ class ResolverMetrics:
     def turned_away(self, refusal: Refusal) -> None:
         refused = self._links_refused if isinstance(refusal, TooManyLinks) else self._turned_away
         refused.labels(refusal.bound.value).inc()
+
+    def held_back(self) -> None:
+        self._held_back.inc()
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self._replies.add(self._name(archive), _reply_name(reply))
