@@ -96,7 +96,7 @@ class MissLimit:
         self._rate, self._clock = rate, clock
         self._used_until: dict[IpNetwork | None, float] = {}
         """For each network, when all that it has used will have been allowed; nothing is due for one that is gone."""
-        self._all_used_until = 0.0
+        self._all_used_until = self._most_used_until = 0.0
         self._lines: dict[IpNetwork | None, _Line] = {}
         self._turn_at: dict[IpNetwork | None, float] = {}
         """For each network, when its next turn may be."""
@@ -117,16 +117,13 @@ class MissLimit:
         """Misses that wait for their turn."""
         return self._waiting
 
-    def is_within(self, client: IpAddress | None) -> bool:
+    def is_within(self, client: IpAddress | None, now: float) -> bool:
         """Whether a miss of this client need not wait: its network and the server have something of their allowances
         left, and none of the network waits already."""
-        if not self._rate:
-            return True
-        now = self._clock()
+        if self._most_used_until - now < _AT_ONCE and not self._lines:
+            return True  # nearly always: no network has to be told from another
         if self._all_used_until - now >= _AT_ONCE:
             return False
-        if not self._used_until:
-            return True
         network = _network(client)
         return network not in self._lines and self._used_until.get(network, 0.0) - now < _AT_ONCE
 
@@ -147,7 +144,8 @@ class MissLimit:
         self._all_used_until = max(now, self._all_used_until) + seconds / _NETWORKS
         if network not in self._used_until and len(self._used_until) >= _MOST_KNOWN:
             self._forget(now)
-        self._used_until[network] = max(now, self._used_until.get(network, 0.0)) + seconds
+        self._used_until[network] = until = max(now, self._used_until.get(network, 0.0)) + seconds
+        self._most_used_until = max(self._most_used_until, until, self._all_used_until)
 
     def _forget(self, now: float) -> None:
         """Those to which nothing is due any more; if there are none, all: the bound of the server remains."""

@@ -211,7 +211,7 @@ class Resolving:
         remembered = None if fresh else self._cache.find(wish, began)
         if remembered is not None:
             resolved = self._again(remembered, reader, began)
-        elif not has_turn and not self.misses.is_within(reader.client):
+        elif not has_turn and not self.misses.is_within(reader.client, began):
             return partial(self._in_turn, reader, fresh=fresh)
         else:
             asked = self._asked(reader, archives, wish, began, state)

@@ -38,7 +38,7 @@ class Flood:
     async def _ask(self, client: IpAddress) -> None:
         while True:
             await asyncio.sleep(0.001)
-            if self.limit.is_within(client):
+            if self.limit.is_within(client, now()):
                 self.found["at once"] += 1
             else:
                 try:
@@ -54,7 +54,7 @@ def test_without_a_rate_there_is_no_limit() -> None:
     limit = MissLimit()
     for _ in range(100_000):
         limit.charge(HONEST, MISS)
-    assert limit.is_within(HONEST)
+    assert limit.is_within(HONEST, 0.0)
     assert limit.may_ask_others(HONEST)
 
 
@@ -88,7 +88,7 @@ def test_another_network_does_not_wait_behind_the_flood() -> None:
         limit = MissLimit(RATE, clock=now)
         flood = asyncio.ensure_future(Flood(limit).last(20))
         await asyncio.sleep(10)
-        known = limit.is_within(HONEST), limit.is_within(flooder())
+        known = limit.is_within(HONEST, now()), limit.is_within(flooder(), now())
         await flood
         return known
 
@@ -171,7 +171,7 @@ def test_all_networks_together_are_bounded() -> None:
         limit = MissLimit(RATE, clock=now)
         for number in range(300):
             limit.charge(ip_address(f"10.{number % 250}.{number // 250}.1"), MISS)
-        return limit.is_within(HONEST)
+        return limit.is_within(HONEST, now())
 
     assert not in_virtual_time(run())
 

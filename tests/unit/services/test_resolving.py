@@ -616,7 +616,7 @@ class TestMisses:
         async def run() -> Resolved | object:
             service = resolving(ScriptedGateway({A: After(0.1, item(A), 300)}), misses=MissLimit(20, clock=now))
             await resolve(service)
-            while service.misses.is_within(CLIENTS[0]):
+            while service.misses.is_within(CLIENTS[0], now()):
                 service.misses.charge(CLIENTS[0], MISS)
             return service.begin(PersistentUrl.parse(f"/{REP}"), CLIENTS, base=BASE)
 
@@ -638,7 +638,7 @@ class TestMisses:
             service = resolving(ScriptedGateway({A: at_once(item(A))}), misses=MissLimit(1, clock=now))
             for _ in range(100):
                 await resolve(service, fresh=True)
-            return service.misses.is_within(CLIENTS[0])
+            return service.misses.is_within(CLIENTS[0], now())
 
         assert in_virtual_time(run())
 
