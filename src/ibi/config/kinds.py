@@ -34,6 +34,7 @@ __all__ = [
     "NETWORKS",
     "PASSWORD",
     "PATH",
+    "PERCENT",
     "PORT",
     "REGISTRATION_KEY",
     "SECRET",
@@ -245,6 +246,7 @@ PORT = _whole_number(1, 65_535)
 DAYS = _whole_number(1, 36_500)
 BOUND = _whole_number(0, 1_000_000)
 CONNECTIONS = _whole_number(1, 512)
+PERCENT = _whole_number(1, 100)
 SIZE = Kind("a number of bytes, also in kB, MB, GB or TB", _read_size, frozenset({"string", "integer"}))
 SIZE_BOUND = Kind(
     "a number of bytes, also in kB, MB, GB or TB, or 0", _read_size_bound, frozenset({"string", "integer"})

@@ -58,6 +58,8 @@ class ArchiveSettings:
     most_draft_bytes: int
     disk_reserve: int
     """Bytes."""
+    draft_share: int
+    """Percent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from ibi.config.kinds import (
     NETWORKS,
     PASSWORD,
     PATH,
+    PERCENT,
     PORT,
     REGISTRATION_KEY,
     SECRET,
@@ -333,6 +334,14 @@ SETTINGS: tuple[Setting, ...] = (
         SIZE_BOUND,
         "1 GB",
         "How much drafts leave free on the disk, whoever's they are; 0 lets them fill it.",
+    ),
+    Setting(
+        "archive.draft_share",
+        "IBI_ARCHIVE_DRAFT_SHARE",
+        None,
+        PERCENT,
+        "50",
+        "How many percent of what the disk has for drafts those of one depositor may take; 100 lets one take it all.",
     ),
     Setting(
         "resolve.enabled",

@@ -94,7 +94,7 @@ def create_app(
             queue, readiness, authentication, metrics, OpenApiPage(archive=archive is not None, register=registers)
         ),
         *_token_routes(token_pages),
-        *([] if archive is None else record_routes(archive, authentication, queue)),
+        *([] if archive is None else record_routes(archive, authentication, queue, metrics.upload_refused)),
         *(ArchivePages(resolver.desk, authentication).routes() if resolver is not None and resolver.desk else []),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
