@@ -41,8 +41,9 @@ from ibi.web.refusals import (
 
 __all__ = ["PIECE", "UploadPages"]
 
-PIECE: Final = 256 * 1024
-"""Bytes written at a time: twice as many are all that an upload has in memory, whatever the size of the file."""
+PIECE: Final = 64 * 1024
+"""Bytes that are worth a trip to the disk. What an upload has in memory is not much more, whatever the size of the
+file: many come at a time."""
 
 LEAST_SPEED: Final = 1000
 """Bytes a second, over as many seconds as an upload may pause: less than the slowest modem has. What comes slower keeps
@@ -133,8 +134,11 @@ async def _pieces(receive: Receive, patience: float, least_speed: int) -> AsyncI
         left = min(patience, max(0.0, left - (clock() - began)) + len(message.get("body", b"")) / least_speed)
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        piece += message.get("body", b"")
-        more = message.get("more_body", False)
+        body, more = message.pop("body", b""), message.get("more_body", False)
+        if not piece and len(body) >= PIECE:
+            yield body  # as it came: a copy would be as much memory again
+            body = b""  # nor is it kept while the next is waited for
+        piece += body
         if len(piece) >= PIECE or (piece and not more):
             yield bytes(piece)
             piece.clear()
