@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import signal
 import socket
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -41,4 +42,7 @@ def test_readers_of_another_network_do_not_wait_for_the_flood_of_one(tmp_path: P
             told = b"".join(iter(lambda: reader.recv(65536), b"")).decode()
         held = next(line for line in told.splitlines() if line.startswith("ibi_links_held_back_total "))
         assert float(held.split()[1]) >= 1
-        server.kill()  # those that wait would keep it for some seconds
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 0
+        waiting = [connection for connection in flood if connection not in answered]
+        assert waiting[-1].recv(12) == b"HTTP/1.1 503"

@@ -41,12 +41,15 @@ _BURST: Final = 30.0
 """Seconds of allowance that can be used in turns that follow each other as soon as the server has one to give."""
 _PATIENCE: Final = 8.0
 """Seconds for which a miss waits for its turn: less than a server that stops gives to what is under way."""
+_REFUSALS: Final = 2.5
+"""Refusals of those that have waited for so long, by turns of one network: in a very long line they wait longer."""
 _RETRY_AFTER: Final = 5
 _NETWORKS: Final = 10
 """Networks whose whole allowances together are that of the server."""
-_MOST_WAITING: Final = 2048
-_MOST_OF_ONE: Final = 1024
-"""Of one network. Each holds a connection, and those of an address are bounded."""
+_MOST_WAITING: Final = 8192
+_MOST_OF_ONE: Final = 4096
+"""Of one network. Each holds a connection. One that finds the line full is refused at once, and can ask again at once:
+the line has to be longer than the connections that one network is likely to have."""
 _MOST_KNOWN: Final = 8192
 """Networks whose use is remembered."""
 _BETWEEN_LOGS: Final = 60.0
@@ -105,7 +108,8 @@ class MissLimit:
         """All that wait, and some that do not any more, in the order in which they came."""
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
-        self._wakes_at, self._next_turn, self._waiting = 0.0, 0.0, 0
+        self._wakes_at = self._next_turn = self._next_refusal = 0.0
+        self._waiting, self._has_ended = 0, False
         self._told: dict[IpNetwork | None, float] = {}
         self._held_back: Callable[[], object] = _nothing
 
@@ -158,7 +162,7 @@ class MissLimit:
         network = _network(client)
         line = self._lines.get(network)
         waiting = 0 if line is None else len(line)
-        if waiting >= _MOST_OF_ONE or self._waiting >= _MOST_WAITING:
+        if waiting >= _MOST_OF_ONE or self._waiting >= _MOST_WAITING or self._has_ended:
             bound = TurnBound.NETWORK if waiting >= _MOST_OF_ONE else TurnBound.SERVER
             raise TooManyLinks(bound=bound, retry_after=self.retry_after)
         self._held_back()
@@ -178,6 +182,13 @@ class MissLimit:
             self._waiting -= 1
         if not has_turn:
             raise TooManyLinks(bound=TurnBound.RATE, retry_after=self.retry_after)
+
+    def end(self) -> None:
+        """The server stops: refuse all that wait, and all that would have to."""
+        self._has_ended = True
+        for _, waiter in self._arrived:
+            if not waiter.done():
+                waiter.set_result(False)
 
     @property
     def retry_after(self) -> int:
@@ -200,7 +211,7 @@ class MissLimit:
             return
         at = self._due[0][0]
         if self._arrived:
-            at = min(at, self._arrived[0][0] + _PATIENCE)
+            at = min(at, self._refusal_at())
         at = max(at, self._next_turn)
         if self._timer is not None:
             if self._wakes_at <= at:
@@ -209,13 +220,18 @@ class MissLimit:
         self._wakes_at = at
         self._timer = asyncio.get_running_loop().call_later(max(0.0, at - now), self._step)
 
+    def _refusal_at(self) -> float:
+        """When the one that has waited longest is refused."""
+        return max(self._arrived[0][0] + _PATIENCE, self._next_refusal)
+
     def _step(self) -> None:
         """Give one turn, or refuse one that has waited too long: never many at a time, for each makes work, and between
         two of them the loop does whatever else there is to do."""
         self._timer = None
         now = self._clock()
-        if self._arrived and not self._arrived[0][1].done() and self._arrived[0][0] + _PATIENCE <= now:
+        if self._arrived and not self._arrived[0][1].done() and self._refusal_at() <= now:
             self._arrived.popleft()[1].set_result(False)
+            self._next_refusal = now + 1 / (self._rate * _REFUSALS)
         elif self._due and self._due[0][0] <= now:
             self._give_turn(heappop(self._due)[2], now)
         self._next_turn = now + 1 / (self._rate * _NETWORKS)

@@ -137,6 +137,8 @@ def create_app(
         app.router.default = front
     choose = shortcut.endpoint if content_host is None else _elsewhere_than(content_host, shortcut.endpoint)
     app.state.at_once = AtOnce(choose, metrics=metrics, log=log, routes=patterns, names=names)
+    if resolver is not None:
+        app.state.ending = resolver.resolving.misses.end
     if bound is not None:
         bound.watch(metrics.connection_refused)
         app.state.bound = bound
