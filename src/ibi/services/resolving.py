@@ -194,12 +194,22 @@ class Resolving:
 
     async def _in_turn(self, reader: _Reader, *, fresh: bool) -> Resolved:
         """What a network asks for that has used up its allowance of misses."""
+        await self._wait_for_turn(reader.client)
+        return await self._to_the_end(self._begun(reader, fresh=fresh, has_turn=True))
+
+    async def _wait_for_turn(self, client: IpAddress | None) -> None:
         try:
-            await self.misses.turn(reader.client)
+            await self.misses.turn(client)
         except Refusal as refusal:
             self._watcher.turned_away(refusal)
             raise
-        return await self._to_the_end(self._begun(reader, fresh=fresh, has_turn=True))
+
+    async def count_unreadable(self, clients: tuple[IpAddress, ...]) -> None:
+        """Before a client is told what is wrong with a link: it waits for its turn as a miss does. `TooManyLinks`."""
+        client = clients[0] if clients else None
+        if not self.misses.is_within(client, self._clock()):
+            await self._wait_for_turn(client)
+        self.misses.charge(client, MISS)
 
     def _begun(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
         began = self._clock()
