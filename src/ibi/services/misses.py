@@ -31,7 +31,7 @@ from ibi.services.turns import TooManyLinks, TurnBound
 __all__ = ["MISS", "QUESTION", "MissLimit", "TickShare"]
 
 MISS: Final = 4
-"""What a miss costs of an allowance, whoever is asked."""
+"""What a miss costs of an allowance, beside the questions to other Archives."""
 QUESTION: Final = 2
 """What each question to another Archive costs, with its answer."""
 

@@ -417,7 +417,7 @@ def with_disk(desk: Desk, monkeypatch: pytest.MonkeyPatch, free: int, **quota: i
     monkeypatch.setattr(desk.files, "free", left)
 
 
-def test_an_announcement_alone_keeps_nobody_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_announcement_alone_keeps_no_other_depositor_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     with_disk(desk, monkeypatch, MANY + 1000, reserve=1000)
     announced = desk.upload(desk.begin(ANA), "large.bin", MANY)
     assert desk.held() == (1, STEP)

@@ -290,7 +290,7 @@ def dripping(pieces: int, size: int, pause: float) -> Receive:
 
 
 def taken(receive: Receive) -> tuple[float, int]:
-    """How long it took, in seconds that nobody waits for, and how many bytes came."""
+    """How long it took, in virtual seconds, and how many bytes came."""
 
     async def run() -> tuple[float, int]:
         began, size = now(), 0
@@ -306,7 +306,7 @@ def taken(receive: Receive) -> tuple[float, int]:
 
 @pytest.mark.parametrize(
     ("pieces", "size", "pause"),
-    [(3600, 1100, 1.0), (100, 29_500, 29.0), (2, 10, 14.9), (1, 1, 29.9), (50_000, 1, 0.0001)],
+    [(3600, 1100, 1.0), (100, 29_500, 29.0), (2, 10, 14.9), (1, 1, 29.9), (5_000, 1, 0.0001)],
     ids=["steady", "in bursts", "nearly nothing", "late", "tiny pieces"],
 )
 def test_what_comes_fast_enough_may_take_any_time(pieces: int, size: int, pause: float) -> None:
