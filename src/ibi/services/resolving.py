@@ -194,21 +194,33 @@ class Resolving:
 
     async def _in_turn(self, reader: _Reader, *, fresh: bool) -> Resolved:
         """What a network asks for that has used up its allowance of misses."""
-        await self._wait_for_turn(reader.client)
+        try:
+            await self.misses.turn(reader.client)
+        except Refusal as refusal:
+            found = self._found_here(reader)
+            if found is None:
+                self._watcher.turned_away(refusal)
+                raise
+            return found
         return await self._to_the_end(self._begun(reader, fresh=fresh, has_turn=True))
 
-    async def _wait_for_turn(self, client: IpAddress | None) -> None:
+    def _found_here(self, reader: _Reader) -> Resolved | None:
+        """What is kept by now, or in the own Archive, is not refused, however many wait."""
         try:
-            await self.misses.turn(client)
-        except Refusal as refusal:
-            self._watcher.turned_away(refusal)
-            raise
+            begun = self._begun(reader._replace(is_refused=True), has_turn=True)
+        except Refusal:
+            return None
+        return begun if isinstance(begun, Resolved) and isinstance(begun.outcome, Redirect) else None
 
     async def count_unreadable(self, clients: tuple[IpAddress, ...]) -> None:
         """Before a client is told what is wrong with a link: it waits for its turn as a miss does. `TooManyLinks`."""
         client = clients[0] if clients else None
         if not self.misses.is_within(client, self._clock()):
-            await self._wait_for_turn(client)
+            try:
+                await self.misses.turn(client)
+            except Refusal as refusal:
+                self._watcher.turned_away(refusal)
+                raise
         self.misses.charge(client, MISS)
 
     def _begun(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
@@ -228,7 +240,7 @@ class Resolving:
             if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
                 return partial(self._finish, asked)
             resolved = self._ended(asked, self._learned(asked))
-            if not isinstance(resolved.outcome, Redirect):
+            if not isinstance(resolved.outcome, Redirect) and not reader.is_refused:
                 self.misses.charge(reader.client, MISS)
         self._watcher.resolved(resolved)
         return resolved
@@ -309,9 +321,10 @@ class Resolving:
 
     def _admitted(self, reader: _Reader) -> Callable[[], None]:
         """Leave to ask Archives elsewhere."""
-        if not self.misses.may_ask_others(reader.client):
+        if reader.is_refused or not self.misses.may_ask_others(reader.client):
             refusal = TooManyLinks(bound=TurnBound.RATE, retry_after=self.misses.retry_after)
-            self._watcher.turned_away(refusal)
+            if not reader.is_refused:  # which is counted elsewhere
+                self._watcher.turned_away(refusal)
             raise refusal
         give_back = self._turn(self._links, reader.clients)
         self.misses.charge(reader.client, MISS)
@@ -334,6 +347,8 @@ class _Reader(NamedTuple):
     clients: tuple[IpAddress, ...]
     preferences: Sequence[Preference]
     base: str
+    is_refused: bool = False
+    """Whether Archives elsewhere are not to be asked."""
 
     @property
     def client(self) -> IpAddress | None:

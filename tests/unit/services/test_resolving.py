@@ -612,6 +612,25 @@ class TestMisses:
 
         assert all(isinstance(each.outcome, Redirect) for each in in_virtual_time(run()))
 
+    def test_so_it_is_if_more_wait_than_can_have_a_turn(self) -> None:
+        counted, missing = Counted(), "/lab.br/arq/2009/07.21.14.44"
+
+        def says(request: UrlRequest) -> bytes:
+            return item(A) if str(request.label) == REP else b""
+
+        async def run() -> list[Resolved | BaseException]:
+            gateway = ScriptedGateway({A: at_once(says)})
+            service = resolving(gateway, misses=self.exhausted(), watcher=counted)
+            service.misses.end()  # as if the line were full
+            wanted = (f"/{REP}", missing)
+            return await asyncio.gather(*(resolve(service, url) for url in wanted), return_exceptions=True)
+
+        found, refused = in_virtual_time(run())
+        assert isinstance(found, Resolved)
+        assert isinstance(found.outcome, Redirect)
+        assert isinstance(refused, TooManyLinks)
+        assert len(counted.refusals) == 1
+
     def test_what_is_kept_does_not_wait(self) -> None:
         async def run() -> Resolved | object:
             service = resolving(ScriptedGateway({A: After(0.1, item(A), 300)}), misses=MissLimit(20, clock=now))
