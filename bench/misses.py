@@ -40,8 +40,9 @@ from ibi.storage.sqlite.registry import SqliteRegistry
 __all__ = ["figures"]
 
 ITEMS = 50_000
-SECONDS = 5.0
-"""Of each measurement."""
+ROUNDS = 5
+SECONDS = 1.5
+"""Of each round. The second best round is told, of both alike: what else the machine does for a moment stalls some."""
 RATE = 200
 """Requests a second of the reader."""
 CONNECTIONS = 240
@@ -61,7 +62,7 @@ def measured(home: Path) -> Iterator[Figure]:
     labels = map(label_at, count(10), cycle([RepositoryName]))
     fresh = (f"/{label.spelling}".encode() for label in labels)
     with running((sys.executable, "-m", "bench.fan_out", "serve"), Path.cwd()) as archives:
-        pin(archives.pid, others())
+        pin(archives.pid, others(), 10)  # they share a core with the reader, too
         for name, number in (("no other Archive", 0), (f"{ARCHIVES} Archives that say nothing", ARCHIVES)):
             with up(home / str(number), archives.port, number) as server:
                 yield from compared(name, server, {"kept links": lambda: KEPT, "items here": lambda: next(fresh)})
@@ -74,23 +75,27 @@ def compared(name: str, server: Running, wishes: dict[str, Callable[[], bytes]])
     with closing(connected(server.port, "127.0.2.1")) as reader:
         waits(reader, wishes["items here"], 1.0)  # warms up
         waits(reader, wishes["kept links"], 0.5)
-        quiet = {words: waits(reader, wish, SECONDS) for words, wish in wishes.items()}
+        quiet = {words: rounds(reader, wish) for words, wish in wishes.items()}
         for words, wish in wishes.items():
             with flooded(server) as ended:
                 time.sleep(SETTLING)
-                cpu = server.cpu()
-                busy = waits(reader, wish, SECONDS)
-                share = 100 * (server.cpu() - cpu) / SECONDS
+                cpu, began = server.cpu(), time.perf_counter()
+                busy = rounds(reader, wish)
+                share = 100 * (server.cpu() - cpu) / (time.perf_counter() - began)
                 refusals = ended()
-            before, now = percentile(quiet[words], 99), percentile(busy, 99)
+            before, now = typical(quiet[words], 99), typical(busy, 99)
             title = f"p99 of {words}, {name}"
             yield Figure(f"{title}: quiet (reference)", 1e6 * before, "µs", 1.0)
-            note = f"{refusals} of the flood; {share:.0f} % of the core; p50 {1e6 * percentile(busy, 50):.0f} µs"
+            note = f"{refusals} of the flood; {share:.0f} % of the core; p50 {1e6 * typical(busy, 50):.0f} µs"
             yield Figure(f"{title}: flooded", 1e6 * now, "µs", now / before, f"≤ {AIM:g}×", now <= AIM * before, note)
 
 
-def percentile(times: Sequence[float], percent: int) -> float:
-    return sorted(times)[len(times) * percent // 100]
+def rounds(reader: socket.socket, wish: Callable[[], bytes]) -> list[list[float]]:
+    return [waits(reader, wish, SECONDS) for _ in range(ROUNDS)]
+
+
+def typical(rounds: Sequence[Sequence[float]], percent: int) -> float:
+    return sorted(sorted(times)[len(times) * percent // 100] for times in rounds)[1]
 
 
 # --- the reader ------------------------------------------------------------------------------------------------------
