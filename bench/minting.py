@@ -146,7 +146,7 @@ async def ask(
     """Requests a second, and how long each took."""
     body = json.dumps({"count": count}).encode()
     head = (
-        b"POST /api/labels HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nAccept: %s\r\n"
+        b"POST /api/labels HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: %s\r\n"
         b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
     ) % (accept, token.encode(), len(body))
     times: list[float] = []

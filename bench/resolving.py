@@ -124,6 +124,7 @@ def up(data: Path, program: Sequence[str] | None = None) -> Iterator[Running]:
     """A server that mints under a name of its own: with the same one, one Archive would be taken for the other."""
     # A resolver that gives up on an Archive because the machine is busy would spoil what is measured here.
     own = {"IBI_MINT_HOST": f"{data.parent.name}.inpe.br", "IBI_RESOLVE_BUDGET": "60"}
+    own["IBI_RESOLVE_MISSES_PER_NETWORK"] = "0"  # what each costs is measured, and not how many one network may have
     variables = {**own, "IBI_LOCK_DIR": str(data.parent / "locks"), "IBI_LOG_LEVEL": "error"}
     with running((*(program or UNKEPT), "up", "--port", "0", "--data", str(data)), Path.cwd(), variables) as server:
         yield server

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import archive, catalogue, content, core, fan_out, minting, pages, resolving, search
+from bench import archive, catalogue, content, core, fan_out, minting, misses, pages, resolving, search
 from bench.figure import Figure, figure_table
 from bench.measurement import Result, measure
 
@@ -27,6 +27,7 @@ SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (
     lambda: archive.figures(SIZES),
     fan_out.figures,
     resolving.figures,
+    misses.figures,
     lambda: search.figures(TITLES),
     pages.figures,
 )

@@ -191,3 +191,15 @@ def test_a_disk_without_room_to_spare_refuses_and_says_so(command: IbiCommand) -
         with_token(command, sender, "admin")
         status, problem = sender.ask("POST", "/api/records", b"{}")
         assert (status, problem["type"]) == (507, "urn:ibi:problem:disk-nearly-full")
+
+
+def test_an_announcement_alone_leaves_the_quota_to_what_comes(command: IbiCommand) -> None:
+    bounds = {"IBI_ARCHIVE_MOST_DRAFT_BYTES": "60 MB"}
+    with command.up(**bounds) as (_, url):
+        sender = with_token(command, Sender(url, ""))
+        draft = sender.begin()
+        with closing(sender.put(f"{draft}/files/large.bin", 50 * MB)) as announced:
+            assert announced.sock is not None
+            announced.sock.sendall(b"x" * MB)
+            status, told = sender.ask("PUT", f"{draft}/files/other.bin", b"x" * (30 * MB))
+            assert status == 201, told

@@ -39,7 +39,7 @@ READERS = 16
 """At a time."""
 PATIENCE = 60.0
 """Seconds of a reader; the resolver has two for a link."""
-SMALL = {"IBI_RESOLVE_BUDGET": "2", "IBI_RESOLVE_HEDGE_DELAY": "0.05"}
+SMALL = {"IBI_RESOLVE_BUDGET": "2", "IBI_RESOLVE_HEDGE_DELAY": "0.05", "IBI_RESOLVE_MISSES_PER_NETWORK": "0"}
 NOBODY = "lab.br/nobody/2009/02.01.00.00"
 NOW = Instant.parse("2026-11-15T00:00:00Z")
 

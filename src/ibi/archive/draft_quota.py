@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ibi.errors import IbiError
 
-__all__ = ["DiskNearlyFull", "DraftQuota", "DraftsTooLarge", "Holding", "TooManyDrafts"]
+__all__ = ["DiskNearlyFull", "DraftQuota", "DraftShareUsed", "DraftsTooLarge", "Holding", "TooManyDrafts"]
 
 
 class TooManyDrafts(IbiError):
@@ -22,6 +22,14 @@ class DraftsTooLarge(IbiError):
     then send the file again. GET /api/records?state=draft lists them with their sizes."""
 
     code = "drafts-too-large"
+
+
+class DraftShareUsed(IbiError):
+    """The drafts of {owner} hold {size} bytes, those on their way included, and with {more} of {path} there would be
+    more than the {most} that one depositor may have now, which is {share} % of what the disk has for drafts: publish or
+    discard a draft, or remove files from one, then send the file again."""
+
+    code = "draft-share-used"
 
 
 class DiskNearlyFull(IbiError):
@@ -49,10 +57,16 @@ class DraftQuota:
     """Bytes of the files of all these drafts together."""
     reserve: int = 0
     """Bytes that drafts leave free on the disk: what else is done there, publishing among it, has to go on."""
+    share: int = 100
+    """Percent of what the disk has for drafts that those of one depositor may take, so that others have room."""
 
     @property
     def bounds_depositors(self) -> bool:
-        return bool(self.drafts or self.size)
+        return bool(self.drafts or self.size or self.bounds_share)
+
+    @property
+    def bounds_share(self) -> bool:
+        return self.share < 100
 
     def check_begin(self, held: Holding) -> None:
         """Refuse a draft that is one too many."""
@@ -64,6 +78,15 @@ class DraftQuota:
         if self.size and more and held.size + more > self.size:
             name = owner.partition(":")[2]
             raise DraftsTooLarge(owner=name, size=held.size, more=more, path=repr(path), most=self.size)
+
+    def check_share(self, owner: str, path: str, held: Holding, more: int, *, written: int, free: int) -> None:
+        """Refuse a file with which one depositor would have more than a share. The disk has for drafts what is `free`
+        beyond the reserve, and what this depositor has `written` there already."""
+        most = (max(0, free - self.reserve) + written) * self.share // 100
+        if self.bounds_share and more and held.size + more > most:
+            name = owner.partition(":")[2]
+            sizes = {"size": held.size, "more": more, "most": most, "share": self.share}
+            raise DraftShareUsed(owner=name, path=repr(path), **sizes)
 
     def check_disk(self, free: int, more: int) -> None:
         """Refuse what would leave less than the reserve; `free` are the bytes that nobody has been promised."""

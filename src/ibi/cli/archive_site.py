@@ -92,7 +92,7 @@ def opened_archive_site(
 def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> RecordDesk:
     """Where deposits are taken in. Drafts that nobody came back to go now, and later when others are begun."""
     archive = settings.archive
-    quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve)
+    quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve, archive.draft_share)
     rules = DraftRules(archive.largest_deposit, archive.draft_days, quota)
     drafts = Drafts(DraftFiles(settings.data, minter.clocks), store, minter.clocks, rules, service=record.service)
     drafts.sweep()

@@ -28,6 +28,7 @@ from ibi.resolver.policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.archive_store import STORE, ArchiveStore
+from ibi.services.misses import MissLimit
 from ibi.services.registration_desk import RegistrationDesk
 from ibi.services.resolving import ForeignUrls, Resolving
 from ibi.storage.archive_record import read_archive_record
@@ -74,8 +75,9 @@ def opened_resolver_site(
     beliefs = SqliteBeliefs(settings.data)
     opened.callback(beliefs.close)
     gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
+    misses = MissLimit(settings.resolve.misses_per_network)
     return ResolverSite(
-        resolving=_resolving(settings, registry, beliefs, gateway, archive),
+        resolving=_resolving(settings, registry, beliefs, gateway, archive, misses),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         desk=RegistrationDesk(
@@ -109,8 +111,14 @@ async def opened_resolving(settings: Settings) -> AsyncIterator[Resolving]:
 
 
 def _resolving(
-    settings: Settings, registry: Registry, beliefs: Beliefs, gateway: Gateways, archive: ArchiveSite | None
+    settings: Settings,
+    registry: Registry,
+    beliefs: Beliefs,
+    gateway: Gateways,
+    archive: ArchiveSite | None,
+    misses: MissLimit | None = None,
 ) -> Resolving:
+    """`misses` bound those of one network; a command has none but its own."""
     own = None if archive is None else _own_ref(archive, settings)
     wanted, directory = settings.resolve, ArchiveDirectory(registry, own)
     return Resolving(
@@ -125,6 +133,7 @@ def _resolving(
         own=own,
         memory=Memory(beliefs),
         changes=None if archive is None else archive.changes,
+        misses=misses,
     )
 
 

@@ -25,6 +25,7 @@ from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.web.app import create_app
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.connection_bound import ConnectionBound
+from ibi.web.hosts import ServedHosts
 from ibi.web.logging import configure_logging
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.resolver_site import ResolverSite
@@ -66,6 +67,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             resolver=resolver,
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
+            hosts=_served_hosts(settings, public_url, listening[0]),
             bound=ConnectionBound(settings.connections_per_client, settings.trusted_proxies or ()),
         )
 
@@ -79,6 +81,11 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             click.echo("Ctrl-C stops it.")
 
         Server(app, ready=ready).run([listener])
+
+
+def _served_hosts(settings: Settings, public_url: str, address: str) -> ServedHosts:
+    urls = [public_url, *([] if settings.content_url is None else [settings.content_url])]
+    return ServedHosts(urls, settings.hosts or (), {settings.host, address})
 
 
 def _welcome(

@@ -27,6 +27,7 @@ __all__ = [
     "DAYS",
     "GRANULARITY",
     "HOST",
+    "HOSTS",
     "LISTENING_HOST",
     "LISTENING_PORT",
     "MAIL_ADDRESS",
@@ -34,6 +35,7 @@ __all__ = [
     "NETWORKS",
     "PASSWORD",
     "PATH",
+    "PERCENT",
     "PORT",
     "REGISTRATION_KEY",
     "SECRET",
@@ -195,6 +197,19 @@ def _read_services(text: str) -> tuple[Label, ...]:
         raise ValueError(str(error).rstrip(".")) from None
 
 
+def _read_hosts(text: str) -> tuple[str, ...]:
+    """Each as the header Host would write it; names that are not ASCII are given in their `xn--` form."""
+    pattern = r"(?:[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9_])?\.?|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?"
+    names = text.lower().split()
+    for name in names:
+        match = re.fullmatch(pattern, name)
+        if match is None or (match[1] is not None and not 1 <= int(match[1]) <= 65_535):
+            raise ValueError(f"{name[:100]!r} is no host name, nor one with a port")
+    if not names:
+        raise ValueError
+    return tuple(names)
+
+
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -246,6 +261,7 @@ PORT = _whole_number(1, 65_535)
 DAYS = _whole_number(1, 36_500)
 BOUND = _whole_number(0, 1_000_000)
 CONNECTIONS = _whole_number(1, 512)
+PERCENT = _whole_number(1, 100)
 SIZE = Kind("a number of bytes, also in kB, MB, GB or TB", _read_size, frozenset({"string", "integer"}))
 SIZE_BOUND = Kind(
     "a number of bytes, also in kB, MB, GB or TB, or 0", _read_size_bound, frozenset({"string", "integer"})
@@ -259,6 +275,7 @@ PASSWORD = Kind("a password of ASCII characters, at most 1024", _read_password, 
 MAIL_USER = Kind("a user name of ASCII characters without blanks", _read_mail_user)
 NETWORKS = Kind("networks like 10.0.0.0/8, with blanks between", _read_networks)
 SERVICES = Kind("labels of Archives' services, with blanks between", _read_services)
+HOSTS = Kind("host names like ibi.example.org or backend:8765, with blanks between", _read_hosts)
 SITE_NAME = Kind("a name of at most 80 characters, on one line", _read_site_name)
 MAIL_ADDRESS = Kind("an e-mail address", _read_mail_address)
 BOOLEAN = Kind("true or false", _read_boolean, frozenset({"boolean"}))

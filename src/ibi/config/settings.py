@@ -61,6 +61,8 @@ class ArchiveSettings:
     """Bytes."""
     copies_at: tuple[Label, ...] | None
     """The services of Archives that hold Copies."""
+    draft_share: int
+    """Percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class ResolveSettings:
     budget: Fraction
     hedge_delay: Fraction
     connections_per_archive: int
+    misses_per_network: int
+    """A second."""
     foreign_urls: Literal["refuse", "confirm"]
     unproven: Literal["confirm", "follow"]
 
@@ -105,6 +109,7 @@ class Settings:
     port: int
     public_url: str | None
     content_url: str | None
+    hosts: tuple[str, ...] | None
     resolver: str | None
     trusted_proxies: tuple[IpNetwork, ...] | None
     connections_per_client: int

@@ -12,6 +12,7 @@ from ibi.config.kinds import (
     DAYS,
     GRANULARITY,
     HOST,
+    HOSTS,
     LISTENING_HOST,
     LISTENING_PORT,
     MAIL_ADDRESS,
@@ -19,6 +20,7 @@ from ibi.config.kinds import (
     NETWORKS,
     PASSWORD,
     PATH,
+    PERCENT,
     PORT,
     REGISTRATION_KEY,
     SECRET,
@@ -113,6 +115,15 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "The address at which the files of items are served, on a host of their own where nothing else is; without it"
         " `public_url`.",
+    ),
+    Setting(
+        "hosts",
+        "IBI_HOSTS",
+        None,
+        HOSTS,
+        None,
+        "Further names under which pages and files are served, each with a port or for any port; those of `public_url`"
+        " and `content_url`, the addresses on which the services listen, and loopback always are.",
     ),
     Setting(
         "resolver",
@@ -335,6 +346,14 @@ SETTINGS: tuple[Setting, ...] = (
         " them, and ask them while this Archive does not answer.",
     ),
     Setting(
+        "archive.draft_share",
+        "IBI_ARCHIVE_DRAFT_SHARE",
+        None,
+        PERCENT,
+        "50",
+        "How many percent of what the disk has for drafts those of one depositor may take; 100 lets one take it all.",
+    ),
+    Setting(
         "resolve.enabled",
         "IBI_RESOLVE_ENABLED",
         None,
@@ -367,6 +386,15 @@ SETTINGS: tuple[Setting, ...] = (
         CONNECTIONS,
         "32",
         "How many connections there may be to one Archive at a time, each for one question after the other.",
+    ),
+    Setting(
+        "resolve.misses_per_network",
+        "IBI_RESOLVE_MISSES_PER_NETWORK",
+        None,
+        BOUND,
+        "20",
+        "How many links a second that are neither kept nor in the Archive here one network may follow in the long run;"
+        " each question to another Archive counts as half of one, and 0 is no bound.",
     ),
     Setting(
         "resolve.foreign_urls",

@@ -1,5 +1,8 @@
 """What each depositor has in drafts, and what was promised to files that are on their way.
 
+A file that is announced is refused if there is no room for all of it. Promised to it is what has come and a step beyond
+that: a length that is announced costs its sender nothing, and must not keep others from what is free.
+
 The disk is the truth, and is looked at when a server starts and now and then: the records of drafts are read, of their
 files only the sizes. Between two looks the ledger adds what this process takes in, so it may say too much, and before
 it refuses anything it looks again. What another process on the same data directory takes in is seen with the next look.
@@ -10,20 +13,23 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 from weakref import WeakSet
 
-from ibi.archive.draft_quota import DraftsTooLarge, Holding, TooManyDrafts
+from ibi.archive.draft_quota import DiskNearlyFull, DraftShareUsed, DraftsTooLarge, Holding, TooManyDrafts
 from ibi.archive.drafts import DraftRules
 from ibi.ports.clocks import Clocks
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import StorageError
 from ibi.storage.incoming import Incoming
 
-__all__ = ["DraftLedger", "Share"]
+__all__ = ["STEP", "DraftLedger", "Share"]
+
+STEP: Final = 16 * 1024 * 1024
+"""Bytes that are promised to a file beyond what has come of it."""
 
 _BETWEEN_LOOKS: Final = 60.0
 _UNSEEN: Final = (-1, 0)
@@ -52,10 +58,11 @@ class _Entry:
 class Share:
     """The room that was promised to one file on its way. Ends with `settle` or `release`, or when nobody has it."""
 
-    __slots__ = ("__weakref__", "_incoming", "_ledger", "draft", "is_open", "owner", "path", "size")
+    __slots__ = ("__weakref__", "_announced", "_incoming", "_ledger", "draft", "is_open", "owner", "path", "size")
 
-    def __init__(self, ledger: DraftLedger, owner: str, draft: str, path: str, size: int) -> None:
-        self._ledger, self.owner, self.draft, self.path, self.size = ledger, owner, draft, path, size
+    def __init__(self, ledger: DraftLedger, owner: str, draft: str, path: str, announced: int) -> None:
+        self._ledger, self.owner, self.draft, self.path = ledger, owner, draft, path
+        self._announced, self.size = announced, min(STEP, announced)
         self._incoming: Incoming | None = None
         self.is_open = True
 
@@ -74,7 +81,7 @@ class Share:
     def write(self, piece: int) -> None:
         """Before so many bytes are written: refuse them if they are too many, though fewer were announced or none."""
         come = piece if self._incoming is None else self._incoming.size + piece
-        self._ledger.grow(self, come - self.size, piece)
+        self._ledger.grow(self, come - self.size, piece, ahead=min(STEP, max(0, self._announced - come)))
 
     def settle(self) -> None:
         """All of it has come, and is the draft's; which is said while nobody else changes that."""
@@ -121,26 +128,40 @@ class DraftLedger:
         self.see_anew(draft)
 
     def promise(self, owner: str, draft: str, path: str, announced: int) -> Share:
-        """`DraftsTooLarge` or `DiskNearlyFull` if there is no room for so many bytes."""
+        """`DraftsTooLarge`, `DraftShareUsed` or `DiskNearlyFull` if there is no room for so many bytes."""
         with self._lock:
             self._check_room(owner, path, announced)
             share = Share(self, owner, draft, path, announced)
             self._shares.add(share)
             return share
 
-    def grow(self, share: Share, more: int, piece: int) -> None:
-        """For a `Share`. What was promised is refused, too, if others have filled the disk meanwhile."""
+    def grow(self, share: Share, more: int, piece: int, *, ahead: int = 0) -> None:
+        """For a `Share`: `more` bytes, and if there is room some that come after them. What was promised is refused,
+        too, if others have filled the disk meanwhile."""
         if more <= 0:
             if self._quota.reserve:
                 self._quota.check_disk(self._files.free(), piece)
             return
         with self._lock:
+            if ahead:
+                with suppress(DraftsTooLarge, DraftShareUsed, DiskNearlyFull):
+                    self._check_room(share.owner, share.path, more + ahead)
+                    share.size += more + ahead
+                    return
             self._check_room(share.owner, share.path, more)
             share.size += more
 
     def _check_room(self, owner: str, path: str, more: int) -> None:
-        self._judge(lambda: self._quota.check_send(owner, path, self._held(owner), more))
+        self._judge(lambda: self._check_depositor(owner, path, more))
         self._check_disk(more)
+
+    def _check_depositor(self, owner: str, path: str, more: int) -> None:
+        held = self._held(owner)
+        self._quota.check_send(owner, path, held, more)
+        if self._quota.bounds_share:
+            coming = sum(share.unwritten for share in self._shares if share.is_open and share.owner == owner)
+            free = self._files.free()
+            self._quota.check_share(owner, path, held, more, written=held.size - coming, free=free)
 
     def _check_disk(self, more: int) -> None:
         if self._quota.reserve:
@@ -154,7 +175,7 @@ class DraftLedger:
             self._look()
         try:
             check()
-        except (TooManyDrafts, DraftsTooLarge):
+        except (TooManyDrafts, DraftsTooLarge, DraftShareUsed):
             self._look()
             check()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 from weakref import finalize
 
@@ -26,6 +26,10 @@ def _nothing() -> None:
 
 def _freely() -> Callable[[], None]:
     return _nothing
+
+
+async def _at_any_pace() -> None:
+    """Nothing is waited for."""
 
 
 class Gateway(Protocol):
@@ -58,13 +62,16 @@ class Drive:
         clock: Callable[[], float],
         watcher: ReplyWatcher,
         admit: Callable[[], Callable[[], None]] = _freely,
+        pace: Callable[[], Awaitable[None]] = _at_any_pace,
     ) -> None:
-        """`admit` gives leave to ask somebody who has to be waited for, and what to call once that is over; it may
+        """`pace` is awaited before each question to an Archive elsewhere.
+
+        `admit` gives leave to ask somebody who has to be waited for, and what to call once that is over; it may
         refuse by raising."""
         self.run, self.max_age = run, LONGEST
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
         self._flights: Flights | None = None
-        self._admit, self._over = admit, _nothing
+        self._admit, self._over, self._pace = admit, _nothing, pace
 
     def begin(self) -> None:
         """Ask whoever is to be asked first. Where nobody has to be waited for, that is all: there is an outcome."""
@@ -115,6 +122,7 @@ class Drive:
         self._flights.start(asking, self._asked(asking, max(0.0, self._deadline - self._clock())))
 
     async def _asked(self, asking: Asking, within: float) -> Reply:
+        await self._pace()
         began = self._clock()
         reply = await self._gateway.ask(asking.archive, asking.request, within=within)
         self._watcher.replied(asking.archive, reply, self._clock() - began)

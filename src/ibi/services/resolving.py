@@ -33,7 +33,8 @@ from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
-from ibi.services.turns import Refusal, Turns, link_turns, trace_turns
+from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
+from ibi.services.turns import Refusal, TooManyLinks, TurnBound, Turns, link_turns, trace_turns
 from ibi.storage.memory.beliefs import MemoryBeliefs
 
 __all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]
@@ -126,6 +127,7 @@ class Resolving:
         cache: Cache | None = None,
         traces: Turns | None = None,
         links: Turns | None = None,
+        misses: MissLimit | None = None,
         changes: Callable[[], Hashable] | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -141,6 +143,8 @@ class Resolving:
         self._cache = Cache() if cache is None else cache
         self._traces = trace_turns() if traces is None else traces
         self._links = link_turns() if links is None else links
+        self.misses = MissLimit() if misses is None else misses
+        self._fan_out = TickShare()
         self._changes, self._clock, self._wall, self._watcher = changes, clock, wall, watcher
 
     def watch(self, watcher: Watcher) -> None:
@@ -190,7 +194,38 @@ class Resolving:
         """
         return self._begun(_Reader(url, clients, preferences, base))
 
-    def _begun(self, reader: _Reader, *, fresh: bool = False) -> Resolved | Unfinished:
+    async def _in_turn(self, reader: _Reader, *, fresh: bool) -> Resolved:
+        """What a network asks for that has used up its allowance of misses."""
+        try:
+            await self.misses.turn(reader.client)
+        except Refusal as refusal:
+            found = self._found_here(reader)
+            if found is None:
+                self._watcher.turned_away(refusal)
+                raise
+            return found
+        return await self._to_the_end(self._begun(reader, fresh=fresh, has_turn=True))
+
+    def _found_here(self, reader: _Reader) -> Resolved | None:
+        """What is kept by now, or in the own Archive, is not refused, however many wait."""
+        try:
+            begun = self._begun(reader._replace(is_refused=True), has_turn=True)
+        except Refusal:
+            return None
+        return begun if isinstance(begun, Resolved) and isinstance(begun.outcome, Redirect) else None
+
+    async def count_unreadable(self, clients: tuple[IpAddress, ...]) -> None:
+        """Before a client is told what is wrong with a link: it waits for its turn as a miss does. `TooManyLinks`."""
+        client = clients[0] if clients else None
+        if not self.misses.is_within(client, self._clock()):
+            try:
+                await self.misses.turn(client)
+            except Refusal as refusal:
+                self._watcher.turned_away(refusal)
+                raise
+        self.misses.charge(client, MISS)
+
+    def _begun(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives = self._directory.archives()
         state = archives, None if self._changes is None else self._changes()
@@ -199,12 +234,16 @@ class Resolving:
         remembered = None if fresh else self._cache.find(wish, began)
         if remembered is not None:
             resolved = self._again(remembered, reader, began)
+        elif not has_turn and not self.misses.is_within(reader.client, began):
+            return partial(self._in_turn, reader, fresh=fresh)
         else:
             self._memory.include(archives, self._directory.homes(), self._wall())
             asked = self._asked(reader, archives, wish, began, state)
             if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
                 return partial(self._finish, asked)
             resolved = self._ended(asked, self._learned(asked))
+            if not isinstance(resolved.outcome, Redirect) and not reader.is_refused:
+                self.misses.charge(reader.client, MISS)
         self._watcher.resolved(resolved)
         return resolved
 
@@ -316,8 +355,23 @@ class Resolving:
             routing=NO_ROUTING if self._is_alone(archives) else self._memory,
             policy=policy,
         )
-        admit = partial(self._turn, self._links, reader.clients)
-        return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit)
+        admit, pace = partial(self._admitted, reader), partial(self._paced, reader)
+        return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
+
+    def _admitted(self, reader: _Reader) -> Callable[[], None]:
+        """Leave to ask Archives elsewhere."""
+        if reader.is_refused or not self.misses.may_ask_others(reader.client):
+            refusal = TooManyLinks(bound=TurnBound.RATE, retry_after=self.misses.retry_after)
+            if not reader.is_refused:  # which is counted elsewhere
+                self._watcher.turned_away(refusal)
+            raise refusal
+        give_back = self._turn(self._links, reader.clients)
+        self.misses.charge(reader.client, MISS)
+        return give_back
+
+    async def _paced(self, reader: _Reader) -> None:
+        self.misses.charge(reader.client, QUESTION)
+        await self._fan_out.enter(reader.client)
 
     def _judged(self, run: Resolution) -> Outcome:
         outcome = run.outcome
@@ -334,6 +388,12 @@ class _Reader(NamedTuple):
     clients: tuple[IpAddress, ...]
     preferences: Sequence[Preference]
     base: str
+    is_refused: bool = False
+    """Whether Archives elsewhere are not to be asked."""
+
+    @property
+    def client(self) -> IpAddress | None:
+        return self.clients[0] if self.clients else None
 
 
 class _Asked(NamedTuple):

@@ -32,6 +32,8 @@ class TurnBound(StrEnum):
 
     SERVER = "server"
     NETWORK = "network"
+    RATE = "rate"
+    """Of misses of one network, or of all."""
 
 
 class Refusal(IbiError):

@@ -36,6 +36,8 @@ from ibi.web.content_host import BytesAlone, ContentHost
 from ibi.web.errors import answer_to, problem
 from ibi.web.front import Front, Service, ServiceFirst, Shortcut, first_segments
 from ibi.web.health import HealthPage, healthz
+from ibi.web.host_check import HostCheck
+from ibi.web.hosts import ServedHosts
 from ibi.web.identity import IdentityPage
 from ibi.web.labels import Labels
 from ibi.web.methods import by_method
@@ -72,13 +74,15 @@ def create_app(
     facts: SiteFacts | None = None,
     sign_in: SignIn | None = None,
     bound: ConnectionBound | None = None,
+    hosts: ServedHosts | None = None,
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to whoever opened them.
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
     `facts` are what every page says of this site. With `sign_in`, people can sign in to the pages.
-    `bound` is for whoever serves the application, to ask how many connections a client may have.
+    `bound` is for whoever serves the application, to ask how many connections a client may have. `hosts` are those for
+    which there are pages and files; without them there are for every host.
     """
     log = log or structlog.get_logger("ibi.web")
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks)
@@ -91,7 +95,7 @@ def create_app(
             queue, readiness, authentication, metrics, OpenApiPage(archive=archive is not None, register=registers)
         ),
         *_token_routes(token_pages),
-        *([] if archive is None else record_routes(archive, authentication, queue)),
+        *([] if archive is None else record_routes(archive, authentication, queue, metrics.upload_refused)),
         *(ArchivePages(resolver.desk, authentication).routes() if resolver is not None and resolver.desk else []),
         *(ClaimPages(resolver.beliefs).routes() if resolver is not None and resolver.beliefs is not None else []),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
@@ -102,14 +106,19 @@ def create_app(
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
     names = request_names()
     middleware = [Middleware(Boundary, metrics=metrics, log=log, routes=patterns, names=names)]
+    services = _services(archive, resolver, log)
+    taken = first_segments(route.path for route in routes)
+    if hosts is not None:
+        known, url = Shortcut(services, taken=taken), facts.public_url if facts else ""
+        middleware.append(
+            Middleware(HostCheck, hosts=hosts, shortcut=known, public_url=url, refused=metrics.misdirected, log=log)
+        )
     content_host = ContentHost(archive) if archive is not None and archive.has_own_content_host else None
     if content_host is not None:
         middleware.append(Middleware(BytesAlone, host=content_host))
     persistent = None if resolver is None else ResolverFront(resolver, log)
     front = Front(archive, persistent, None if resolver is None else resolver.public_url)
-    services = _services(archive, resolver, log)
     patterns |= {**front.patterns, **dict.fromkeys(services, "/{service}")}
-    taken = first_segments(route.path for route in routes)
     middleware.append(
         Middleware(KnownSite, facts=facts or SiteFacts(sandbox=queue.identity.sandbox), sessions=sessions)
     )
@@ -130,6 +139,8 @@ def create_app(
         app.router.default = front
     choose = shortcut.endpoint if content_host is None else _elsewhere_than(content_host, shortcut.endpoint)
     app.state.at_once = AtOnce(choose, metrics=metrics, log=log, routes=patterns, names=names)
+    if resolver is not None:
+        app.state.ending = resolver.resolving.misses.end
     if bound is not None:
         bound.watch(metrics.connection_refused)
         app.state.bound = bound
@@ -152,6 +163,7 @@ def _services(
 def _count(resolver: ResolverSite, metrics: Metrics) -> None:
     counted = ResolverMetrics(metrics.registry)
     resolver.resolving.watch(counted)
+    resolver.resolving.misses.watch(counted.held_back)
     resolver.acknowledgments.watch(counted.acknowledged)
 
 

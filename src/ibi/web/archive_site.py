@@ -21,6 +21,7 @@ from ibi.ports.content import Content
 from ibi.ports.usage import UsageLog
 from ibi.services.record_desk import RecordDesk
 from ibi.services.searching import Searching
+from ibi.web.hosts import authority_of_url
 
 __all__ = ["MAX_AGE", "ArchiveSite"]
 
@@ -84,7 +85,7 @@ class ArchiveSite:
     def has_own_content_host(self) -> bool:
         """Whether bytes are shown on a host where there is nothing that a document could act on."""
         assert self.content_url is not None
-        return _authority(self.content_url) != _authority(self.public_url)
+        return authority_of_url(self.content_url) != authority_of_url(self.public_url)
 
     @property
     def now(self) -> Instant:
@@ -99,7 +100,3 @@ class ArchiveSite:
     def count(self, counted: tuple[UsageDay, UsageKind] | None) -> None:
         if counted is not None and self.usage is not None:
             self.usage.count(*counted)
-
-
-def _authority(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0].lower()

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.errors import problem
-from ibi.web.headers import only_value
+from ibi.web.hosts import Authority, authority_of_url, requested_authority
 from ibi.web.raw_target import decoded, raw_path, raw_target
 from ibi.web.refusals import NotFound
 
@@ -29,17 +29,27 @@ class ContentHost:
 
     def __init__(self, site: ArchiveSite) -> None:
         self._site = site
-        self._pages, self._content = _authority(site.public_url), _authority(site.content_url or site.public_url)
+        self._pages = authority_of_url(site.public_url)
+        self._content = authority_of_url(site.content_url or site.public_url)
 
     def is_asked(self, scope: Scope) -> bool:
         """Whether there is nothing else on the host that this is asked of."""
-        return self._site.has_own_content_host and _host(scope) == self._content
+        return self._site.has_own_content_host and self._is(self._content, self._pages, scope)
 
     def for_bytes(self, scope: Scope) -> str | None:
         """The URL at which bytes are had that are asked of the host of the pages."""
-        if self._site.has_own_content_host and _host(scope) == self._pages:
+        if self._site.has_own_content_host and self._is(self._pages, self._content, scope):
             return f"{self._site.content_url}{_target(scope)}"
         return None
+
+    @staticmethod
+    def _is(wanted: Authority | None, other: Authority | None, scope: Scope) -> bool:
+        """Whether the request is for `wanted`: at any port if the name alone tells it from the `other`, for cookies do
+        not tell ports apart."""
+        asked = requested_authority(scope)
+        if asked is None or wanted is None:
+            return False
+        return asked == wanted or (asked.host == wanted.host and (other is None or other.host != wanted.host))
 
     def for_pages(self, scope: Scope) -> str | None:
         """The URL of a page that is asked of the host of the bytes."""
@@ -67,16 +77,3 @@ def _is_for_bytes(scope: Scope) -> bool:
 def _target(scope: Scope) -> str:
     """Path and query as they came, in ASCII."""
     return re.sub(r"[^!-~]+", lambda strange: quote(strange[0]), raw_target(scope))
-
-
-def _authority(url: str) -> str:
-    scheme, _, rest = url.lower().partition("://")
-    return rest.partition("/")[0].removesuffix(":443" if scheme == "https" else ":80")
-
-
-def _host(scope: Scope) -> str | None:
-    try:
-        host = (only_value(scope["headers"], b"host") or "").lower()
-    except ValueError:
-        return None
-    return host.removesuffix(":443").removesuffix(":80")

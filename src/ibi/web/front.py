@@ -58,6 +58,15 @@ class Shortcut:
         end = path.find(b"/", 1)
         return None if end < 0 or path[1:end] in self._taken else self._persistent
 
+    def is_for_service(self, scope: Scope) -> bool:
+        path, query = raw_path(scope), scope["query_string"]
+        return bool(query) and any(service.is_asked(path, query) for service in self._services)
+
+    def may_be_persistent(self, scope: Scope) -> bool:
+        """Whether nothing else can be meant: the path has two segments, and no page is below the first of them."""
+        first, slash, rest = decoded(raw_path(scope)).removeprefix("/").partition("/")
+        return bool(first and slash and rest) and first.encode() not in self._taken
+
 
 class ServiceFirst:
     """Pure ASGI: what there is a shortcut to is not led through the framework."""

@@ -64,6 +64,15 @@ class Metrics:
         self._connections_refused = Counter(
             "ibi_connections_refused", "Connections refused because their client had too many.", registry=registry
         )
+        self._uploads_refused = Counter(
+            "ibi_uploads_refused",
+            "Files sent to drafts and refused, by the code of the error.",
+            ["code"],
+            registry=registry,
+        )
+        self._misdirected = Counter(
+            "ibi_misdirected_requests", "Requests refused because they named a host not served here.", registry=registry
+        )
         self._minted = self._requests.labels("minted")
 
     def group(self, group: MintGroup) -> None:
@@ -84,6 +93,12 @@ class Metrics:
 
     def connection_refused(self) -> None:
         self._connections_refused.inc()
+
+    def upload_refused(self, code: str) -> None:
+        self._uploads_refused.labels(code if code in ANSWERS else _OTHER).inc()
+
+    def misdirected(self) -> None:
+        self._misdirected.inc()
 
     def answered(self, route: str | None, method: str, status: int) -> None:
         """`route` is a pattern of ours, None where no route matched."""

@@ -147,7 +147,7 @@ _FILE = {
             "201": json_answer("The file.", "SentFile"),
             "400": refusal("The name cannot be kept, or what arrived is not what was sent."),
             **UNKNOWN,
-            "408": refusal("The body stopped arriving."),
+            "408": refusal("The body stopped arriving, or arrived too slowly. The draft has what it had before."),
             **CONFLICT,
             **CHANGED,
             "413": refusal(

@@ -40,8 +40,9 @@ ALWAYS = {
 FULL = {"507": refusal("The disk is full. Nothing was changed, and nothing is lost.")}
 NEARLY_FULL = {
     "507": refusal(
-        "The disk is full, or drafts would leave less of it free than the setting archive.disk_reserve: discard drafts,"
-        " or tell whoever runs the server. Nothing was changed, and nothing is lost."
+        "The disk is full, drafts would leave less of it free than the setting archive.disk_reserve, or yours would"
+        " take more of it than archive.draft_share: discard drafts, or tell the administrator. Nothing was"
+        " changed, and nothing is lost."
     )
 }
 UNKNOWN = {"404": refusal("There is no such draft, or it is not yours.")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from starlette.routing import Route
 
@@ -20,10 +21,17 @@ from ibi.web.uploads import UploadPages
 __all__ = ["record_routes"]
 
 
-def record_routes(site: ArchiveSite, authentication: Authentication, queue: MintQueue) -> list[Route]:
-    """A label is any number of segments, and so is the name of a file: what follows them comes first."""
+def record_routes(
+    site: ArchiveSite, authentication: Authentication, queue: MintQueue, upload_refused: Callable[[str], object] = str
+) -> list[Route]:
+    """A label is any number of segments, and so is the name of a file: what follows them comes first. `upload_refused`
+    counts uploads by the code of the error."""
     callers = Callers(site, authentication)
-    drafts, uploads, relations = DraftPages(callers, queue), UploadPages(callers), RelationPages(callers)
+    drafts, uploads, relations = (
+        DraftPages(callers, queue),
+        UploadPages(callers, refused=upload_refused),
+        RelationPages(callers),
+    )
     records, standing = RecordPages(callers, drafts), StandingPages(callers)
     return [
         _route("/api/records/{label:path}/files/{path:path}", PUT=uploads.put, DELETE=uploads.delete),

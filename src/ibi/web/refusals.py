@@ -31,6 +31,7 @@ __all__ = [
     "UnknownFormat",
     "UnknownMember",
     "UnsupportedMediaType",
+    "UploadTooSlow",
 ]
 
 
@@ -68,6 +69,13 @@ class BodyTooSlow(IbiError):
     """body: it did not arrive within {seconds} s."""
 
     code = "body-too-slow"
+
+
+class UploadTooSlow(IbiError):
+    """body: less than {least} bytes a second arrived for {seconds} s, so the upload was ended. The draft has the files
+    that it had before: send this one again over a faster connection."""
+
+    code = "upload-too-slow"
 
 
 class MalformedBody(IbiError):

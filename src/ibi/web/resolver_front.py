@@ -83,10 +83,8 @@ class ResolverFront:
             if method not in _READING:
                 raise MethodNotAllowed(method=method[:20], allowed=_ALLOWED)
             answer = await self._answer(scope, send)
-        except PunctuatedLabel as error:
-            answer = _alert_answer(alert_about_punctuation(error, _words(scope)), scope)
         except InvalidPersistentUrl as error:
-            answer = _alert_answer(alert_about_fault(error, raw_target(scope), _words(scope)), scope)
+            answer = await self._unreadable(error, scope)
         except IbiError as error:
             answer = self._refusal(error, scope)
         if answer is not None:
@@ -94,6 +92,16 @@ class ResolverFront:
             if scope["method"] == "HEAD":
                 answer.body = b""
             await answer(scope, receive, send)
+
+    async def _unreadable(self, error: InvalidPersistentUrl, scope: Scope) -> Response:
+        """To say what is wrong with a link takes as long as a miss: it counts as one."""
+        try:
+            await self._site.resolving.count_unreadable(client_addresses(scope, self._site.proxies))
+        except Refusal as refusal_:
+            return self._refusal(refusal_, scope)
+        if isinstance(error, PunctuatedLabel):
+            return _alert_answer(alert_about_punctuation(error, _words(scope)), scope)
+        return _alert_answer(alert_about_fault(error, raw_target(scope), _words(scope)), scope)
 
     def _refusal(self, error: IbiError, scope: Scope) -> Response:
         if answer_to(error).told:

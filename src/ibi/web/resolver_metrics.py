@@ -50,7 +50,7 @@ class ResolverMetrics:
         )
         self._links_refused = Counter(
             "ibi_links_refused",
-            "Links refused because too many had to wait for Archives elsewhere, by the bound.",
+            "Links refused because too many led to nothing kept here, by the bound.",
             ["bound"],
             registry=registry,
         )
@@ -58,6 +58,11 @@ class ResolverMetrics:
             "ibi_false_claims",
             "Claims of Archives that the home of the item contradicts, by what they claim; each counted once.",
             ["claim"],
+            registry=registry,
+        )
+        self._held_back = Counter(
+            "ibi_links_held_back",
+            "Links that waited for a turn because their network had too many that led to nothing kept.",
             registry=registry,
         )
         self._known: set[str] = set()
@@ -72,6 +77,9 @@ class ResolverMetrics:
 
     def claimed(self, claim: NewClaim) -> None:
         self._claims.labels(claim.kind.value).inc()
+
+    def held_back(self) -> None:
+        self._held_back.inc()
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self._replies.add(self._name(archive), _reply_name(reply))

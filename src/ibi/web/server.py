@@ -138,6 +138,13 @@ class Server(uvicorn.Server):
         if self.started and self._ready is not None:
             self._ready(url_of((sockets or [])[0]))
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """What only waits for its turn is told so first, and keeps nothing from ending."""
+        ending = getattr(getattr(self.config.app, "state", None), "ending", None)
+        if ending is not None:
+            ending()
+        await super().shutdown(sockets)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Unlike the original, does not raise the signal again afterwards: a clean stop is a success."""

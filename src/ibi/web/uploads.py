@@ -7,50 +7,79 @@ file of the draft when all of it has come, is on the disk, and is what the sende
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Final
 
 import msgspec
+import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive
 
+from ibi.errors import IbiError
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, checked_media_type
 from ibi.services.draft_uploads import FileCheck, Upload
 from ibi.web.body import PATIENCE
+from ibi.web.boundary import REQUEST
 from ibi.web.callers import Callers
 from ibi.web.digest_fields import check_digests, expected_digests, repr_digest
 from ibi.web.draft_documents import file_validators, sent_file
+from ibi.web.errors import answer_to
 from ibi.web.headers import RawHeaders, only_value, values
 from ibi.web.record_target import RecordTarget, record_target
 from ibi.web.refusals import (
-    BodyTooSlow,
     InvalidParameter,
     MalformedBody,
     NoSuchFile,
     PreconditionFailed,
     UnsupportedMediaType,
+    UploadTooSlow,
 )
 
 __all__ = ["PIECE", "UploadPages"]
 
-PIECE: Final = 1024 * 1024
-"""Bytes written at a time: all that an upload has in memory, whatever the size of the file."""
+PIECE: Final = 64 * 1024
+"""Bytes that are worth a trip to the disk. What an upload has in memory is not much more, whatever the size of the
+file: many come at a time."""
+
+LEAST_SPEED: Final = 1000
+"""Bytes a second, over as many seconds as an upload may pause: less than the slowest modem has. What comes slower keeps
+a connection, a thread's attention and room on the disk for days."""
 
 _NOT_TOLD: Final = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
 """Media types that programs send who know no better: the name of the file tells more."""
 _NO_STORE: Final = {"cache-control": "no-store"}
+_WORTH_A_LINE: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.INSUFFICIENT_STORAGE})
+_LOG = structlog.get_logger("ibi.archive")
 
 
 class UploadPages:
-    def __init__(self, callers: Callers, *, patience: float = PATIENCE) -> None:
-        """`patience` are the seconds between two pieces of a body."""
-        self._callers, self._site, self._patience = callers, callers.site, patience
+    def __init__(
+        self,
+        callers: Callers,
+        *,
+        patience: float = PATIENCE,
+        least_speed: int = LEAST_SPEED,
+        refused: Callable[[str], object] = str,
+    ) -> None:
+        """`patience` are the seconds that an upload may fall behind `least_speed`, in bytes a second; `refused` counts
+        uploads that are, by the code of the error."""
+        self._callers, self._site, self._refused = callers, callers.site, refused
+        self._patience, self._least_speed = patience, least_speed
 
     async def put(self, request: Request) -> Response:
+        try:
+            return await self._put(request)
+        except IbiError as error:
+            self._refused(error.code)
+            if answer_to(error).status in _WORTH_A_LINE:
+                _LOG.warning("an upload was refused", request=request.scope.get(REQUEST), code=error.code)
+            raise
+
+    async def _put(self, request: Request) -> Response:
         """What can be refused is refused before a byte is asked for: `Expect: 100-continue` spares the rest."""
         who, desk = self._callers.depositor(request), self._callers.desk
         headers = request.scope["headers"]
@@ -77,7 +106,7 @@ class UploadPages:
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
     async def _take(self, receive: Receive, upload: Upload) -> None:
-        async for piece in _pieces(receive, self._patience):
+        async for piece in _pieces(receive, self._patience, self._least_speed):
             await self._callers.beside(partial(upload.write, piece))
 
     def _answer(self, draft: str, file: File, status: HTTPStatus) -> Response:
@@ -91,19 +120,25 @@ class UploadPages:
         return Response(msgspec.json.encode(document), status, headers, "application/json")
 
 
-async def _pieces(receive: Receive, patience: float) -> AsyncIterator[bytes]:
-    """The body in pieces worth a trip to the disk."""
-    piece, more = bytearray(), True
+async def _pieces(receive: Receive, patience: float, least_speed: int) -> AsyncIterator[bytes]:
+    """The body in pieces worth a trip to the disk. Each byte buys time to wait for the next ones, up to `patience`;
+    only waits for the sender count, not what the disk takes."""
+    piece, more, left, clock = bytearray(), True, patience, asyncio.get_running_loop().time
     while more:
+        began = clock()
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(left):
                 message = await receive()
         except TimeoutError:
-            raise BodyTooSlow(seconds=f"{patience:g}") from None
+            raise UploadTooSlow(seconds=f"{patience:g}", least=least_speed) from None
+        left = min(patience, max(0.0, left - (clock() - began)) + len(message.get("body", b"")) / least_speed)
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        piece += message.get("body", b"")
-        more = message.get("more_body", False)
+        body, more = message.pop("body", b""), message.get("more_body", False)
+        if not piece and len(body) >= PIECE:
+            yield body  # as it came: a copy would be as much memory again
+            body = b""  # nor is it kept while the next is waited for
+        piece += body
         if len(piece) >= PIECE or (piece and not more):
             yield bytes(piece)
             piece.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.draft_quota import DiskNearlyFull, DraftQuota, DraftsTooLarge, Holding, TooManyDrafts
+from ibi.archive.draft_quota import DiskNearlyFull, DraftQuota, DraftShareUsed, DraftsTooLarge, Holding, TooManyDrafts
 
 QUOTA = DraftQuota(drafts=2, size=100, reserve=1000)
 
@@ -47,3 +47,22 @@ def test_zero_is_no_bound() -> None:
     assert not none.bounds_depositors
     assert DraftQuota(drafts=1).bounds_depositors
     assert DraftQuota(size=1).bounds_depositors
+
+
+def test_a_depositor_leaves_a_share_of_the_disk_to_others() -> None:
+    quota = DraftQuota(reserve=1000, share=50)
+    none, some = Holding(), Holding(1, 400)
+    quota.check_share("name:ana", "a", none, 500, written=0, free=2000)
+    with pytest.raises(DraftShareUsed, match="50 %"):
+        quota.check_share("name:ana", "a", none, 501, written=0, free=2000)
+    # What the depositor has on the disk already belongs to what the disk has for drafts.
+    quota.check_share("name:ana", "a", some, 100, written=400, free=1600)
+    with pytest.raises(DraftShareUsed, match="of ana hold 400 bytes"):
+        quota.check_share("name:ana", "a", some, 101, written=400, free=1600)
+    quota.check_share("name:ana", "a", some, 0, written=400, free=0)
+    assert quota.bounds_depositors
+
+
+def test_a_share_of_all_is_no_bound() -> None:
+    DraftQuota().check_share("name:ana", "a", Holding(1, 10**9), 10**12, written=0, free=0)
+    assert not DraftQuota().bounds_share

@@ -12,13 +12,14 @@ from typing import TypeVar
 
 import pytest
 
-from ibi.archive.draft_quota import DiskNearlyFull, DraftQuota, DraftsTooLarge, Holding, TooManyDrafts
+from ibi.archive.draft_quota import DiskNearlyFull, DraftQuota, DraftShareUsed, DraftsTooLarge, Holding, TooManyDrafts
 from ibi.archive.drafts import DraftRules
 from ibi.errors import IbiError
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.depositor import Depositor
+from ibi.services.draft_ledger import STEP
 from ibi.services.draft_uploads import Upload
 from ibi.services.drafts import Drafts
 from ibi.storage.draft_files import DraftFiles
@@ -189,7 +190,7 @@ def test_nor_do_several_that_come_without_a_length_have_more_together(desk: Desk
     assert sum(path.stat().st_size for path in desk.data.glob("drafts/*/bytes/*")) == 990
 
 
-def test_a_file_on_its_way_counts_with_all_that_was_announced(desk: Desk) -> None:
+def test_a_small_file_on_its_way_counts_with_all_that_was_announced(desk: Desk) -> None:
     one, two = desk.begin(), desk.begin()
     coming = desk.upload(one, "a.txt", 800)
     assert desk.held() == (2, 800)
@@ -399,3 +400,75 @@ def test_below_the_reserve_drafts_are_published_and_discarded(desk: Desk, monkey
     assert desk.drafts.publish(ANA, one, desk.labels).item.version == 1
     desk.drafts.discard(ANA, two)
     assert desk.held() == (0, 0)
+
+
+MANY = 4 * STEP
+
+
+def with_disk(desk: Desk, monkeypatch: pytest.MonkeyPatch, free: int, **quota: int) -> None:
+    """A disk that had so much free when it was empty of drafts."""
+    desk.quota = DraftQuota(**quota)
+    monkeypatch.setattr("ibi.archive.drafts.DraftRules.check_room", lambda *_: None)
+    desk.restart()
+
+    def left() -> int:
+        return free - sum(path.stat().st_size for path in desk.data.glob("drafts/*/bytes/*"))
+
+    monkeypatch.setattr(desk.files, "free", left)
+
+
+def test_an_announcement_alone_keeps_no_other_depositor_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_disk(desk, monkeypatch, MANY + 1000, reserve=1000)
+    announced = desk.upload(desk.begin(ANA), "large.bin", MANY)
+    assert desk.held() == (1, STEP)
+    desk.send(desk.begin(BIA), "b.bin", 2 * STEP, BIA)
+    announced.write(b"x" * STEP)
+    announced.abandon()
+
+
+def test_what_has_come_and_a_step_beyond_it_is_kept_free(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_disk(desk, monkeypatch, MANY + 1000, reserve=1000)
+    coming = desk.upload(desk.begin(ANA), "large.bin", MANY)
+    coming.write(b"x" * (STEP + 1))
+    assert desk.held() == (1, 2 * STEP + 1)
+    draft = desk.begin(BIA)
+    with pytest.raises(DiskNearlyFull, match=f"has room for {2 * STEP - 1} more bytes"):
+        desk.upload(draft, "b.bin", 2 * STEP, BIA)
+    desk.send(draft, "b.bin", 2 * STEP - 1, BIA)
+    coming.abandon()
+
+
+def test_near_the_end_of_the_room_a_step_is_not_insisted_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_disk(desk, monkeypatch, 3 * STEP + 1000, reserve=1000)
+    coming = desk.upload(desk.begin(ANA), "large.bin", 3 * STEP)
+    desk.send(desk.begin(BIA), "b.bin", STEP, BIA)
+    for _ in range(2):
+        coming.write(b"x" * STEP)  # all that is left, though with a step beyond it there is not enough
+    with pytest.raises(DiskNearlyFull):
+        coming.write(b"x")
+    coming.abandon()
+    desk.send(desk.begin(ANA), "a.bin", STEP)
+
+
+def test_one_depositor_leaves_a_share_to_the_next(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_disk(desk, monkeypatch, 9000, reserve=1000, share=50)
+    one, two = desk.begin(ANA), desk.begin(BIA)
+    with pytest.raises(DraftShareUsed):
+        desk.upload(one, "a.txt", 4001)
+    desk.send(one, "a.txt", 4000)
+    with pytest.raises(DraftShareUsed, match="The drafts of ana hold 4000 bytes"):
+        desk.send(one, "b.txt", 1)
+    desk.send(two, "b.txt", 2000, BIA)
+    with pytest.raises(DraftShareUsed):
+        desk.send(two, "c.txt", 1, BIA)
+    desk.drafts.discard(ANA, one)
+    desk.send(two, "c.txt", 2000, BIA)
+
+
+def test_without_a_length_a_share_is_bounded_while_it_comes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_disk(desk, monkeypatch, 2000, reserve=0, share=50)
+    upload = desk.upload(desk.begin(), "a.txt", 0)
+    upload.write(b"x" * 1000)
+    with pytest.raises(DraftShareUsed):
+        upload.write(b"x")
+    upload.abandon()

@@ -29,6 +29,7 @@ from ibi.resolver.outcome import (
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Answered, Reply
 from ibi.resolver.trace import Failure, Verdict
+from ibi.services.misses import MISS, MissLimit
 from ibi.services.resolving import ForeignUrls, Resolved, Resolving
 from ibi.services.turns import Refusal, TooManyLinks, TooManyTraces, TurnBound, link_turns, trace_turns
 from ibi.storage.errors import DiskRefused
@@ -682,3 +683,88 @@ class TestLinksThatWait:
             assert len(links) == 0
 
         in_virtual_time(run())
+
+
+class TestMisses:
+    """A network that follows more links that lead to nothing kept than it may."""
+
+    def exhausted(self) -> MissLimit:
+        limit = MissLimit(20, clock=now)
+        while limit.may_ask_others(CLIENTS[0]):
+            limit.charge(CLIENTS[0], MISS)
+        limit.charge(CLIENTS[0], 200 * MISS)
+        return limit
+
+    def test_other_archives_are_not_asked_for_it_any_more(self) -> None:
+        counted, gateway = Counted(), ScriptedGateway({A: After(0.1, b""), B: After(0.1, b"")})
+
+        async def run() -> Resolved | BaseException:
+            service = resolving(gateway, watcher=counted, misses=self.exhausted())
+            return (await asyncio.gather(resolve(service), return_exceptions=True))[0]
+
+        refusal = in_virtual_time(run())
+        assert isinstance(refusal, TooManyLinks)
+        assert (refusal.bound, counted.refusals) == (TurnBound.RATE, [TurnBound.RATE])
+        assert not gateway.asked
+
+    def test_what_is_in_the_archive_of_the_server_is_found_in_its_turn(self) -> None:
+        async def run() -> list[Resolved]:
+            service = resolving(ScriptedGateway({A: at_once(item(A)), B: After(0.1, b"")}), misses=self.exhausted())
+            return await asyncio.gather(*(resolve(service, fresh=number < 3) for number in range(6)))
+
+        assert all(isinstance(each.outcome, Redirect) for each in in_virtual_time(run()))
+
+    def test_so_it_is_if_more_wait_than_can_have_a_turn(self) -> None:
+        counted, missing = Counted(), "/lab.br/arq/2009/07.21.14.44"
+
+        def says(request: UrlRequest) -> bytes:
+            return item(A) if str(request.label) == REP else b""
+
+        async def run() -> list[Resolved | BaseException]:
+            gateway = ScriptedGateway({A: at_once(says)})
+            service = resolving(gateway, misses=self.exhausted(), watcher=counted)
+            service.misses.end()  # as if the line were full
+            wanted = (f"/{REP}", missing)
+            return await asyncio.gather(*(resolve(service, url) for url in wanted), return_exceptions=True)
+
+        found, refused = in_virtual_time(run())
+        assert isinstance(found, Resolved)
+        assert isinstance(found.outcome, Redirect)
+        assert isinstance(refused, TooManyLinks)
+        assert len(counted.refusals) == 1
+
+    def test_what_is_kept_does_not_wait(self) -> None:
+        async def run() -> Resolved | object:
+            service = resolving(ScriptedGateway({A: After(0.1, item(A), 300)}), misses=MissLimit(20, clock=now))
+            await resolve(service)
+            while service.misses.is_within(CLIENTS[0], now()):
+                service.misses.charge(CLIENTS[0], MISS)
+            return service.begin(PersistentUrl.parse(f"/{REP}"), CLIENTS, base=BASE)
+
+        assert isinstance(in_virtual_time(run()), Resolved)
+
+    def test_those_that_the_own_archive_alone_is_asked_about_count(self) -> None:
+        async def run() -> float:
+            service = resolving(ScriptedGateway({A: at_once(b"")}), misses=MissLimit(20, clock=now))
+            began = now()
+            wanted = [f"/lab.br/arq/2009/07.21.14.43.{number // 60:02}.{number % 60:02}" for number in range(700)]
+            for url in wanted:
+                assert isinstance((await resolve(service, url)).outcome, NotFound)
+            return now() - began
+
+        assert in_virtual_time(run()) >= 4.0
+
+    def test_a_link_that_is_found_at_once_costs_nothing(self) -> None:
+        async def run() -> bool:
+            service = resolving(ScriptedGateway({A: at_once(item(A))}), misses=MissLimit(1, clock=now))
+            for _ in range(100):
+                await resolve(service, fresh=True)
+            return service.misses.is_within(CLIENTS[0], now())
+
+        assert in_virtual_time(run())
+
+    def test_questions_begin_a_few_at_a_time(self) -> None:
+        archives = {archive(f"x{number}"): After(0.0, b"") for number in range(40)}
+        found, gateway = once(archives)
+        assert isinstance(found.outcome, NotFound)
+        assert len(gateway.asked) == 40

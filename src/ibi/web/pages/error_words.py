@@ -44,6 +44,10 @@ SENTENCES: Final = (
     message("body: it is larger than {most} bytes."),
     message("{field}: the body has to be {wanted}."),
     message("Accept: the answer can be had as {offered} only."),
+    message(
+        "This server has no pages for the host {host}: use {url} instead. If {host} is a name of this server, its"
+        " administrator can add the name to the setting hosts."
+    ),
 )
 """Templates of errors: a test compares them with the errors themselves."""
 

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 from starlette.requests import ClientDisconnect
-from starlette.types import Message
+from starlette.types import Message, Receive
 
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
-from ibi.web.uploads import PIECE
+from ibi.web.refusals import UploadTooSlow
+from ibi.web.uploads import PIECE, UploadPages, _pieces
 from tests.asgi_client import ask
 from tests.records_app import SAID, RecordsApp, records_app
+from tests.virtual_time import in_virtual_time, now
 
 HOSTILE = [
     "../x",
@@ -271,3 +273,99 @@ async def test_whoever_waits_for_a_draft_keeps_no_reader_waiting(
             assert (read.status, read.body) == (200, b"content")
             assert not any(each.done() for each in waiting)
         assert {answer.status for answer in await asyncio.gather(*waiting)} == {200}
+
+
+# --- how fast ---
+
+
+def dripping(pieces: int, size: int, pause: float) -> Receive:
+    """A body of so many pieces, each after a pause."""
+    left = iter(range(pieces))
+
+    async def receive() -> Message:
+        await asyncio.sleep(pause)
+        return {"type": "http.request", "body": b"x" * size, "more_body": next(left) < pieces - 1}
+
+    return receive
+
+
+def taken(receive: Receive) -> tuple[float, int]:
+    """How long it took, in virtual seconds, and how many bytes came."""
+
+    async def run() -> tuple[float, int]:
+        began, size = now(), 0
+        try:
+            async for piece in _pieces(receive, 30.0, 1000):
+                size += len(piece)
+        except UploadTooSlow:
+            size = -1
+        return now() - began, size
+
+    return in_virtual_time(run())
+
+
+@pytest.mark.parametrize(
+    ("pieces", "size", "pause"),
+    [(3600, 1100, 1.0), (100, 29_500, 29.0), (2, 10, 14.9), (1, 1, 29.9), (5_000, 1, 0.0001)],
+    ids=["steady", "in bursts", "nearly nothing", "late", "tiny pieces"],
+)
+def test_what_comes_fast_enough_may_take_any_time(pieces: int, size: int, pause: float) -> None:
+    assert taken(dripping(pieces, size, pause))[1] == pieces * size
+
+
+@pytest.mark.parametrize(
+    ("size", "pause"), [(1, 1.0), (1, 29.0), (900, 1.0), (10, 31.0)], ids=["drip", "rare drip", "slow", "stalled"]
+)
+def test_what_comes_too_slowly_is_ended(size: int, pause: float) -> None:
+    seconds, came = taken(dripping(100_000, size, pause))
+    assert came == -1
+    assert seconds <= (301 if size == 900 else 31)
+
+
+def test_a_fast_beginning_buys_no_more_than_the_usual_patience() -> None:
+    pauses = iter([0.0] * 1000 + [3600.0])
+
+    async def receive() -> Message:
+        await asyncio.sleep(next(pauses))
+        return {"type": "http.request", "body": b"x" * 65_536, "more_body": True}
+
+    seconds, came = taken(receive)
+    assert came == -1
+    assert seconds == pytest.approx(30, abs=0.1)
+
+
+async def test_one_that_stalls_is_answered_408_and_the_draft_has_what_it_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = UploadPages.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "patience", 0.01)
+    async with records_app(tmp_path) as app:
+        draft = await app.begin()
+        await app.send(draft, "kept.txt", b"kept")
+        scope = {
+            "type": "http",
+            "method": "PUT",
+            "path": f"{draft}/files/a.txt",
+            "raw_path": f"{draft}/files/a.txt".encode(),
+            "query_string": b"",
+            "headers": [(b"authorization", app.bearer()["authorization"].encode()), (b"content-length", b"1000")],
+            "client": None,
+        }
+        arriving, sent = [b"begun"], list[Message]()
+
+        async def receive() -> Message:
+            if not arriving:
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": arriving.pop(), "more_body": True}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await app.app(scope, receive, send)
+        assert sent[0]["status"] == 408
+        assert b"upload-too-slow" in sent[1]["body"]
+        assert await paths(app, draft) == ["kept.txt"]
+        assert len(left(tmp_path)) == 1
+        told = (await app.ask("GET", "/metrics")).body.decode()
+        assert 'ibi_uploads_refused_total{code="upload-too-slow"} 1.0' in told

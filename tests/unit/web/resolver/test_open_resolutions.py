@@ -22,6 +22,7 @@ from ibi.resolver.authority import Homes
 from ibi.resolver.policy import Policy
 from ibi.resolver.reply import Answered, Reply
 from ibi.services.acknowledgments import Acknowledgments
+from ibi.services.misses import MissLimit
 from ibi.services.resolving import Resolving
 from ibi.services.turns import Turns, link_turns, trace_turns
 from ibi.web.resolver_site import ResolverSite
@@ -170,6 +171,18 @@ def test_so_many_links_wait_at_a_time_and_the_rest_comes_again_later() -> None:
         assert under_way.result(LONG)[0].status == 404
         assert server.ask("GET", f"/{REP}")[0].status == 404
     assert len(links) == 0
+
+
+def test_links_that_cannot_be_read_wait_for_their_turn_as_misses_do() -> None:
+    def clock() -> float:
+        return 100.0  # no allowance comes back meanwhile
+
+    misses, held = MissLimit(1, clock=clock), list[None]()
+    with served(SlowArchives(), misses=misses, clock=clock) as server:
+        misses.watch(lambda: held.append(None))
+        statuses = [server.ask("GET", f"/a/{number}")[0].status for number in range(3)]
+    assert statuses == [400] * 3
+    assert len(held) == 2
 
 
 # --- what was begun while the request was read ------------------------------------------------------------------------

@@ -1,0 +1,244 @@
+"""How long an honest reader waits while another network sends links that have not been asked for, as many as it can.
+
+The server has one core, those who ask it the other one, so that the figures tell what the server does and not who got
+the processor. The flood comes from addresses of 127.0.1.0/24, over many connections, with another label each time; the
+reader is one of 127.0.2.0/24, asks some hundred times a second over one connection, and is measured first without the
+flood. Both are measured with links that are kept and with items that are in the Archive of the server and were not
+asked for before; the flood once at a server that has no other Archive to ask, and once at one with many that say
+nothing. `python -m bench.misses` measures this suite alone. On a machine that others use, `BENCH_REALTIME=1` has the
+system run what is measured before everything else, which takes an administrator and leaves others little for a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from ipaddress import ip_address, ip_network
+from itertools import count, cycle
+from pathlib import Path
+
+from bench.catalogue import filled, label_at
+from bench.content import DISK
+from bench.figure import Figure, figure_table
+from bench.serving import IBI, Running, running
+from ibi.instant import Instant
+from ibi.label import RepositoryName, parse
+from ibi.messages import LabelForms
+from ibi.messages.field import ArchiveProtocol
+from ibi.model.registration import Inclusion, Registration
+from ibi.services.archive_store import CATALOGUE
+from ibi.storage.sqlite.registry import SqliteRegistry
+
+__all__ = ["figures"]
+
+ITEMS = 50_000
+ROUNDS = 5
+SECONDS = 1.5
+"""Of each round. The second best round is told, of both alike: what else the machine does for a moment stalls some."""
+RATE = 200
+"""Requests a second of the reader."""
+CONNECTIONS = 240
+"""Of the flood, over sixty addresses."""
+ARCHIVES = 20
+AIM = 2.0
+SETTLING = 5.0
+"""Seconds after which a flood is measured: the burst with which every network may begin is over."""
+
+
+def figures() -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="ibi-bench-", dir=DISK) as home:
+        return list(measured(Path(home)))
+
+
+def measured(home: Path) -> Iterator[Figure]:
+    labels = map(label_at, count(10), cycle([RepositoryName]))
+    fresh = (f"/{label.spelling}".encode() for label in labels)
+    with running((sys.executable, "-m", "bench.fan_out", "serve"), Path.cwd()) as archives:
+        pin(archives.pid, others(), 10)  # they share a core with the reader, too
+        for name, number in (("no other Archive", 0), (f"{ARCHIVES} Archives that say nothing", ARCHIVES)):
+            with up(home / str(number), archives.port, number) as server:
+                yield from compared(name, server, {"kept links": lambda: KEPT, "items here": lambda: next(fresh)})
+
+
+KEPT = f"/{label_at(1, RepositoryName).spelling}".encode()
+
+
+def compared(name: str, server: Running, wishes: dict[str, Callable[[], bytes]]) -> Iterator[Figure]:
+    with closing(connected(server.port, "127.0.2.1")) as reader:
+        waits(reader, wishes["items here"], 1.0)  # warms up
+        waits(reader, wishes["kept links"], 0.5)
+        quiet = {words: rounds(reader, wish) for words, wish in wishes.items()}
+        for words, wish in wishes.items():
+            with flooded(server) as ended:
+                time.sleep(SETTLING)
+                cpu, began = server.cpu(), time.perf_counter()
+                busy = rounds(reader, wish)
+                share = 100 * (server.cpu() - cpu) / (time.perf_counter() - began)
+                refusals = ended()
+            before, now = typical(quiet[words], 99), typical(busy, 99)
+            title = f"p99 of {words}, {name}"
+            yield Figure(f"{title}: quiet (reference)", 1e6 * before, "µs", 1.0)
+            note = f"{refusals} of the flood; {share:.0f} % of the core; p50 {1e6 * typical(busy, 50):.0f} µs"
+            yield Figure(f"{title}: flooded", 1e6 * now, "µs", now / before, f"≤ {AIM:g}×", now <= AIM * before, note)
+
+
+def rounds(reader: socket.socket, wish: Callable[[], bytes]) -> list[list[float]]:
+    return [waits(reader, wish, SECONDS) for _ in range(ROUNDS)]
+
+
+def typical(rounds: Sequence[Sequence[float]], percent: int) -> float:
+    return sorted(sorted(times)[len(times) * percent // 100] for times in rounds)[1]
+
+
+# --- the reader ------------------------------------------------------------------------------------------------------
+
+
+def waits(connection: socket.socket, wish: Callable[[], bytes], seconds: float) -> list[float]:
+    """How long each answer took, in seconds. A request that is late because the one before it was counts from when it
+    should have been sent."""
+    found, begin, due = list[float](), time.perf_counter(), 0.0
+    while (due := max(due + 1 / RATE, 0.0)) < seconds:
+        early = begin + due - time.perf_counter()
+        time.sleep(max(0.0, early))
+        sent = time.perf_counter() if early > 0 else begin + due
+        connection.sendall(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % wish())
+        said = connection.recv(65536)
+        assert said.startswith(b"HTTP/1.1 302 "), said[:300]
+        found.append(time.perf_counter() - sent)
+        if time.perf_counter() - begin > 3 * seconds:
+            break
+    return found
+
+
+def connected(port: int, source: str) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(source, 0))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+# --- the flood -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def flooded(server: Running) -> Iterator[Callable[[], str]]:
+    """Within the `with` the flood goes on; what is given ends it and says how many were answered, by their status."""
+    command = [sys.executable, "-m", "bench.misses", "flood", str(server.port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def ended() -> str:
+            told, _ = process.communicate("\n", timeout=60)
+            return told.strip()
+
+        pin(process.pid, others(), 10)  # less urgent than the reader, with whom it shares a core
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield ended
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def flood(port: int) -> None:
+    """Until a line comes."""
+    selector, numbers, answers = selectors.DefaultSelector(), count(1), dict[str, int]()
+    connections = [connected(port, f"127.0.1.{1 + number % 60}") for number in range(CONNECTIONS)]
+    received = {connection.fileno(): b"" for connection in connections}
+    by_number = {connection.fileno(): connection for connection in connections}
+    for connection in connections:
+        selector.register(connection, selectors.EVENT_READ)
+        connection.sendall(missing(next(numbers)))
+    selector.register(sys.stdin, selectors.EVENT_READ)
+    print("begun", flush=True)
+    began = time.monotonic()
+    while True:
+        for key, _ in selector.select():
+            if key.fd not in by_number:
+                seconds = time.monotonic() - began
+                print(", ".join(f"{n / seconds:.0f} × {status}/s" for status, n in sorted(answers.items())), flush=True)
+                return
+            said = by_number[key.fd].recv(65536)
+            assert said, "the server has closed a connection"
+            received[key.fd] += said
+            if is_whole(received[key.fd]):
+                status, received[key.fd] = received[key.fd][9:12].decode(), b""
+                answers[status] = answers.get(status, 0) + 1
+                by_number[key.fd].sendall(missing(next(numbers)))
+
+
+def is_whole(answer: bytes) -> bool:
+    head, end, body = answer.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\ncontent-length: (\d+)", head, re.IGNORECASE)
+    return bool(end) and length is not None and len(body) >= int(length[1])
+
+
+def missing(number: int) -> bytes:
+    label = RepositoryName.from_parts("urlib.net", 80, Instant(1_000_000_000 + number)).spelling
+    return b"GET /%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % label.encode()
+
+
+# --- the server ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def up(home: Path, port: int, number: int) -> Iterator[Running]:
+    """With so many Archives beside its own, all of which are at `port`."""
+    data = home / "ibi-data"
+    data.mkdir(parents=True)
+    filled(data / CATALOGUE, ITEMS)
+    with closing(SqliteRegistry(data)) as registry:
+        for each in range(number):
+            registry.put(registration(each, port))
+    variables = {"IBI_MINT_HOST": "misses.inpe.br", "IBI_LOCK_DIR": str(home / "locks"), "IBI_LOG_LEVEL": "error"}
+    with ExitStack() as opened:
+        command = (*IBI, "up", "--port", "0", "--data", str(data))
+        server = opened.enter_context(running(command, Path.cwd(), variables))
+        pin(server.pid, {min(os.sched_getaffinity(0))})
+        opened.callback(pin, os.getpid(), _CORES, 0)
+        pin(os.getpid(), others())
+        yield server
+
+
+def registration(number: int, port: int) -> Registration:
+    service = LabelForms.of(parse(f"archive-{number}.inpe.br/www/2009/08.21.17.02"))
+    now, address = Instant.parse("2026-11-15T00:00:00Z"), f"127.0.3.{1 + number}"
+    said = (f"{address}:{port}", ip_address(address), ArchiveProtocol.HTTP, "1", "ana@example.org", now)
+    loopback = (ip_network("127.0.0.0/8"),)
+    return Registration(service, "$argon2id$", now, networks=loopback, inclusion=Inclusion(*said))
+
+
+_CORES = os.sched_getaffinity(0)
+
+
+def others() -> set[int]:
+    """Every core but that of the server; the same one if there is no other."""
+    return set(sorted(_CORES)[1:]) or set(_CORES)
+
+
+def pin(process: int, cores: set[int], urgency: int = 20) -> None:
+    for thread in map(int, os.listdir(f"/proc/{process}/task")):  # noqa: PTH208
+        os.sched_setaffinity(thread, cores)
+        if os.environ.get("BENCH_REALTIME"):
+            policy = os.SCHED_RR if urgency else os.SCHED_OTHER
+            os.sched_setscheduler(thread, policy, os.sched_param(urgency))
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["flood"]:
+        flood(int(arguments[1]))
+        return 0
+    found = figures()
+    print(figure_table(found))
+    return 0 if all(figure.is_met for figure in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

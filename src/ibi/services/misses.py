@@ -1,0 +1,289 @@
+"""Links that are neither kept nor in the Archive of the same server: how many a second, and how they share the loop.
+
+A miss costs many times as much as a link that is kept, and each question to another Archive costs about half of
+that again. One network that sends misses as fast as it can would leave the loop no time for readers of others. So each
+network has an allowance, which grows by the second. A network that has used it up is not refused at once, because a
+refusal costs nearly as much as an answer and the next request would follow it immediately: its misses wait in line and
+have their turn at a steady pace. At its turn a link is looked for in the own Archive; other Archives are asked only if
+the allowance permits it by then. All networks together are bounded in the same way, and take turns.
+
+Questions to other Archives start a few at a time (`TickShare`), with the rest of the loop's work in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from heapq import heappop, heappush
+from itertools import count
+from typing import Final
+
+import structlog
+
+from ibi.messages.field import IpAddress
+from ibi.model.visibility import IpNetwork
+from ibi.services.client_network import network_of
+from ibi.services.turns import TooManyLinks, TurnBound
+
+__all__ = ["MISS", "QUESTION", "MissLimit", "TickShare"]
+
+MISS: Final = 4
+"""What a miss costs of an allowance, beside the questions to other Archives."""
+QUESTION: Final = 2
+"""What each question to another Archive costs, with its answer."""
+
+_AT_ONCE: Final = 1.0
+"""Seconds of allowance that can be used without waiting for a turn."""
+_BURST: Final = 30.0
+"""Seconds of allowance that can be used in turns that follow each other as soon as the server has one to give."""
+_PATIENCE: Final = 8.0
+"""Seconds for which a miss waits for its turn: less than a server that stops gives to what is under way."""
+_REFUSALS: Final = 2.5
+"""Refusals of those that have waited for so long, by turns of one network: in a very long line they wait longer."""
+_RETRY_AFTER: Final = 5
+_NETWORKS: Final = 10
+"""Networks whose whole allowances together are that of the server."""
+_MOST_WAITING: Final = 8192
+_MOST_OF_ONE: Final = 4096
+"""Of one network. Each holds a connection. One that finds the line full is refused at once, and can ask again at once:
+the line has to be longer than the connections that one network is likely to have."""
+_MOST_KNOWN: Final = 8192
+"""Networks whose use is remembered."""
+_BETWEEN_LOGS: Final = 60.0
+_LOG = structlog.get_logger("ibi.resolver")
+
+_network = lru_cache(maxsize=4096)(network_of)
+
+
+def _nothing() -> None:
+    """Not counted."""
+
+
+class _Line:
+    """The misses of one network that wait. Its addresses take turns, so that a reader beside the one who floods is not
+    behind the whole flood."""
+
+    __slots__ = ("_by_address", "_number")
+
+    def __init__(self) -> None:
+        self._by_address: OrderedDict[IpAddress | None, deque[asyncio.Future[bool]]] = OrderedDict()
+        self._number = 0
+
+    def __len__(self) -> int:
+        return self._number
+
+    def add(self, address: IpAddress | None, waiter: asyncio.Future[bool]) -> None:
+        self._by_address.setdefault(address, deque()).append(waiter)
+        self._number += 1
+
+    def pop(self) -> asyncio.Future[bool] | None:
+        """The next one that still waits."""
+        while self._by_address:
+            address, waiters = self._by_address.popitem(last=False)
+            waiter = waiters.popleft()
+            if waiters:
+                self._by_address[address] = waiters
+            self._number -= 1
+            if not waiter.done():
+                return waiter
+        return None
+
+
+class MissLimit:
+    """The misses of one server, for its event loop. `rate` are those of one network a second; 0 is no limit."""
+
+    def __init__(self, rate: float = 0.0, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._used_until: dict[IpNetwork | None, float] = {}
+        """For each network, when all that it has used will have been allowed; nothing is due for one that is gone."""
+        self._all_used_until = self._most_used_until = 0.0
+        self._lines: dict[IpNetwork | None, _Line] = {}
+        self._turn_at: dict[IpNetwork | None, float] = {}
+        """For each network, when its next turn may be."""
+        self._due: list[tuple[float, int, IpNetwork | None]] = []
+        self._arrived: deque[tuple[float, asyncio.Future[bool]]] = deque()
+        """All that wait, and some that do not any more, in the order in which they came."""
+        self._order = count()
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at = self._next_turn = self._next_refusal = 0.0
+        self._waiting, self._has_ended = 0, False
+        self._told: dict[IpNetwork | None, float] = {}
+        self._held_back: Callable[[], object] = _nothing
+
+    def watch(self, held_back: Callable[[], object]) -> None:
+        """Have `held_back` called for each miss that has to wait for its turn."""
+        self._held_back = held_back
+
+    def __len__(self) -> int:
+        """Misses that wait for their turn."""
+        return self._waiting
+
+    def is_within(self, client: IpAddress | None, now: float) -> bool:
+        """Whether a miss of this client need not wait: its network and the server have something of their allowances
+        left, and none of the network waits already."""
+        if self._most_used_until - now < _AT_ONCE and not self._lines:
+            return True  # nearly always: no network has to be told from another
+        if self._all_used_until - now >= _AT_ONCE:
+            return False
+        network = _network(client)
+        return network not in self._lines and self._used_until.get(network, 0.0) - now < _AT_ONCE
+
+    def may_ask_others(self, client: IpAddress | None) -> bool:
+        """The same for a miss that has had its turn."""
+        if not self._rate:
+            return True
+        return self._has_burst(_network(client), self._clock())
+
+    def _has_burst(self, network: IpNetwork | None, now: float) -> bool:
+        return self._used_until.get(network, 0.0) - now < _BURST and self._all_used_until - now < _BURST
+
+    def charge(self, client: IpAddress | None, cost: int) -> None:
+        if not self._rate:
+            return
+        now, network = self._clock(), _network(client)
+        seconds = cost / (MISS * self._rate)
+        self._all_used_until = max(now, self._all_used_until) + seconds / _NETWORKS
+        if network not in self._used_until and len(self._used_until) >= _MOST_KNOWN:
+            self._forget(now)
+        self._used_until[network] = until = max(now, self._used_until.get(network, 0.0)) + seconds
+        self._most_used_until = max(self._most_used_until, until, self._all_used_until)
+
+    def _forget(self, now: float) -> None:
+        """Those to which nothing is due any more; if there are none, all: the bound of the server remains."""
+        self._used_until = {network: until for network, until in self._used_until.items() if until > now}
+        if len(self._used_until) >= _MOST_KNOWN:
+            self._used_until.clear()
+
+    async def turn(self, client: IpAddress | None) -> None:
+        """Wait until it is the turn of this miss. `TooManyLinks` if there are too many that wait, or for too long."""
+        network = _network(client)
+        line = self._lines.get(network)
+        waiting = 0 if line is None else len(line)
+        if waiting >= _MOST_OF_ONE or self._waiting >= _MOST_WAITING or self._has_ended:
+            bound = TurnBound.NETWORK if waiting >= _MOST_OF_ONE else TurnBound.SERVER
+            raise TooManyLinks(bound=bound, retry_after=self.retry_after)
+        self._held_back()
+        now = self._clock()
+        self._tell(network, now)
+        if line is None:
+            line = self._lines[network] = _Line()
+            heappush(self._due, (max(now, self._turn_at.get(network, 0.0)), next(self._order), network))
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        line.add(client, waiter)
+        self._arrived.append((now, waiter))
+        self._waiting += 1
+        self._wake(now)
+        try:
+            has_turn = await waiter
+        finally:
+            self._waiting -= 1
+        if not has_turn:
+            raise TooManyLinks(bound=TurnBound.RATE, retry_after=self.retry_after)
+
+    def end(self) -> None:
+        """The server stops: refuse all that wait, and all that would have to."""
+        self._has_ended = True
+        for _, waiter in self._arrived:
+            if not waiter.done():
+                waiter.set_result(False)
+
+    @property
+    def retry_after(self) -> int:
+        """Seconds after which a network that has used up its allowance has enough of it again for some links."""
+        return _RETRY_AFTER
+
+    def _tell(self, network: IpNetwork | None, now: float) -> None:
+        if now - self._told.get(network, float("-inf")) >= _BETWEEN_LOGS:
+            if len(self._told) >= _MOST_KNOWN:
+                self._told.clear()
+            self._told[network] = now
+            _LOG.warning(
+                "links of one network are held back: too many lead to nothing that is kept", network=str(network)
+            )
+
+    def _wake(self, now: float) -> None:
+        while self._arrived and self._arrived[0][1].done():
+            self._arrived.popleft()
+        if not self._due:
+            return
+        at = self._due[0][0]
+        if self._arrived:
+            at = min(at, self._refusal_at())
+        at = max(at, self._next_turn)
+        if self._timer is not None:
+            if self._wakes_at <= at:
+                return
+            self._timer.cancel()
+        self._wakes_at = at
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, at - now), self._step)
+
+    def _refusal_at(self) -> float:
+        """When the one that has waited longest is refused."""
+        return max(self._arrived[0][0] + _PATIENCE, self._next_refusal)
+
+    def _step(self) -> None:
+        """Give one turn, or refuse one that has waited too long: never many at a time, for each makes work, and between
+        two of them the loop does whatever else there is to do."""
+        self._timer = None
+        now = self._clock()
+        if self._arrived and not self._arrived[0][1].done() and self._refusal_at() <= now:
+            self._arrived.popleft()[1].set_result(False)
+            self._next_refusal = now + 1 / (self._rate * _REFUSALS)
+        elif self._due and self._due[0][0] <= now:
+            self._give_turn(heappop(self._due)[2], now)
+        self._next_turn = now + 1 / (self._rate * _NETWORKS)
+        self._wake(now)
+
+    def _give_turn(self, network: IpNetwork | None, now: float) -> None:
+        line = self._lines[network]
+        waiter = line.pop()
+        if len(self._turn_at) >= _MOST_KNOWN:
+            self._turn_at.clear()
+        self._turn_at[network] = at = now + (0.0 if self._has_burst(network, now) else 1 / self._rate)
+        if len(line):
+            heappush(self._due, (at, next(self._order), network))
+        else:
+            del self._lines[network]
+        if waiter is not None:
+            waiter.set_result(True)
+
+
+class TickShare:
+    """So many pieces of work in one round of the event loop, the rest in the next ones; those who ask take turns."""
+
+    def __init__(self, most: int = 4) -> None:
+        self._most, self._used = most, 0
+        self._waiting: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
+        self._is_scheduled = False
+
+    async def enter(self, who: Hashable) -> None:
+        """Returns at once if there is room in this round."""
+        if self._used < self._most and not self._waiting:
+            self._used += 1
+            self._schedule()
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(who, deque()).append(waiter)
+        self._schedule()
+        await waiter
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._next_round)
+
+    def _next_round(self) -> None:
+        self._is_scheduled, self._used = False, 0
+        while self._waiting and self._used < self._most:
+            who, waiters = self._waiting.popitem(last=False)
+            waiter = waiters.popleft()
+            if waiters:
+                self._waiting[who] = waiters
+            if not waiter.done():  # its resolution has ended
+                waiter.set_result(None)
+                self._used += 1
+        if self._used or self._waiting:
+            self._schedule()
