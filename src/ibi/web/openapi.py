@@ -204,7 +204,7 @@ _POST_LABELS: dict[str, Any] = {
         "500": _FAILED,
         "503": refusal(
             "Nothing can be minted now: the clock of the machine cannot be trusted, too many labels are waited for, the"
-            " store cannot be written, or the server is stopping.",
+            " store cannot be written, another instance mints in the same name, or the server is stopping.",
             Retry_After=_RETRY_AFTER,
         ),
     },
