@@ -17,7 +17,7 @@ HELD = $(if $(wildcard $(VENV)/.synced-dev),dev,run)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev up lint check test bench soak lock clean browser nginx pictures
+.PHONY: help install dev up lint check test bench soak lock sbom clean browser nginx pictures
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -70,11 +70,14 @@ nginx: ## Install nginx to compare with, where that is possible
 # `make lock UPGRADE=` keeps the versions that still fit.
 UPGRADE ?= --upgrade
 COMPILE = $(UV) pip compile --quiet --universal --python $(BIN)/python --python-version 3.11 --generate-hashes \
-	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(UPGRADE) pyproject.toml
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(WHEELS) $(UPGRADE) pyproject.toml
 
 lock: $(VENV)/.uv ## Renew requirements/run.txt and requirements/dev.txt
 	$(COMPILE) --group build -o requirements/run.txt
 	$(COMPILE) --group build --group dev -c requirements/run.txt -o requirements/dev.txt
+
+sbom: install ## Write dist/ibi.cdx.json: what an installation consists of, in CycloneDX
+	$(BIN)/python tools/sbom.py requirements/run.txt dist/ibi.cdx.json
 
 clean: ## Remove the environment and everything generated
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
@@ -86,19 +89,24 @@ OLD := $(PYTHON) is missing or older than 3.11: install Python 3.11 or newer, or
 NO_VENV := $(PYTHON) has no venv module: install it (Debian, Ubuntu: apt-get install python3-venv)
 IS_NEW := import sys; sys.exit(sys.version_info < (3, 11))
 
-# The interpreter's own venv and pip fetch uv, at the version and hash that the lock gives it.
+# Wheels alone: the source of a package runs its own code when it is built.
+WHEELS := --only-binary :all:
+
+# The interpreter's own venv and pip fetch uv, at the version and hash that the lock gives it. Then pip goes: what is not
+# there has no holes, and uv does the rest. Where it is needed again, the environment is made anew.
 $(VENV)/.uv:
 	@$(BIN)/python -c '$(IS_NEW)' 2>/dev/null && $(BIN)/python -m pip --version >/dev/null 2>&1 || { \
 	  $(PYTHON) -c '$(IS_NEW)' 2>/dev/null || { echo '$(OLD)' >&2; exit 1; }; \
 	  $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo '$(NO_VENV)' >&2; exit 1; }; \
 	  $(PYTHON) -m venv --clear $(VENV); }
 	@awk '/^[^ ]/ {keep = /^uv==/} keep' requirements/run.txt > $(VENV)/uv.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps $(WHEELS) -r $(VENV)/uv.txt
 	@touch $@
 
 # The build backend comes from the lock too, hence no isolation for the package itself.
 $(VENV)/.synced-%: requirements/%.txt pyproject.toml | $(VENV)/.uv
-	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode $<
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes --compile-bytecode $(WHEELS) $<
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(UV) pip uninstall --quiet --python $(BIN)/python pip setuptools
 	@$(BIN)/python -m compileall -q src
 	@touch $@

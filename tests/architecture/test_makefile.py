@@ -75,3 +75,22 @@ def test_every_target_meant_for_people_is_in_the_help(clone: Path) -> None:
 def test_every_target_a_page_names_exists(page: Path) -> None:
     commands = re.findall(r"(?:^|`)make (?:[A-Z]+=\S* )*([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert [name for name in commands if not re.search(rf"^{name}:", MAKEFILE, re.MULTILINE)] == []
+
+
+def test_nothing_is_built_from_source_but_the_package_itself() -> None:
+    """Every command that fetches packages takes wheels alone; the package itself is built from here, without others."""
+    recipes = MAKEFILE.replace("\\\n", " ")
+    fetching = re.findall(r"^.*\bpip (?:install|sync|compile)\b.*$", recipes, re.MULTILINE)
+    assert len(fetching) == 4
+    for command in fetching:
+        assert "$(WHEELS)" in command or ("--no-deps --no-build-isolation --editable ." in command), command
+    assert re.search(r"^WHEELS := --only-binary :all:$", MAKEFILE, re.MULTILINE)
+
+
+def test_the_environment_has_no_installer_that_ages() -> None:
+    """What `make dev` made, in which these tests run."""
+    if Path(sys.prefix) != ROOT / ".venv":
+        pytest.skip("not in the environment of the Makefile")
+    found = {path.name.partition("-")[0] for path in Path(sys.prefix).glob("lib/python3*/site-packages/*.dist-info")}
+    assert "ibi" in found
+    assert found.isdisjoint({"pip", "setuptools"})

@@ -27,6 +27,13 @@ IDENTITY = {
     "IBI_MINT_SANDBOX": "true",
 }
 VALIDATOR = Path(sys.executable).with_name("ocfl-validate.py")
+ROOT = Path(__file__).parents[2]
+VALIDATION = """
+import runpy, sys
+from tests.content_by_hand import prepare_ocfl_py
+prepare_ocfl_py()
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
 
 
 class Librarian:
@@ -77,9 +84,10 @@ def librarian(tmp_path: Path) -> Librarian:
 
 
 def validate(place: Path) -> Outcome:
-    done = subprocess.run(
-        [sys.executable, str(VALIDATOR), str(place)], capture_output=True, text=True, check=False, timeout=60
-    )
+    command = [sys.executable, "-c", VALIDATION, str(VALIDATOR), str(place)]
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 

@@ -80,7 +80,7 @@ def minter(command: IbiCommand) -> Iterator[LocalMinter]:
     with closing(SqliteTicks(command.data, machine=machine_id(), lock_directory=locks)) as ticks:
         identity = ticks.identity()
         assert identity is not None
-        yield LocalMinter(ticks, identity, Rules(), MachineClocks())
+        yield LocalMinter(ticks, identity, Rules(), MachineClocks(), lambda: None)
 
 
 def now() -> Instant:

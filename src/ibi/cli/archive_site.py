@@ -16,7 +16,7 @@ from ibi.cli.membership import membership_status
 from ibi.cli.minter import LocalMinter
 from ibi.config import Settings
 from ibi.errors import IbiError
-from ibi.minting.errors import ClockRefused
+from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.services.archive_beginning import begin_archive, follow_address
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.deposits import Deposits
@@ -43,7 +43,7 @@ def opened_archive_site(
     """The Archive of the data directory, begun if it is not, and filled if it is a `demo`; what it opens is closed
     with `opened`.
 
-    None while the clock is refused and no Archive was begun before: its own service could get no label.
+    None while nothing can be minted and no Archive was begun before: its own service could get no label.
     """
     public_url = (settings.public_url or listening_url).rstrip("/")
     store = opened.enter_context(ArchiveStore(settings.data))
@@ -52,7 +52,7 @@ def opened_archive_site(
         log.error("an item cannot be read", item=name, reason=str(error))
     try:
         record = _record(settings, public_url, minter, store)
-    except ClockRefused as refusal:
+    except (ClockRefused, AnotherInstance) as refusal:
         log.error("no Archive is begun", reason=str(refusal))
         return None
     if demo:

@@ -41,6 +41,7 @@ class _Labels(NamedTuple):
 @click.option("--verify-log", is_flag=True, help="Check the mint log, and mint nothing.")
 @click.option("--accept-clock", is_flag=True, help="Vouch for the time of day that this machine shows.")
 @click.option("--accept-copy", is_flag=True, help="Vouch that this copied data directory is the only one in use.")
+@click.option("--accept-loss", is_flag=True, help="Begin a new mint log though items are kept: the old one is lost.")
 @click.option("--accept-identity", is_flag=True, help="Mint as the settings say from now on, with a new clock.")
 @setting_options("data", "config", "server", "token")
 def mint(
@@ -52,20 +53,23 @@ def mint(
     verify_log: bool,
     accept_clock: bool,
     accept_copy: bool,
+    accept_loss: bool,
     accept_identity: bool,
     **flags: str | None,
 ) -> None:
     """Mint labels that nobody else can get. Each is on disk before it is shown."""
     settings = settings_from(**flags)
     if settings.is_remote:
-        _refuse_for_a_server(verify_log=verify_log, accept=accept_clock or accept_copy or accept_identity)
+        _refuse_for_a_server(
+            verify_log=verify_log, accept=accept_clock or accept_copy or accept_loss or accept_identity
+        )
         _with_server(settings, count, key, as_json=as_json, identity=identity)
     elif verify_log:
         _verify_log(settings, as_json=as_json)
     else:
         from ibi.cli.minter import Acceptance
 
-        accepted = Acceptance(accept_clock, accept_copy, accept_identity)
+        accepted = Acceptance(accept_clock, accept_copy, accept_identity, accept_loss)
         _with_data_directory(settings, accepted, count, key, as_json=as_json, identity=identity)
 
 
@@ -84,7 +88,7 @@ def _with_data_directory(
             from ibi.cli.identity import show_identity
             from ibi.services.identity_card import identity_card
 
-            show_identity(identity_card(minter.identity, minter.rules), as_json=as_json)
+            show_identity(identity_card(minter.identity, minter.rules, minter.ticks.epoch()), as_json=as_json)
             return
 
         def batch(size: int, part_key: str | None) -> Iterator[_Labels]:

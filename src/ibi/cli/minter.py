@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from secrets import randbelow
+from typing import TYPE_CHECKING
+
+import click
 
 from ibi.config import Settings
+from ibi.instant import Instant
 from ibi.minting.clock_guard import check_behind, with_accepted_clock
 from ibi.minting.identity import settled_identity
 from ibi.minting.minter import Decision, Rules, decide
@@ -17,7 +24,20 @@ from ibi.ports.ticks import Remembered
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
 
-__all__ = ["Acceptance", "LocalMinter", "frozen_identity", "opened_minter", "opened_ticks"]
+if TYPE_CHECKING:
+    from ibi.services.mint_guard import OwnAddress
+
+__all__ = [
+    "Acceptance",
+    "LocalMinter",
+    "frozen_identity",
+    "opened_minter",
+    "opened_ticks",
+    "own_address",
+    "warn_of_private_name",
+]
+
+_HTTP = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +47,7 @@ class Acceptance:
     clock: bool = False
     copy: bool = False
     identity: bool = False
+    loss: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +58,35 @@ class LocalMinter:
     identity: Identity
     rules: Rules
     clocks: MachineClocks
+    address: Callable[[], OwnAddress | None]
+    """What is asked whether another instance answers there, while that is in doubt."""
 
     def mint(self, count: int, who: str, key: str | None) -> Share:
         """Labels that are durable and whose dates have come; raises an `IbiError` if none were minted."""
+        self._check_address()
         request = MintRequest(count, who, key)
 
         def decision(state: TickState, remembered: Remembered) -> Decision:
-            return decide(self.identity, self.rules, state, [request], self.clocks.read(), remembered)
+            return decide(self.identity, self.rules, state, [request], self.clocks.read(), remembered, randbelow)
 
         outcome = self.ticks.advance(decision).outcomes[0]
         if not isinstance(outcome, Share):
             raise outcome
         self._wait_for(outcome)
         return outcome
+
+    def _check_address(self) -> None:
+        if not self.ticks.is_in_doubt():
+            return
+        address = self.address()
+        if address is not None:
+            import asyncio
+
+            look = asyncio.run(address.look(self.ticks.epoch))
+            click.echo(f"ibi: asked {address.url} who mints there: {look.finding.value}", err=True)
+            if look.finding is look.finding.ANOTHER:
+                raise address.refusal()
+        self.ticks.set_doubt(in_doubt=False)
 
     def _wait_for(self, share: Share) -> None:
         ready = share.ready
@@ -58,7 +95,33 @@ class LocalMinter:
             time.sleep(float(ready.as_fraction() - now.as_fraction()))
 
 
-def opened_ticks(settings: Settings, clocks: MachineClocks, *, accept_copy: bool = False) -> SqliteTicks:
+def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
+    """Where this minter is known to the world. A sandbox without a `public_url` is known nowhere, and an address on
+    the machine itself leads to this machine wherever it is asked."""
+    from ibi.services.mint_guard import OwnAddress  # hardly ever needed, and slow to import
+    from ibi.transport.origin import is_on_loopback
+
+    if settings.public_url is not None:
+        return None if is_on_loopback(settings.public_url) else OwnAddress(settings.public_url, identity)
+    if identity.sandbox:
+        return None
+    port = "" if identity.host_port == _HTTP else f":{identity.host_port}"
+    return OwnAddress(f"http://{identity.host.removesuffix('.')}{port}", identity)
+
+
+def warn_of_private_name(identity: Identity) -> str | None:
+    """What to tell of an identity that was frozen when its name still passed for a global one."""
+    if identity.sandbox or identity.is_global:
+        return None
+    return (
+        f"{identity.host} is a name for private networks: others may mint the same labels. Minting goes on; take a name"
+        " that the whole Internet knows when you can (`ibi mint --accept-identity`)"
+    )
+
+
+def opened_ticks(
+    settings: Settings, clocks: MachineClocks, *, accept_copy: bool = False, accept_loss: bool = False
+) -> SqliteTicks:
     """The clock of the data directory; one that was copied here is opened only if an operator vouches for it."""
     return SqliteTicks(
         settings.data,
@@ -66,7 +129,15 @@ def opened_ticks(settings: Settings, clocks: MachineClocks, *, accept_copy: bool
         lock_directory=settings.lock_dir,
         clocks=clocks,
         confirmed=clocks.read() if accept_copy else None,
+        newest_kept=partial(_newest_kept, settings.data),
+        accept_loss=accept_loss,
     )
+
+
+def _newest_kept(data: Path, identity: Identity) -> Instant | None:
+    from ibi.services.archive_store import newest_kept  # hardly ever needed, and slow to import
+
+    return newest_kept(data, identity)
 
 
 def frozen_identity(ticks: SqliteTicks, settings: Settings, *, accept: bool = False) -> Identity:
@@ -80,8 +151,10 @@ def frozen_identity(ticks: SqliteTicks, settings: Settings, *, accept: bool = Fa
 def opened_minter(settings: Settings, accepted: Acceptance) -> Iterator[LocalMinter]:
     """The minter of the data directory in the settings; what is accepted is accepted before anything is minted."""
     clocks = MachineClocks()
-    with closing(opened_ticks(settings, clocks, accept_copy=accepted.copy)) as ticks:
+    with closing(opened_ticks(settings, clocks, accept_copy=accepted.copy, accept_loss=accepted.loss)) as ticks:
         identity = frozen_identity(ticks, settings, accept=accepted.identity)
         if accepted.clock:
             ticks.accept_clock(lambda state, issued: with_accepted_clock(state, clocks.read(), issued))
-        yield LocalMinter(ticks, identity, settings.rules(), clocks)
+        if (warning := warn_of_private_name(identity)) is not None:
+            click.echo(f"ibi: {warning}", err=True)
+        yield LocalMinter(ticks, identity, settings.rules(), clocks, partial(own_address, settings, identity))

@@ -6,15 +6,17 @@ from contextlib import ExitStack
 from socket import socket
 
 import click
+import structlog
 
 from ibi import __version__
 from ibi.cli.archive_site import opened_archive_site
 from ibi.cli.membership import membership_service
-from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks
+from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks, own_address, warn_of_private_name
 from ibi.cli.person import sign_in_url
 from ibi.cli.resolver_site import opened_resolver_site
 from ibi.config import Settings
 from ibi.model.identity import Identity
+from ibi.services.mint_guard import MintGuard
 from ibi.services.mint_queue import MintQueue
 from ibi.services.person_desk import PersonDesk
 from ibi.services.secret_hashing import SecretHasher
@@ -45,9 +47,12 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         opened.callback(tokens.close)
         identity = frozen_identity(ticks, settings)
         rules = settings.rules()
-        minter = LocalMinter(ticks, identity, rules, clocks)
+        address = own_address(settings, identity)
+        minter = LocalMinter(ticks, identity, rules, clocks, lambda: address)
+        if (warning := warn_of_private_name(identity)) is not None:
+            structlog.get_logger("ibi.minting").warning(warning)
         archive = opened_archive_site(settings, url_of(listener), minter, opened, demo=demo)
-        queue = MintQueue(ticks, identity, rules, clocks)
+        queue = MintQueue(ticks, identity, rules, clocks, guard=MintGuard(ticks, address))
         membership = membership_service(settings, archive)
         public_url = (settings.public_url or url_of(listener)).rstrip("/")
         listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])

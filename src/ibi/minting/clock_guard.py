@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from ibi.instant import Instant
@@ -56,7 +57,7 @@ def with_accepted_clock(state: TickState, reading: Reading, issued: list[Span]) 
     now = reading.wall
     ahead = _merged(sorted((span for span in issued if span.last > now), key=lambda span: span.first))
     past = [span.last for span in issued if span.last <= now]
-    return TickState(max(past, default=None), ahead, reading, now)
+    return replace(state, last=max(past, default=None), ahead=ahead, reading=reading, accepted=now)
 
 
 def _merged(spans: list[Span]) -> tuple[Span, ...]:

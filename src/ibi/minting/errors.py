@@ -7,6 +7,7 @@ from fractions import Fraction
 from ibi.errors import IbiError
 
 __all__ = [
+    "AnotherInstance",
     "ClockBeforeBuild",
     "ClockBehind",
     "ClockJumped",
@@ -59,6 +60,15 @@ class ClockRefused(IbiError):
     code = "clock-refused"
     retry_after = Fraction(60)
     """Seconds after which asking again makes sense."""
+
+
+class AnotherInstance(IbiError):
+    """Another instance mints as {prefix} at {url}: two would give out the same labels. Stop that one, or have {url}
+    lead to this machine; then minting goes on here by itself. A copy that is only to be read need not mint."""
+
+    code = "another-instance"
+    retry_after = Fraction(60)
+    """Seconds after which the address has been asked again."""
 
 
 class ClockBehind(ClockRefused):

@@ -6,7 +6,7 @@ from ibi.label.reach import address_is_global, host_is_global
 from ibi.minting.errors import IdentityChanged, IdentityMissing, IdentityNotGlobal
 from ibi.model.identity import Identity
 
-__all__ = ["check_identity", "settled_identity"]
+__all__ = ["check_identity", "is_loopback_sandbox", "settled_identity"]
 
 
 def check_identity(identity: Identity) -> None:
@@ -18,6 +18,12 @@ def check_identity(identity: Identity) -> None:
         raise IdentityNotGlobal(place=identity.host, reason="the name is reserved for local use")
     if identity.ip is not None and not address_is_global(identity.ip):
         raise IdentityNotGlobal(place=identity.ip, reason="the address means another machine in every network")
+
+
+def is_loopback_sandbox(identity: Identity) -> bool:
+    """Whether an identity is for trying out on one machine: every clone of the software may have the same."""
+    host = identity.host.lower().removesuffix(".")
+    return identity.sandbox and (host == "localhost" or host.endswith(".localhost"))
 
 
 def settled_identity(frozen: Identity | None, configured: Identity | None, *, accept: bool = False) -> Identity:

@@ -8,7 +8,7 @@ that no line can be changed, dropped or put in between without breaking the chai
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, Literal, TypeAlias
@@ -19,7 +19,18 @@ from ibi.instant import Instant
 from ibi.model.identity import Identity
 from ibi.model.minting import Batch, Span
 
-__all__ = ["GENESIS", "Kind", "LogBroken", "LogEntry", "decode", "encode", "hash_of", "merged", "verify"]
+__all__ = [
+    "GENESIS",
+    "Kind",
+    "LogBroken",
+    "LogEntry",
+    "check_links",
+    "decode",
+    "encode",
+    "hash_of",
+    "merged",
+    "verify",
+]
 
 GENESIS = "0" * 64
 """What the first line says of the line before it."""
@@ -178,6 +189,30 @@ def verify(lines: Iterable[bytes], head: str | None = None) -> Iterator[LogEntry
         previous = hash_of(line)
     if head is not None and head != previous:
         raise LogBroken(line=number, reason="it was changed, or lines after it are missing")
+
+
+_END_OF_LINE: Final = len('"}')
+
+
+def check_links(lines: Iterable[bytes], head: str, pause: Callable[[], None] | None = None) -> None:
+    """Refuse a log in which a line does not follow from the one before it, or whose last line has not the hash `head`.
+
+    No line can have been changed then. What the lines say is not read, as `verify` does: this takes two microseconds
+    a line, so that ten million of them are checked in some twenty seconds. `pause` is called after every few thousand.
+    """
+    number, previous, digits = 0, GENESIS.encode(), -_END_OF_LINE - len(GENESIS)
+    for number, line in enumerate(lines, start=1):
+        # Every line ends with the hash of the one before it (`encode`).
+        if line[digits:-_END_OF_LINE] != previous:
+            raise LogBroken(line=number, reason="the line before it was changed or is missing")
+        previous = sha256(line).hexdigest().encode()
+        if pause is not None and not number % _LINES_AT_ONCE:
+            pause()
+    if previous.decode() != head:
+        raise LogBroken(line=number, reason="it was changed, or lines after it are missing")
+
+
+_LINES_AT_ONCE: Final = 2048
 
 
 def _check_order(entry: LogEntry, latest: dict[str, Instant]) -> None:

@@ -16,14 +16,25 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.minting.clock_guard import BUILT, check_behind, check_build_date, check_jump
 from ibi.minting.errors import ClockRefused, IdempotencyConflict, InvalidCount, QueueTooLong
-from ibi.minting.granularity import coarsest_granularity
+from ibi.minting.granularity import FINEST, coarsest_granularity
 from ibi.model.identity import Identity
-from ibi.model.minting import Batch, MintRequest, Reading, Share, TickState
+from ibi.model.minting import Batch, Gap, MintRequest, Reading, Share, TickState
 
-__all__ = ["MAX_COUNT", "Decision", "Rules", "decide"]
+__all__ = ["MAX_COUNT", "Decision", "Rules", "Spread", "decide"]
 
 MAX_COUNT = 1_000_000
 """Labels in one request."""
+
+Spread = Callable[[int], int]
+"""Draws a number from 0 on and below the one that is given."""
+
+_PROBATION = 600
+"""Seconds after a clock lost track for which its dates are spread by chance: two copies of one machine that start
+together and cannot reach each other would otherwise choose the same ones. Their own address is asked meanwhile."""
+_SPREAD = 10_000_000
+"""Nanoseconds over which a date is spread: what a caller may have to wait for it."""
+_SPREAD_AHEAD = 100_000
+"""The same where the last date lies ahead of the clock: it must not run away from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +76,12 @@ def decide(
     requests: Sequence[MintRequest],
     reading: Reading,
     remembered: Callable[[str, str], Share | None],
+    spread: Spread | None = None,
 ) -> Decision:
-    """Serve a queue in order. Nothing is minted for a request that is refused, or that was served before."""
+    """Serve a queue in order. Nothing is minted for a request that is refused, or that was served before.
+
+    With `spread`, dates are spread by chance for a while after the clock lost track (E58).
+    """
     plan = _plan(requests, remembered)
     fresh = plan.fresh
     if not fresh:
@@ -74,7 +89,7 @@ def decide(
     refusal = _clock_refusal(rules, state, reading)
     if refusal is not None:
         return Decision(state, None, plan.outcomes(dict.fromkeys(range(len(requests)), refusal)), ())
-    return _mint(identity, rules, state, plan, fresh, reading)
+    return _mint(identity, rules, _resumed(state, reading.wall), plan, fresh, reading, spread)
 
 
 @dataclass(slots=True)
@@ -161,15 +176,51 @@ def _clock_refusal(rules: Rules, state: TickState, reading: Reading) -> ClockRef
     return None
 
 
-def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, fresh: int, reading: Reading) -> Decision:
-    begun = _begun(rules, state, reading.wall)
+def _resumed(state: TickState, now: Instant) -> TickState:
+    """The clock with its gap closed: it goes on later than now, since no date is handed out before it has come."""
+    if state.gap is Gap.NONE:
+        return state
+    resumed = now if state.gap is Gap.LOST_TRACK else state.resumed
+    last = now if state.last is None else max(now, state.last)
+    return replace(state, last=last, gap=Gap.NONE, resumed=resumed)
+
+
+def _spread_clock(state: TickState, now: Instant, spread: Spread) -> TickState:
+    """The clock moved on by chance."""
+    drawn = _moved(now, spread(_SPREAD))
+    if state.last is not None and drawn <= state.last:
+        drawn = _moved(state.last, spread(_SPREAD_AHEAD))
+    return replace(state, last=drawn)
+
+
+def _moved(instant: Instant, nanoseconds: int) -> Instant:
+    digits = max(FINEST.digits, len(instant.fraction))
+    return Instant.from_units(instant.units(digits) + nanoseconds * int(10 ** (digits - FINEST.digits)), digits)
+
+
+def _is_on_probation(state: TickState, now: Instant) -> bool:
+    return state.resumed is not None and now.seconds < state.resumed.seconds + _PROBATION
+
+
+def _mint(
+    identity: Identity,
+    rules: Rules,
+    state: TickState,
+    plan: _Plan,
+    fresh: int,
+    reading: Reading,
+    spread: Spread | None,
+) -> Decision:
+    begun, chosen = _begun(rules, state, reading.wall), rules.granularity
+    if spread is not None and chosen is None and _is_on_probation(state, reading.wall):
+        begun, chosen = _spread_clock(begun, reading.wall, spread), FINEST
     tried: dict[Granularity, tuple[Instant | None, TickRun]] = {}
 
     def ticks_at(granularity: Granularity) -> TickRun:
         tried[granularity] = found = _free_ticks(begun, reading.wall, granularity, fresh)
         return found[1]
 
-    granularity = rules.granularity or coarsest_granularity(ticks_at, rules.wait_bound, rules.patience)
+    granularity = chosen or coarsest_granularity(ticks_at, rules.wait_bound, rules.patience)
     if granularity not in tried:
         ticks_at(granularity)
     after, ticks = tried[granularity]
@@ -190,7 +241,8 @@ def _mint(identity: Identity, rules: Rules, state: TickState, plan: _Plan, fresh
     shares, keys = _shares(batch, plan)
     last = ticks.date(count - 1)
     ahead = tuple([span for span in state.ahead if span.last > last])
-    return Decision(TickState(last, ahead, reading, state.accepted), batch, plan.outcomes(shares), tuple(keys))
+    after_batch = TickState(last, ahead, reading, state.accepted, state.gap, state.resumed)
+    return Decision(after_batch, batch, plan.outcomes(shares), tuple(keys))
 
 
 _share: Callable[[tuple[Batch, int, int, str]], Share] = partial(tuple.__new__, Share)

@@ -16,9 +16,9 @@ from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.errors import IdentityChanged
 from ibi.minting.mint_log import LogBroken, LogEntry
 from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Reading, Share, Span, TickState
+from ibi.model.minting import Batch, Gap, Reading, Share, Span, TickState
 
-__all__ = ["Clocks", "issued_spans", "later", "mint_entry", "replayed", "resumed_clock"]
+__all__ = ["Clocks", "issued_spans", "later", "mint_entry", "replayed", "resumed_clock", "with_gap"]
 
 Clocks = Mapping[str, TickState]
 """The clock of each identity that ever minted here, by `Identity.key`."""
@@ -70,7 +70,8 @@ def resumed_clock(identity: Identity, clocks: Clocks) -> TickState:
     relatives = [clock for key, clock in clocks.items() if _share_a_prefix(key, identity.key)]
     last = max((clock.last for clock in relatives if clock.last is not None), default=None)
     ahead = {span for clock in relatives for span in clock.ahead if last is None or span.last > last}
-    return replace(state, last=last, ahead=tuple(sorted(ahead, key=lambda span: span.first)))
+    gap = max((clock.gap for clock in relatives), default=state.gap)
+    return replace(state, last=last, ahead=tuple(sorted(ahead, key=lambda span: span.first)), gap=gap)
 
 
 def _share_a_prefix(key: str, other: str) -> bool:
@@ -83,6 +84,16 @@ def later(state: TickState, date: Instant | None) -> TickState:
     if date is None or (state.last is not None and date <= state.last):
         return state
     return replace(state, last=date)
+
+
+def with_gap(state: TickState, gap: Gap, newest: Instant | None = None) -> TickState:
+    """The clock after it lost track of what was issued, `newest` being the newest date known from elsewhere.
+
+    The date of now is added when the next label is minted: the clock of a machine that has just booted may be wrong.
+    """
+    is_passed_over = newest is not None and any(span.first <= newest <= span.last for span in state.ahead)
+    state = state if is_passed_over else later(state, newest)
+    return replace(state, gap=max(state.gap, gap))
 
 
 def issued_spans(identity: Identity, state: TickState, entries: Iterable[LogEntry]) -> list[Span]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from ibi.label.generate import (
     mount_suffix_of_repository_name,
 )
 
-__all__ = ["Batch", "MintRequest", "MintedLabel", "Reading", "Share", "Span", "TickState"]
+__all__ = ["Batch", "Gap", "MintRequest", "MintedLabel", "Reading", "Share", "Span", "TickState"]
 
 _TOGETHER = 1024
 """Labels of a batch that are written in one go: its shares are mostly asked for theirs at the same time."""
@@ -42,6 +43,16 @@ class Reading(NamedTuple):
     """Which start of which machine the uptime counts from."""
 
 
+class Gap(IntEnum):
+    """What a clock does not know about the time before its next label."""
+
+    NONE = 0
+    BEGINNING = 1
+    """An identity begins here: a former installation of the same name may have issued labels until now."""
+    LOST_TRACK = 2
+    """Another boot, a lost lock record or a restored directory: an instance of the same past may even be running."""
+
+
 @dataclass(frozen=True, slots=True)
 class TickState:
     """The memory of one identity's clock (Algorithm 4's last-date-for-suffix, made to survive everything)."""
@@ -53,6 +64,10 @@ class TickState:
     """The clocks when the last label was minted: what a jump is measured from."""
     accepted: Instant | None = None
     """The time of day that an operator last vouched for."""
+    gap: Gap = Gap.NONE
+    """Closed by the next label, whose date is later than the time at which it is minted (E57)."""
+    resumed: Instant | None = None
+    """When the last gap was closed after which another instance of the same past may be running."""
 
 
 class MintedLabel(NamedTuple):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
+from ibi.instant import Instant
 from ibi.model.identity import Identity
 from ibi.model.minting import Batch, Share, Span, TickState
 
-__all__ = ["KEY_LIFETIME", "Remembered", "TickChange", "Ticks"]
+__all__ = ["KEY_LIFETIME", "NewestKept", "Remembered", "TickChange", "Ticks"]
 
 KEY_LIFETIME = 48 * 3600
 """Seconds after which a key may be forgotten: twice the 24 hours that are promised, so that no clock set right in
@@ -16,6 +17,10 @@ between shortens them."""
 
 Remembered = Callable[[str, str], Share | None]
 """The share that (who, key) got before, if it is still remembered: for at least 24 hours."""
+
+
+NewestKept = Callable[[Identity], Instant | None]
+"""The newest date of a label under the prefixes of an identity that is kept in a store of items, if there is one."""
 
 
 class TickChange(Protocol):
@@ -58,5 +63,18 @@ class Ticks(Protocol):
 
     def log(self) -> Iterator[bytes]:
         """The lines of the mint log from the first on, without their ends."""
+
+    def check_log(self, pause: Callable[[], None] | None = None) -> None:
+        """Read the whole log; `LogBroken` if a line was changed: nothing is minted from then on until it is put back.
+        `pause` is called now and then: others may want the processor."""
+
+    def epoch(self) -> str:
+        """Which continuous use of this clock it is, as a random text: another instance of the same past has another."""
+
+    def is_in_doubt(self) -> bool:
+        """Whether another instance of the same identity may be running, and is yet to be looked for."""
+
+    def set_doubt(self, *, in_doubt: bool) -> None:
+        """Remember whether that is so."""
 
     def close(self) -> None: ...

@@ -15,8 +15,10 @@ from typing import Final
 
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError, InvalidLabel
+from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.content import Damage, Problem
+from ibi.model.identity import Identity
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.content import ContentDamaged, ContentMissing
@@ -33,7 +35,7 @@ from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.given_out import restart_given_out
 
-__all__ = ["CATALOGUE", "STEPS", "STORE", "ArchiveStore", "Listed", "Verified", "rebuild_catalogue"]
+__all__ = ["CATALOGUE", "STEPS", "STORE", "ArchiveStore", "Listed", "Verified", "newest_kept", "rebuild_catalogue"]
 
 STORE: Final = "store"
 CATALOGUE: Final = "catalogue.sqlite"
@@ -115,6 +117,10 @@ class ArchiveStore(KeptItems):
     def search(self) -> Search:
         """Where its items are searched."""
         return self._sqlite
+
+    def newest(self, identity: Identity) -> Instant | None:
+        """The newest date of a label that is kept under the prefixes of an identity."""
+        return self._sqlite.newest(identity.prefixes)
 
     def catalogue_version(self) -> tuple[int, int]:
         """Another value after every change of the catalogue: at once after one by this process, within 2 ms after one
@@ -255,6 +261,15 @@ class ArchiveStore(KeptItems):
             yield Verified(name, tuple(self._problems(name, None)))
         except ContentDamaged:
             pass  # told above
+
+
+def newest_kept(data: Path, identity: Identity) -> Instant | None:
+    """The newest date of a label that is kept in a data directory under the prefixes of an identity. A directory
+    without a store has none, and gets none by this question."""
+    if not (data / STORE).is_dir():
+        return None
+    with ArchiveStore(data) as store:
+        return store.newest(identity)
 
 
 def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:

@@ -8,7 +8,8 @@ from ibi.model.identity import Identity
 __all__ = ["identity_card"]
 
 
-def identity_card(identity: Identity, rules: Rules) -> dict[str, object]:
+def identity_card(identity: Identity, rules: Rules, instance: str) -> dict[str, object]:
+    """`instance` tells this minter from a copy of it that answers in the same name."""
     return {
         "host": identity.host,
         "ip": identity.ip,
@@ -17,5 +18,6 @@ def identity_card(identity: Identity, rules: Rules) -> dict[str, object]:
         "prefixes": {"rep": identity.repository_prefix, "ibip": identity.ibip_prefix},
         "is_global": identity.is_global,
         "sandbox": identity.sandbox,
+        "instance": instance,
         "granularity": "auto" if rules.granularity is None else str(rules.granularity),
     }

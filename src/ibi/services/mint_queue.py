@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from queue import SimpleQueue
+from secrets import randbelow
 from typing import TypeAlias
 
 from ibi.errors import IbiError
@@ -19,6 +20,7 @@ from ibi.model.identity import Identity
 from ibi.model.minting import Batch, MintRequest, Share, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Remembered, Ticks
+from ibi.services.mint_guard import MintGuard
 
 __all__ = ["MintGroup", "MintQueue", "MintQueueClosed"]
 
@@ -62,9 +64,12 @@ class MintQueue:
         rules: Rules,
         clocks: Clocks,
         *,
+        guard: MintGuard | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`sleep` is what a caller waits with for the date of its label; it goes with `clocks`."""
+        """`sleep` is what a caller waits with for the date of its label; it goes with `clocks`. The `guard`, if there
+        is one, is started and stopped with the queue."""
+        self._guard = guard
         self.identity, self.rules = identity, rules
         self._ticks, self._clocks, self._sleep = ticks, clocks, sleep
         self._watchers: list[Callable[[MintGroup], None]] = []
@@ -80,10 +85,14 @@ class MintQueue:
         """Begin to mint; called on the event loop that will ask."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
+        if self._guard is not None:
+            self._guard.start()
 
     async def stop(self) -> None:
         """Serve what is waiting, then end; nobody is left without an answer."""
         self._closed = True
+        if self._guard is not None:
+            await self._guard.stop()
         self._queue.put(None)
         if self._thread.ident is not None:
             await asyncio.to_thread(self._thread.join)
@@ -96,6 +105,8 @@ class MintQueue:
         """Labels that nobody else has, durable, after their dates have come; or an `IbiError` and nothing minted."""
         if self._closed or self._loop is None:
             raise MintQueueClosed
+        if self._guard is not None and not self._guard.is_open:
+            await self._guard.passed()
         future: asyncio.Future[Share] = self._loop.create_future()
         self._queue.put((_request((count, who, key)), future))
         share = await future
@@ -112,6 +123,10 @@ class MintQueue:
         while (now := self._clocks.read().wall) < ready:
             check_behind(now, ready, self.rules.patience)
             await self._sleep(float(ready.as_fraction() - now.as_fraction()))
+
+    def refusal(self) -> IbiError | None:
+        """Why nothing would be minted, if that lies neither with the clock nor with the store."""
+        return None if self._guard is None else self._guard.refusal
 
     def longest_wait(self) -> Fraction:
         """The wait that a caller has to reckon with."""
@@ -149,7 +164,7 @@ class MintQueue:
         requests, futures = zip(*waiting, strict=True)
 
         def decision(state: TickState, remembered: Remembered) -> Decision:
-            return decide(self.identity, self.rules, state, requests, self._clocks.read(), remembered)
+            return decide(self.identity, self.rules, state, requests, self._clocks.read(), remembered, randbelow)
 
         outcomes: tuple[Share | BaseException, ...]
         began, batch, failure = time.perf_counter(), None, None

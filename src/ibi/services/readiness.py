@@ -40,6 +40,8 @@ class Readiness:
         self._asking: asyncio.Task[tuple[IbiError, ...]] | None = None
         self._asked = -_FRESH
         self._failed: float | None = None
+        self.epoch = ""
+        """Which instance mints here, as it was when the question was last answered."""
         queue.watch(self._note)
 
     async def reasons(self) -> tuple[IbiError, ...]:
@@ -58,8 +60,11 @@ class Readiness:
     def _try(self) -> tuple[IbiError, ...]:
         try:
             refusals = self._ticks.advance(self._rehearsal).outcomes
+            self.epoch = self._ticks.epoch()
         except Exception:  # noqa: BLE001  whatever it is, the store does not serve; the log of a real request says why
             return (StoreUnwritable(),)
+        refusal = self._queue.refusal()
+        refusals = refusals if refusal is None else (refusal, *refusals)
         reasons = tuple(refusal for refusal in refusals if isinstance(refusal, IbiError))
         failed = self._failed
         if failed is not None and self._now() < failed + _FAILURE_COUNTS:

@@ -10,6 +10,7 @@ __all__ = [
     "IdentityInUse",
     "LockHeld",
     "LockRefused",
+    "MintLogLost",
     "NotAStore",
     "StorageError",
     "StoreClosed",
@@ -75,6 +76,13 @@ class DataDirectoryCopied(StorageError):
     labels. If it does not, confirm with `ibi mint --accept-copy` that this is its place now."""
 
     code = "data-directory-copied"
+
+
+class MintLogLost(StorageError):
+    """{path} is empty or gone, but items are kept here under {prefix}, the newest of {newest}. Put the directory mint/
+    back from a backup; if there is none, begin a new log with `ibi mint --accept-loss`: labels go on later than now."""
+
+    code = "mint-log-lost"
 
 
 class LockHeld(StorageError):

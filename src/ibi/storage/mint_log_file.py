@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ibi.minting.mint_log import GENESIS, LogBroken, hash_of
+from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
 from ibi.storage.disk import refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
 
@@ -49,11 +49,17 @@ class _Status(NamedTuple):
     device: int = 0
     inode: int = 0
     size: int = 0
+    written: int = 0
     changed: int = 0
+
+    @property
+    def seen(self) -> str:
+        """What stays the same from one start of the machine to the next, as text."""
+        return f"{self.size} {self.written} {self.changed}"
 
 
 def _status_of(found: os.stat_result) -> _Status:
-    return _Status(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return _Status(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 class MintLogFile:
@@ -66,16 +72,29 @@ class MintLogFile:
         self._descriptor: int | None = None
         self._file = _Status()
         self._known: tuple[_Status, Position] | None = None
+        self._broken: tuple[_Status, Position, LogBroken] | None = None
 
-    def is_at(self, position: Position) -> bool:
-        """Whether the file ends at `position` and not after it; `LogBroken` if before it, or in another line than the
-        one that is known. Cheap while nobody else writes."""
+    def is_at(self, position: Position, seen: str = "") -> bool:
+        """Whether the file ends at `position` and not after it; `LogBroken` if before it, or if a line up to there was
+        changed. Cheap while only minters write, whose files look as `seen` says; others are read from the first line.
+        """
         with refusals(DiskRefused, self.path):
             status = self._status()
             if self._known != (status, position):
-                self._check_tail(status, position)
+                self._check(status, position, seen)
                 self._known = (status, position) if status.size == position.size else None
         return self._known is not None
+
+    def note_end(self, position: Position) -> None:
+        """The lines up to `position` are known to be whole."""
+        with refusals(DiskRefused, self.path):
+            status = self._status()
+        self._known = (status, position) if status.size == position.size else None
+
+    @property
+    def seen(self) -> str:
+        """What the file looked like when it was last known to be whole: its size and times; of an empty one nothing."""
+        return "" if self._known is None or self._known[1] == BEGINNING else self._known[0].seen
 
     def append(self, line: bytes, position: Position) -> Position:
         """Put `line` after `position`, where the file ends. It is on the disk afterwards, or `DiskRefused` is raised
@@ -88,7 +107,7 @@ class MintLogFile:
                 sync_file(self._open())
                 self._step("line synced")
             except OSError:
-                self._cut_back(position.size)
+                self._cut_back(position)
                 raise
             self._known = _status_of(os.fstat(self._open())), after
         return after
@@ -145,6 +164,18 @@ class MintLogFile:
             self.close()
         return status
 
+    def _check(self, status: _Status, position: Position, seen: str) -> None:
+        """Once for a file that is broken: it may be long, and every request comes here."""
+        if self._broken is not None and self._broken[:2] == (status, position):
+            raise LogBroken(**self._broken[2].parameters)
+        try:
+            self._check_tail(status, position)
+            if status.seen != seen:
+                check_links(self.lines(0, position.size), position.head)
+        except LogBroken as error:
+            self._broken = status, position, error
+            raise
+
     def _check_tail(self, status: _Status, position: Position) -> None:
         if status.size < position.size:
             raise LogBroken(line=position.number, reason="the file ends before it")
@@ -168,12 +199,16 @@ class MintLogFile:
             written = os.pwrite(self._open(), content, start)
             content, start = content[written:], start + written
 
-    def _cut_back(self, size: int) -> None:
-        """After a failure: what can be undone is; what cannot is found by whoever comes next."""
+    def _cut_back(self, position: Position) -> None:
+        """After a failure: what can be undone is; what cannot is found by the next minter."""
         with suppress(OSError):
-            os.ftruncate(self._open(), size)
+            os.ftruncate(self._open(), position.size)
         with suppress(OSError):
             self.close()
+        # The lines before were whole: on a full disk they are not to be read again at every request.
+        with suppress(OSError):
+            status = self._status()
+            self._known = (status, position) if status.size == position.size else None
 
     def _cut_torn_line(self, start: int, end: int) -> int:
         """Cut off what a crash left of a last line after `start`, and give where the file ends then. Nobody got its

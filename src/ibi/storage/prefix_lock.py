@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from ibi.errors import InvalidInstant
 from ibi.instant import Instant
@@ -23,7 +24,7 @@ from ibi.storage.disk import refusals
 from ibi.storage.errors import IdentityInUse, LockRefused
 from ibi.storage.lock_directory import LockDirectory
 
-__all__ = ["NOBODY", "Owner", "PrefixLocks", "PrefixRecord"]
+__all__ = ["NOBODY", "NO_USE", "Owner", "PrefixLocks", "PrefixRecord", "Trail", "Use"]
 
 _LONGEST = 16_384
 _BEYOND = 1 << 62
@@ -58,6 +59,29 @@ class Owner:
 NOBODY = Owner("", "")
 
 
+class Use(NamedTuple):
+    """Which continuous use of a data directory a record belongs to. A record of another use proves nothing."""
+
+    boot: str = ""
+    epoch: str = ""
+    place: str = ""
+    """The inodes of the data directory and of the file of the prefix: copies of both have others."""
+
+
+NO_USE = Use()
+
+
+class Trail(NamedTuple):
+    """The last line of the log when the record was written: where it begins and ends, and its hash."""
+
+    begin: int = 0
+    end: int = 0
+    head: str = ""
+
+
+NO_TRAIL = Trail()
+
+
 @dataclass(frozen=True, slots=True)
 class PrefixRecord:
     """What the file of a prefix says: who mints under it, the latest date, and the number of the log's last line."""
@@ -66,9 +90,12 @@ class PrefixRecord:
     owner: Owner
     high: Instant | None = None
     number: int = 0
+    trail: Trail = NO_TRAIL
+    use: Use = NO_USE
 
     def encode(self) -> bytes:
-        return (_written_owner(self.prefix, self.owner) + _written_date(self.high, self.number)).encode("ascii")
+        owner = _written_owner(self.prefix, self.owner, self.use)
+        return (owner + _written_date(self.high, self.number, self.trail)).encode("ascii")
 
     @classmethod
     def decode(cls, content: bytes) -> PrefixRecord | None:
@@ -77,7 +104,10 @@ class PrefixRecord:
             fields = json.loads(content.partition(b"\n")[0])
             prefix, instance, path, high, number = (fields[name] for name in _FIELDS)
             date = None if high is None else Instant.parse(str(high))
-            return cls(str(prefix), Owner(str(instance), str(path)), date, int(number))
+            # Earlier versions wrote no more than that.
+            trail = Trail(int(fields.get("begin", 0)), int(fields.get("end", 0)), str(fields.get("head", "")))
+            use = Use(*(str(fields.get(name, "")) for name in Use._fields))
+            return cls(str(prefix), Owner(str(instance), str(path)), date, int(number), trail, use)
         except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, InvalidInstant):
             return None
 
@@ -86,15 +116,16 @@ _FIELDS = ("prefix", "instance", "path", "high", "number")
 
 
 @lru_cache(maxsize=64)
-def _written_owner(prefix: str, owner: Owner) -> str:
+def _written_owner(prefix: str, owner: Owner, use: Use) -> str:
     """The part of a record that stays the same, up to its last brace."""
-    return json.dumps({"prefix": prefix, "instance": owner.instance, "path": owner.path})[:-1]
+    return json.dumps({"prefix": prefix, "instance": owner.instance, "path": owner.path, **use._asdict()})[:-1]
 
 
-def _written_date(high: Instant | None, number: int) -> str:
+def _written_date(high: Instant | None, number: int, trail: Trail) -> str:
     """The rest of it."""
     date = "null" if high is None else f'"{high}"'
-    return f', "high": {date}, "number": {number}}}\n'
+    begin, end, head = trail
+    return f', "high": {date}, "number": {number}, "begin": {begin}, "end": {end}, "head": {json.dumps(head)}}}\n'
 
 
 class PrefixLocks:
@@ -108,6 +139,7 @@ class PrefixLocks:
         self._owner = owner
         self._user = Path(owner.path).stat().st_uid
         self._held: dict[str, int] = {}
+        self._uses: dict[str, Use] = {}
         self._sandbox = False
 
     def are_just(self, prefixes: Iterable[str]) -> bool:
@@ -131,12 +163,34 @@ class PrefixLocks:
         highs = [record.high for record in records if record.number > number and record.high is not None]
         return max(highs, default=None)
 
-    def mark(self, high: Instant | None, number: int) -> None:
+    def records(self) -> list[PrefixRecord]:
+        """What the files of the prefixes that are held say now."""
+        with refusals(LockRefused, self._directory.path):
+            found = [_read(descriptor) for descriptor in self._held.values()]
+        return [record for record in found if record is not None]
+
+    def are_of(self, boot: str, epoch: str) -> bool:
+        """Whether every prefix that is held was last marked in this use of this directory."""
+        records = self.records()
+        if len(records) < len(self._held):
+            return False
+        return all(
+            record.use == Use(boot, epoch, self._place(self._held[record.prefix]))
+            for record in records
+            if record.prefix in self._held
+        )
+
+    def begin_use(self, boot: str, epoch: str) -> None:
+        """What is marked from now on belongs to this use."""
+        self._uses = {prefix: Use(boot, epoch, self._place(each)) for prefix, each in self._held.items()}
+
+    def mark(self, high: Instant | None, number: int, trail: Trail = NO_TRAIL) -> None:
         """Write how far minting has come. Not synced: it guards what lives no longer than the running system."""
-        date = _written_date(high, number)
+        date = _written_date(high, number, trail)
         with refusals(LockRefused, self._directory.path):
             for prefix, descriptor in self._held.items():
-                os.pwrite(descriptor, (_written_owner(prefix, self._owner) + date).encode("ascii"), 0)
+                owner = _written_owner(prefix, self._owner, self._uses.get(prefix, NO_USE))
+                os.pwrite(descriptor, (owner + date).encode("ascii"), 0)
 
     def keep_just(self, prefixes: Iterable[str]) -> None:
         """Another data directory may mint under all others from now on, after the date that is on record."""
@@ -145,7 +199,7 @@ class PrefixLocks:
             with refusals(LockRefused, self._path(prefix)):
                 record = _read(descriptor)
                 if record is not None and record.owner.is_same(self._owner):
-                    _write(descriptor, replace(record, owner=NOBODY))
+                    _write(descriptor, replace(record, owner=NOBODY, use=NO_USE))
                 os.close(descriptor)
 
     def close(self) -> None:
@@ -210,8 +264,12 @@ class PrefixLocks:
                 raise IdentityInUse(prefix=prefix, path=record.owner.path)
             if record.owner.instance != self._owner.instance:
                 # Its number is of another log. One beyond any of ours keeps the date in force until our store has it.
-                record = replace(record, number=_BEYOND)
+                record = replace(record, number=_BEYOND, trail=NO_TRAIL, use=NO_USE)
             _write(descriptor, replace(record, owner=self._owner))
+
+    def _place(self, descriptor: int) -> str:
+        with refusals(LockRefused, self._directory.path):
+            return f"{Path(self._owner.path, 'mint').stat().st_ino} {os.fstat(descriptor).st_ino}"
 
     def _path(self, prefix: str) -> Path:
         return self._directory.path / _name(prefix)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ibi.transport.errors import InvalidServer
 
-__all__ = ["Origin"]
+__all__ = ["Origin", "is_on_loopback"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,11 @@ class Origin:
         """Not opened yet. No proxy is asked, and certificates are checked."""
         kind = HTTPSConnection if self.scheme == "https" else HTTPConnection
         return kind(self.host, self.port, timeout=timeout)
+
+
+def is_on_loopback(server: str) -> bool:
+    """Whether a URL names the machine itself."""
+    return _is_loopback(Origin.parse(server).host)
 
 
 def _is_loopback(host: str) -> bool:

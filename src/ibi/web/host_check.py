@@ -31,7 +31,8 @@ from ibi.web.raw_target import decoded, raw_path, raw_target
 
 __all__ = ["HostCheck", "MisdirectedRequest"]
 
-_ALWAYS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+_ALWAYS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/api/identity"})
+"""What is asked by whichever name or address a program dials: also whether another instance mints under one name."""
 _PLAIN: Final = frozenset({"application/json", PROBLEM})
 """Media types in which a browser finds nothing to run or to show as ours."""
 _MOST_TOLD: Final = 256

@@ -21,14 +21,15 @@ class IdentityPage:
         self._queue, self._readiness = queue, readiness
 
     async def get(self, _: Request) -> Response:
-        body = {**self._lasting(), "clock": await self._clock()}
+        clock = await self._clock()  # first: it finds out which instance this is
+        body = {**self._lasting(), "clock": clock}
         headers = {"cache-control": "no-store"}
         return Response(msgspec.json.encode(body), HTTPStatus.OK, headers, "application/json")
 
     def _lasting(self) -> dict[str, object]:
         rules = self._queue.rules
         return {
-            **identity_card(self._queue.identity, rules),
+            **identity_card(self._queue.identity, rules, self._readiness.epoch),
             "wait_bound": float(rules.wait_bound),
             "longest_wait": float(rules.patience),
             "max_count": MAX_COUNT,

@@ -111,6 +111,7 @@ _IDENTITY = record(
         "prefixes": record({"rep": TEXT, "ibip": TEXT_OR_NULL}),
         "is_global": {**YES_NO, "description": "Whether host and address mean one place in the whole Internet."},
         "sandbox": YES_NO,
+        "instance": {**TEXT, "description": "Tells this minter from a copy of it that answers in the same name."},
         "granularity": {**TEXT, "description": "Seconds between two dates (`60`, `1`, `0.1` …), or `auto`."},
         "wait_bound": {**_SECONDS, "description": "Longest wait, in seconds, at granularity `auto` and a right clock."},
         "longest_wait": {**_SECONDS, "description": "Longest wait in seconds before a request is refused instead."},
@@ -203,7 +204,7 @@ _POST_LABELS: dict[str, Any] = {
         "500": _FAILED,
         "503": refusal(
             "Nothing can be minted now: the clock of the machine cannot be trusted, too many labels are waited for, the"
-            " store cannot be written, or the server is stopping.",
+            " store cannot be written, another instance mints in the same name, or the server is stopping.",
             Retry_After=_RETRY_AFTER,
         ),
     },

@@ -87,6 +87,11 @@ LOCAL_HOSTS = [
     "a.alt",
     "router.home.arpa",
     "localhost.localdomain",
+    "archive.lan",
+    "a.corp",
+    "nas.home",
+    "www.intranet",
+    "a.b.private",
     "www.example.com",
     "example.org",
     "a.b.example.net",
@@ -104,6 +109,10 @@ GLOBAL_HOSTS = [
     "www.example.br",
     "arpa.net",
     "internal.inpe.br",
+    "lan.inpe.br",
+    "home.br",
+    "www.corporation",
+    "planet.mylan",
 ]
 
 

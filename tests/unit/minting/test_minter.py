@@ -21,9 +21,9 @@ from ibi.minting.errors import (
     QueueTooLong,
 )
 from ibi.minting.granularity import FINEST
-from ibi.minting.minter import MAX_COUNT, Decision, Rules, decide
+from ibi.minting.minter import MAX_COUNT, Decision, Rules, Spread, decide
 from ibi.model.identity import Identity
-from ibi.model.minting import Batch, MintRequest, Reading, Share, Span, TickState
+from ibi.model.minting import Batch, Gap, MintRequest, Reading, Share, Span, TickState
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 NOW = Instant.parse("2027-03-01T12:00:30.25Z")
@@ -42,8 +42,9 @@ def queue(
     rules: Rules = RULES,
     reading: Reading = READING,
     remembered: Callable[[str, str], Share | None] = NOTHING,
+    spread: Spread | None = None,
 ) -> Decision:
-    return decide(IDENTITY, rules, state, requests, reading, remembered)
+    return decide(IDENTITY, rules, state, requests, reading, remembered, spread)
 
 
 def dates(outcome: Share | IbiError) -> list[Instant]:
@@ -388,3 +389,54 @@ def test_a_finer_granularity_fits_before_what_was_issued_ahead() -> None:
     assert issued[-1] < after("0.001")
     assert decision.batch is not None
     assert decision.batch.granularity > FINEST
+
+
+# After a gap (E57, E58).
+
+
+def half(limit: int) -> int:
+    return limit // 2
+
+
+@pytest.mark.parametrize("granularity", [None, "60", "1", "0.01"])
+@pytest.mark.parametrize("last", [None, after(-90), after(2)])
+def test_after_a_gap_dates_are_later_than_now_and_than_the_last(granularity: str | None, last: Instant | None) -> None:
+    rules = Rules(None if granularity is None else Granularity.parse(granularity))
+    for gap in (Gap.BEGINNING, Gap.LOST_TRACK):
+        decision = queue(ONE, state=TickState(last, gap=gap), rules=rules)
+        assert dates(decision.outcomes[0])[0] > max(NOW, last or NOW)
+        assert decision.state.gap is Gap.NONE
+        assert decision.state.resumed == (NOW if gap is Gap.LOST_TRACK else None)
+
+
+def test_a_refusal_closes_no_gap() -> None:
+    state = TickState(after(100), gap=Gap.LOST_TRACK)
+    assert queue(ONE, state=state).state == state
+
+
+@pytest.mark.parametrize(("passed", "is_spread"), [(0, True), (599, True), (601, False), (-60, True)])
+def test_dates_are_spread_for_ten_minutes_after_track_was_lost(passed: int, *, is_spread: bool) -> None:
+    state = TickState(after(-10_000), resumed=after(-passed))
+    decision = queue(ONE, ONE, state=state, rules=Rules(), spread=half)
+    first, second = (dates(outcome)[0] for outcome in decision.outcomes)
+    assert (first == after("0.005000001"), second == after("0.005000002")) == (is_spread, is_spread)
+    assert decision.state.resumed == state.resumed
+
+
+def test_where_the_last_date_is_ahead_it_is_left_behind_by_little() -> None:
+    state = TickState(after(3), resumed=NOW)
+    (outcome,) = queue(ONE, state=state, rules=Rules(), spread=half).outcomes
+    assert dates(outcome) == [after("3.000050001")]
+
+
+def test_a_fixed_granularity_is_not_spread() -> None:
+    state = TickState(after(-10), resumed=NOW)
+    (outcome,) = queue(ONE, state=state, rules=Rules(SECOND), spread=half).outcomes
+    assert dates(outcome)[0].fraction == ""
+
+
+def test_spread_dates_pass_over_what_was_issued_ahead() -> None:
+    span = Span(after(0), after("0.5"))
+    state = TickState(after(-10), (span,), resumed=NOW)
+    (outcome,) = queue(ONE, state=state, rules=Rules(), spread=half).outcomes
+    assert dates(outcome)[0] > span.last

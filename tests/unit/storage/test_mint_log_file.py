@@ -9,11 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from ibi.minting.mint_log import LogBroken
+from ibi.minting.mint_log import GENESIS, LogBroken, hash_of
 from ibi.storage.errors import DiskRefused
 from ibi.storage.mint_log_file import BEGINNING, MintLogFile, Position
 
-LINES = [b"one", b"the second line", b"x" * 100_000, b"4"]
+
+def chained(*texts: str) -> list[bytes]:
+    """Lines as the log has them at their end: each names the hash of the one before it."""
+    lines, previous = [], GENESIS
+    for text in texts:
+        lines.append(f'{{"text":"{text}","previous":"{previous}"}}'.encode())
+        previous = hash_of(lines[-1])
+    return lines
+
+
+LINES = chained("one", "the second line", "x" * 100_000, "4")
 
 
 @pytest.fixture
@@ -33,7 +43,7 @@ def test_lines_come_back_in_order(log: MintLogFile) -> None:
     end = appended(log, LINES)
     assert end.number == len(LINES)
     assert list(log.lines(0, end.size)) == LINES
-    assert log.read(end.last, end.size - end.last) == b"4\n"
+    assert log.read(end.last, end.size - end.last) == LINES[-1] + b"\n"
     assert log.path.read_bytes() == b"".join(line + b"\n" for line in LINES)
 
 
@@ -74,7 +84,7 @@ def test_what_a_crash_left_of_a_line_is_cut_off(log: MintLogFile, torn: bytes) -
 
 
 def test_known_lines_are_never_cut(log: MintLogFile) -> None:
-    end = appended(log, [b"odd \0 line"])
+    end = appended(log, chained("odd \0 line"))
     assert list(log.take_in(end)) == []
     assert log.is_at(end)
 
@@ -86,6 +96,29 @@ def test_a_log_that_is_another_than_known_is_broken(log: MintLogFile) -> None:
         log.path.write_bytes(content)
         with pytest.raises(LogBroken, match="Line 4"):
             MintLogFile(log.path).is_at(end)
+
+
+def test_a_changed_line_anywhere_is_noticed_when_the_file_is_not_as_it_was_left(log: MintLogFile) -> None:
+    end = appended(log, LINES)
+    seen, whole = log.seen, log.path.read_bytes()
+    assert MintLogFile(log.path).is_at(end, seen)
+    for number, text in enumerate([b"one", b"second", b"xxx"], start=2):
+        log.path.write_bytes(whole.replace(text, text.upper(), 1))
+        for reader in (log, MintLogFile(log.path)):
+            for _ in range(2):
+                with pytest.raises(LogBroken, match=f"Line {number} .* before it was changed"):
+                    reader.is_at(end, seen)
+    log.path.write_bytes(whole)
+    assert log.is_at(end, seen)
+    assert log.seen != seen
+
+
+def test_a_file_that_looks_as_it_was_left_is_not_read_again(log: MintLogFile) -> None:
+    """What changed without a trace in the times of the file, such as bits that rot, is found by the regular check."""
+    end = appended(log, LINES)
+    other = MintLogFile(log.path)
+    other.lines = lambda start, end: pytest.fail("it was read")  # type: ignore[method-assign]
+    assert other.is_at(end, log.seen)
 
 
 class Disk:

@@ -75,7 +75,7 @@ def test_the_address_to_use_is_always_on_our_host(path: bytes) -> None:
     assert f"use {BASE}/ instead" in json.loads(bytes(answer.body))["detail"]
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/api/identity"])
 async def test_health_and_metrics_are_told_under_any_name(path: str) -> None:
     assert (await get(path, {"host": "10.1.2.3:8765"})).status in {200, 503}
 

@@ -38,6 +38,7 @@ async def test_anybody_may_ask_who_mints_here() -> None:
         answer = await minting.get("/api/identity")
     assert answer.status == 200
     assert answer.json() == {
+        "instance": minting.ticks.epoch(),
         "host": "sid.inpe.br",
         "ip": "150.163.34.243",
         "host_port": 80,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from ibi.instant import Instant
 from ibi.minting.errors import IdentityMissing
-from ibi.minting.mint_log import GENESIS, Kind, LogEntry, decode, encode, hash_of
+from ibi.minting.mint_log import GENESIS, Kind, LogEntry, check_links, decode, encode, hash_of
 from ibi.minting.replay import issued_spans, mint_entry, resumed_clock
 from ibi.model.identity import Identity
 from ibi.model.minting import Batch, Share, Span, TickState
@@ -28,6 +29,7 @@ class MemoryTicks:
         self._wall_clocks = clocks or MachineClocks()
         self._turn = threading.Lock()
         self._identity: Identity | None = None
+        self._epoch, self._in_doubt = secrets.token_hex(16), False
         self._states: dict[str, TickState] = {}
         self._lines: list[bytes] = []
         self._served: dict[tuple[str, str], tuple[int, Share]] = {}
@@ -67,6 +69,18 @@ class MemoryTicks:
 
     def log(self) -> Iterator[bytes]:
         return iter(tuple(self._lines))
+
+    def check_log(self, pause: Callable[[], None] | None = None) -> None:
+        check_links(self._lines, self._head(), pause)
+
+    def epoch(self) -> str:
+        return self._epoch
+
+    def is_in_doubt(self) -> bool:
+        return self._in_doubt
+
+    def set_doubt(self, *, in_doubt: bool) -> None:
+        self._in_doubt = in_doubt
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
@@ -107,6 +108,12 @@ class SqliteCatalog:
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return self._read(lambda reader: reader.linked(link, label))
+
+    def newest(self, prefixes: Iterable[str]) -> Instant | None:
+        """The newest instant of a label with one of these prefixes, spelled as labels have them; None without any.
+        At once where most labels are of them; else every label is looked at, a million in half a second."""
+        found = [self._read(partial(CatalogReader.newest, prefix=prefix)) for prefix in prefixes]
+        return max((instant for instant in found if instant is not None), default=None)
 
     def search(self, query: SearchQuery) -> SearchPage:
         return self._read(lambda reader: reader.search.search(query))

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 from weakref import finalize
 
+from ibi.instant import Instant
 from ibi.label import Label
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
@@ -14,6 +15,7 @@ from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.sqlite.catalog_rows import (
     LINKED,
+    NEWEST,
     PAGE,
     PAGE_AFTER,
     Record,
@@ -25,7 +27,7 @@ from ibi.storage.sqlite.catalog_rows import (
     transfers,
 )
 from ibi.storage.sqlite.connection import Connection
-from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.label_key import instant_of, key_end, label_key
 from ibi.storage.sqlite.search import SqliteSearch
 
 __all__ = ["CatalogReader"]
@@ -92,6 +94,12 @@ class CatalogReader:
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return tuple(map(self._item_of, self._execute(LINKED, (link.value, label_key(label))).fetchall()))
+
+    def newest(self, prefix: str) -> Instant | None:
+        """The newest instant of a label with this prefix."""
+        end = key_end(prefix)
+        row = self._execute(NEWEST["rep" if "/" in prefix else "ibip"], {"prefix": end}).fetchone()
+        return None if row is None else instant_of(row[0])
 
     def page(self, after: bytes) -> list[tuple[bytes, Item]]:
         """The next `PAGE` items after that key, with their own. They are not remembered: whoever reads all of them

@@ -23,6 +23,7 @@ __all__ = [
     "FIND_SEATED",
     "LINKED",
     "MIGRATIONS",
+    "NEWEST",
     "PAGE",
     "PAGE_AFTER",
     "SEATS",
@@ -93,6 +94,11 @@ FIND_SEATED: Final = {
 FIND: Final = {
     "rep": "SELECT item, local FROM items WHERE rep = ?",
     "ibip": "SELECT item, local FROM items WHERE ibip = ?",
+}
+NEWEST: Final = {
+    # Instants come first in a key and the prefix last. From the newest label down, the first of the prefix ends it.
+    "rep": "SELECT rep FROM items WHERE substr(rep, -length(:prefix)) = :prefix ORDER BY rep DESC LIMIT 1",
+    "ibip": "SELECT ibip FROM items WHERE substr(ibip, -length(:prefix)) = :prefix ORDER BY ibip DESC LIMIT 1",
 }
 PAGE_AFTER: Final = "SELECT rep, item, local FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
 LINKED: Final = """

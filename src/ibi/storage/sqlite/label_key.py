@@ -11,7 +11,7 @@ from ibi.instant import FIRST_SECOND, Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_repository_name
 
-__all__ = ["label_key", "repository_name"]
+__all__ = ["instant_of", "key_end", "label_key", "repository_name"]
 
 _SECONDS = 5
 """Bytes; 2⁴⁰ seconds are 34,000 years."""
@@ -26,6 +26,16 @@ def label_key(label: Label) -> bytes:
 
 def repository_name(key: bytes) -> RepositoryName:
     """The repository name that has this key, in its canonical spelling."""
-    fraction, _, prefix = key[_SECONDS:].decode("ascii").partition("\0")
-    instant = Instant(int.from_bytes(key[:_SECONDS], "big") + FIRST_SECOND, fraction)
-    return RepositoryName.parse(f"{prefix}/{mount_suffix_of_repository_name(instant)}")
+    prefix = key[_SECONDS:].decode("ascii").partition("\0")[2]
+    return RepositoryName.parse(f"{prefix}/{mount_suffix_of_repository_name(instant_of(key))}")
+
+
+def instant_of(key: bytes) -> Instant:
+    """The instant of the label that has this key."""
+    fraction = key[_SECONDS:].decode("ascii").partition("\0")[0]
+    return Instant(int.from_bytes(key[:_SECONDS], "big") + FIRST_SECOND, fraction)
+
+
+def key_end(prefix: str) -> bytes:
+    """How the keys of all labels with this prefix end, and of no others; `prefix` is spelled as labels have it."""
+    return f"\0{prefix}".encode("ascii")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ibi.instant import Instant
 from ibi.model.identity import Identity
-from ibi.model.minting import Reading, Share, Span, TickState
+from ibi.model.minting import Gap, Reading, Share, Span, TickState
 from ibi.ports.ticks import KEY_LIFETIME
 from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.sqlite.connection import Connection
@@ -72,9 +72,18 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     ALTER TABLE store ADD COLUMN given_number INTEGER
     """,
+    # store: `epoch` is drawn anew whenever it is not certain that this directory alone goes on from its past, and
+    # `in_doubt` until its own address was asked. `log_seen` is what the file of the log looked like when it was whole.
+    """
+    ALTER TABLE store ADD COLUMN epoch TEXT NOT NULL DEFAULT '';
+    ALTER TABLE store ADD COLUMN in_doubt INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE store ADD COLUMN log_seen TEXT NOT NULL DEFAULT '';
+    ALTER TABLE clock ADD COLUMN gap INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE clock ADD COLUMN resumed TEXT;
+    """,
 )
 
-_COLUMNS = "key, host, ip, host_port, ip_port, sandbox, last, ahead, wall, uptime, boot, accepted"
+_COLUMNS = "key, host, ip, host_port, ip_port, sandbox, last, ahead, wall, uptime, boot, accepted, gap, resumed"
 _CLOCKS = f"SELECT {_COLUMNS} FROM clock"  # noqa: S608  (nothing from outside)
 _CLOCK = f"{_CLOCKS} WHERE key = ?"
 _FROZEN = f"{_CLOCKS} WHERE key = (SELECT identity FROM store)"  # noqa: S608
@@ -91,11 +100,17 @@ class Store(NamedTuple):
     """The key of the frozen one."""
     revision: int = 0
     log: Position = BEGINNING
+    epoch: str = ""
+    """Which continuous use of the directory this is: no other directory has the same, unless it was copied with it."""
+    in_doubt: bool = False
+    """Whether the own address is yet to be asked whether another instance answers there."""
+    log_seen: str = ""
+    """What the file of the log looked like when it was last known to be whole (`MintLogFile.seen`)."""
 
     @property
     def place(self) -> tuple[object, ...]:
         """What hardly ever changes: whose store this is, and where."""
-        return self[:4]
+        return *self[:4], self.epoch, self.in_doubt
 
     @property
     def version(self) -> tuple[int, str]:
@@ -127,24 +142,27 @@ class TickRows:
 
     def store(self) -> Store:
         row = self._execute(
-            "SELECT instance, machine, path, identity, revision, log_number, log_size, log_last, log_head FROM store"
+            "SELECT instance, machine, path, identity, revision, log_number, log_size, log_last, log_head, epoch,"
+            " in_doubt, log_seen FROM store"
         ).fetchone()
         instance, machine, path, identity, revision = row[:5]
-        return Store(instance, machine, path, identity, revision, Position(*row[5:]))
+        epoch, in_doubt, seen = row[9:]
+        return Store(instance, machine, path, identity, revision, Position(*row[5:9]), epoch, bool(in_doubt), seen)
 
     def save_store(self, store: Store) -> None:
         self._execute(
-            "REPLACE INTO store VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            "REPLACE INTO store (id, instance, machine, path, identity, revision, log_number, log_size, log_last,"
+            " log_head, epoch, in_doubt, log_seen, given_number) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
             " (SELECT CASE given_number WHEN log_number THEN ? ELSE given_number END FROM store))",
-            (store.instance, store.machine, store.path, store.identity, store.revision, *store.log, store.log.number),
+            (*store[:5], *store.log, *store[6:], store.log.number),
         )
 
     def save_progress(self, store: Store) -> None:
         """What changes with every commit, and nothing else: of a row that is there."""
         self._execute(
-            "UPDATE store SET revision = ?, log_number = ?, log_size = ?, log_last = ?, log_head = ?,"
+            "UPDATE store SET revision = ?, log_number = ?, log_size = ?, log_last = ?, log_head = ?, log_seen = ?,"
             " given_number = CASE given_number WHEN log_number THEN ? ELSE given_number END",
-            (store.revision, *store.log, store.log.number),
+            (store.revision, *store.log, store.log_seen, store.log.number),
         )
 
     def identity(self) -> Identity | None:
@@ -169,7 +187,8 @@ class TickRows:
     def save_clock(self, key: str, state: TickState) -> None:
         reading = state.reading
         self._execute(
-            "UPDATE clock SET last = ?, ahead = ?, wall = ?, uptime = ?, boot = ?, accepted = ? WHERE key = ?",
+            "UPDATE clock SET last = ?, ahead = ?, wall = ?, uptime = ?, boot = ?, accepted = ?, gap = ?, resumed = ?"
+            " WHERE key = ?",
             (
                 _text(state.last),
                 json.dumps([(str(span.first), str(span.last)) for span in state.ahead]) if state.ahead else "[]",
@@ -177,6 +196,8 @@ class TickRows:
                 reading.uptime if reading else None,
                 reading.boot if reading else None,
                 _text(state.accepted),
+                int(state.gap),
+                _text(state.resumed),
                 key,
             ),
         )
@@ -217,12 +238,14 @@ def _identity(row: tuple[Any, ...]) -> Identity:
 
 
 def _state(row: tuple[Any, ...]) -> TickState:
-    last, ahead, wall, uptime, boot, accepted = row[6:]
+    last, ahead, wall, uptime, boot, accepted, gap, resumed = row[6:]
     return TickState(
         _instant(last),
         tuple(Span(Instant.parse(first), Instant.parse(final)) for first, final in json.loads(ahead)),
         None if wall is None else Reading(Instant.parse(wall), uptime, boot),
         _instant(accepted),
+        Gap(gap),
+        _instant(resumed),
     )
 
 

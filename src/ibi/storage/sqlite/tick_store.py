@@ -57,10 +57,21 @@ class TickStore:
         if self._connection is None:
             self._connect()
         known = self._begin()
-        if self.log.is_at(known.store.log):
+        if not self.log.is_at(known.store.log, known.store.log_seen):
+            self._take_in(known)
+            known = self._begin()
+            self.log.note_end(known.store.log)
+        return known
+
+    def note_seen(self, known: Known) -> Known:
+        """Remember that the log is whole, so that it is not read again at the next start. A full disk may refuse it."""
+        if self.log.seen == known.store.log_seen:
             return known
-        self._take_in(known)
-        return self._begin()
+        try:
+            self._end(known.store, known.identity, {}, known.state)
+        except DatabaseError:
+            self.disconnect()
+        return self.begin()
 
     def commit(
         self,
@@ -80,6 +91,11 @@ class TickStore:
             self._rows.save_served(keys, store.log, entry.at.seconds)
             self._given_out.add(entry)
         return self._end(store, identity, clocks, known.state)
+
+    def forget_seen(self, known: Known) -> None:
+        """Have every process read the log from its first line before it mints, until it is whole."""
+        self.log.close()
+        self._end(known.store, known.identity, {}, known.state)
 
     def rollback(self) -> None:
         """End a transaction that changed nothing, or failed."""
@@ -171,7 +187,7 @@ class TickStore:
         for name, clock in clocks.items():
             self._rows.save_clock(name, clock)
         key = None if identity is None else identity.key
-        store = store._replace(identity=key, revision=store.revision + 1)
+        store = store._replace(identity=key, revision=store.revision + 1, log_seen=self.log.seen)
         if store.place == self._known.store.place:
             self._rows.save_progress(store)
         else:

@@ -16,26 +16,29 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
+from ibi.instant import Instant
 from ibi.minting.errors import IdentityMissing
-from ibi.minting.mint_log import GENESIS, LogBroken, hash_of
-from ibi.minting.replay import issued_spans, later, mint_entry, resumed_clock
+from ibi.minting.identity import is_loopback_sandbox
+from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
+from ibi.minting.replay import issued_spans, later, mint_entry, resumed_clock, with_gap
 from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Reading, Span, TickState
+from ibi.model.minting import Batch, Gap, Reading, Span, TickState
 from ibi.ports.clocks import Clocks
-from ibi.ports.ticks import Remembered, TickChange
+from ibi.ports.ticks import NewestKept, Remembered, TickChange
 from ibi.storage.data_lock import DataLock
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import (
     DataDirectoryCopied,
     DiskRefused,
     IdentityInUse,
+    MintLogLost,
     StoreClosed,
     StoreForked,
 )
 from ibi.storage.lock_directory import LockDirectory
 from ibi.storage.machine import MachineClocks
-from ibi.storage.mint_log_file import Position
-from ibi.storage.prefix_lock import Owner, PrefixLocks
+from ibi.storage.mint_log_file import BEGINNING, Position
+from ibi.storage.prefix_lock import Owner, PrefixLocks, PrefixRecord, Trail
 from ibi.storage.sqlite.connection import DatabaseError, storage_errors
 from ibi.storage.sqlite.tick_rows import Store
 from ibi.storage.sqlite.tick_store import Known, TickStore
@@ -76,13 +79,21 @@ class SqliteTicks:
         clocks: Clocks | None = None,
         on_step: Callable[[str], None] | None = None,
         confirmed: Reading | None = None,
+        newest_kept: NewestKept | None = None,
+        accept_loss: bool = False,
     ) -> None:
         """Open or begin the clock of `directory`, on the machine of that id.
 
         Refused: a directory that was used on another machine last (`DataDirectoryCopied`, unless an operator has
         `confirmed`, at that time, that this is its place now), and an identity that another data directory of this
         machine mints as (`IdentityInUse`). `clocks` only date lines of the log; `on_step` is told of each of `STEPS`.
+
+        `newest_kept` is asked for what the log may not know: when the directory lost track of what was issued, and when
+        an identity is new to it. Labels that are kept and a log that has none: `MintLogLost` when an identity is
+        frozen, unless an operator wants to `accept_loss`.
         """
+        self._newest_kept = newest_kept or _nothing_kept
+        self._accept_loss = accept_loss
         self._step = on_step or _pass_by
         self._clocks = clocks or MachineClocks()
         self._turn = threading.Lock()
@@ -97,7 +108,9 @@ class SqliteTicks:
             here = Store(secrets.token_hex(16), machine, str(self._directory))
             self._store = TickStore(self._directory / "mint", here, on_step)
             self._opened.callback(self._store.close)
-            self._open(here, confirmed)
+            identity = self._open(here, confirmed)
+            if identity is not None:
+                self._resume(identity)
             self._opened = self._opened.pop_all()
         _OPEN.add(self)
 
@@ -108,17 +121,47 @@ class SqliteTicks:
         return self._look().state
 
     def freeze(self, identity: Identity) -> None:
+        if self._look().identity == identity:
+            return
+        newest = self._newest_kept(identity)  # before the lock, which whoever keeps items may be waiting for
         with self._exclusive():
             known = self._begin()
             if known.identity == identity:
                 self._store.rollback()
                 return
+            gap = self._gap_before(known, identity, newest)
             high = self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
             state = later(resumed_clock(identity, self._store.clocks()), high)
+            if gap is not Gap.NONE:
+                state = with_gap(state, gap, newest)
             entry = known.next_line("identity", identity, self._clocks.read().wall)
             self._store.hold_home(identity, entry.at)
-            known = self._store.commit(known, entry, clocks={identity.key: state})
+            store = known.store._replace(epoch=secrets.token_hex(16), in_doubt=not is_loopback_sandbox(identity))
+            known = self._store.commit(known, entry, store=store, clocks={identity.key: state})
             self._settle(known, identity)
+
+    def epoch(self) -> str:
+        return self._look().store.epoch
+
+    def is_in_doubt(self) -> bool:
+        return self._look().store.in_doubt
+
+    def set_doubt(self, *, in_doubt: bool) -> None:
+        with self._exclusive():
+            known = self._begin()
+            if known.store.in_doubt == in_doubt:
+                self._store.rollback()
+            else:
+                self._store.commit(known, store=known.store._replace(in_doubt=in_doubt), clocks={})
+
+    def check_log(self, pause: Callable[[], None] | None = None) -> None:
+        end = self._look().store.log
+        try:
+            check_links(self._store.log.lines(0, end.size), end.head, pause)
+        except LogBroken:
+            with self._exclusive():
+                self._store.forget_seen(self._store.begin())
+            raise
 
     def advance(self, decide: Callable[[TickState, Remembered], Change]) -> Change:
         with self._exclusive():
@@ -145,7 +188,7 @@ class SqliteTicks:
             entry = known.next_line("clock", identity, state.accepted or self._clocks.read().wall)
             self._store.keep_keys(entry.at.seconds)
             known = self._store.commit(known, entry, clocks={identity.key: state})
-            self._prefixes.mark(state.last, known.store.log.number)
+            self._mark(known)
 
     def log(self) -> Iterator[bytes]:
         return self._lines(self._look().store.log)
@@ -187,21 +230,71 @@ class SqliteTicks:
 
     def _held(self, known: Known, identity: Identity) -> Known:
         """Hold the prefixes of the identity. Its clock goes on after whatever was given out under them."""
-        high = self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
+        self._hold(known, identity)
+        return known if self._is_certain(known) else self._lost_track(known, identity, None)
+
+    def _hold(self, known: Known, identity: Identity) -> None:
+        self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
         self._step("prefixes held")
-        state = later(known.state, high)
-        if state != known.state:
-            # Dates were issued that the store does not know: it was put back from a backup.
-            self._store.restart_home(self._clocks.read().wall)
-            self._store.commit(known, clocks={identity.key: state})
-            known = self._store.begin()
-        self._settle(known, identity)
-        return known
+        self._prefixes.keep_just(identity.prefixes)
+        if self._is_certain(known):
+            self._settle(known, identity)
 
     def _settle(self, known: Known, identity: Identity) -> None:
         """The prefixes of the identity are held: say how far it has come, and give up others."""
         self._prefixes.keep_just(identity.prefixes)
-        self._prefixes.mark(known.state.last, known.store.log.number)
+        self._prefixes.begin_use(self._clocks.read().boot, known.store.epoch)
+        self._mark(known)
+
+    def _mark(self, known: Known) -> None:
+        log = known.store.log
+        self._prefixes.mark(known.state.last, log.number, Trail(log.last, log.size, log.head))
+
+    def _is_certain(self, known: Known) -> bool:
+        """Whether this directory goes on from where it was left, in this boot and with nothing put back: the lock
+        records are of the same use, and the log has the line that they saw last."""
+        epoch, boot = known.store.epoch, self._clocks.read().boot
+        if not epoch or not self._prefixes.are_of(boot, epoch):
+            return False
+        return all(self._goes_on_from(record, known) for record in self._prefixes.records())
+
+    def _goes_on_from(self, record: PrefixRecord, known: Known) -> bool:
+        begin, end, head = record.trail
+        if not head:
+            return record.number <= known.store.log.number
+        if not begin < end <= known.store.log.size:
+            return end == 0 and head == GENESIS
+        return hash_of(self._store.log.read(begin, end - begin - 1)) == head
+
+    def _lost_track(self, known: Known, identity: Identity, newest: Instant | None) -> Known:
+        """Begin a new use of the directory, later than all that is known to be issued and than now."""
+        highs = [record.high for record in self._prefixes.records() if not self._goes_on_from(record, known)]
+        latest = max((date for date in (newest, *highs) if date is not None), default=None)
+        gap = Gap.BEGINNING if is_loopback_sandbox(identity) else Gap.LOST_TRACK
+        state = with_gap(known.state, gap, latest)
+        if not self._is_another_boot_alone(known):
+            # Dates may have been given out that the store does not know: it was put back from a backup, say.
+            self._store.restart_home(self._clocks.read().wall)
+        store = known.store._replace(epoch=secrets.token_hex(16), in_doubt=not is_loopback_sandbox(identity))
+        known = self._store.commit(known, store=store, clocks={identity.key: state})
+        self._settle(known, identity)
+        return self._store.begin()
+
+    def _is_another_boot_alone(self, known: Known) -> bool:
+        """Whether the machine was started anew, and everything else is as it was left."""
+        records = self._prefixes.records()
+        boots = {record.use.boot for record in records}
+        if len(boots) != 1 or not known.store.epoch or not self._prefixes.are_of(boots.pop(), known.store.epoch):
+            return False
+        return all(self._goes_on_from(record, known) for record in records)
+
+    def _gap_before(self, known: Known, identity: Identity, newest: Instant | None) -> Gap:
+        """What is not known of an identity that is new here."""
+        if known.store.log == BEGINNING and newest is not None:
+            if not self._accept_loss:
+                raise MintLogLost(path=self._store.log.path, prefix=identity.key, newest=str(newest))
+            return Gap.LOST_TRACK
+        return Gap.NONE if is_loopback_sandbox(identity) and newest is None else Gap.BEGINNING
 
     def _look(self) -> Known:
         with self._exclusive():
@@ -212,8 +305,7 @@ class SqliteTicks:
     def _record(self, known: Known, identity: Identity, batch: Batch, change: TickChange) -> None:
         log = known.store.log
         entry = mint_entry(log.number + 1, log.head, identity, batch, change.outcomes)
-        self._store.commit(known, entry, clocks={identity.key: change.state}, keys=change.keys)
-        self._prefixes.mark(change.state.last, entry.number)
+        self._mark(self._store.commit(known, entry, clocks={identity.key: change.state}, keys=change.keys))
         self._step("marked")
 
     def _lines(self, end: Position) -> Iterator[bytes]:
@@ -226,9 +318,10 @@ class SqliteTicks:
 
     # Opening.
 
-    def _open(self, here: Store, confirmed: Reading | None) -> None:
+    def _open(self, here: Store, confirmed: Reading | None) -> Identity | None:
+        """The identity whose clock has lost track, if it has."""
         with self._exclusive():
-            known = self._store.begin()
+            known = self._store.note_seen(self._store.begin())
             here = known.store._replace(machine=here.machine, path=here.path)
             if confirmed is not None:
                 here = here._replace(instance=secrets.token_hex(16))
@@ -238,9 +331,18 @@ class SqliteTicks:
             self._opened.callback(self._prefixes.close)
             known = self._moved_in(known, here, confirmed)
             if known.identity is not None:
-                self._held(known, known.identity)
+                self._hold(known, known.identity)
             self._lock.write_instance(here.instance)
             self._store.settle_home(known.identity, self._clocks.read().wall)
+            return None if known.identity is None or self._is_certain(known) else known.identity
+
+    def _resume(self, identity: Identity) -> None:
+        newest = self._newest_kept(identity)  # not under the lock, which whoever keeps items may be waiting for
+        with self._exclusive():
+            known = self._store.begin()
+            if known.identity == identity and not self._is_certain(known):  # another process may have been quicker
+                self._lost_track(known, identity, newest)
+            self._store.rollback()
 
     def _moved_in(self, known: Known, here: Store, confirmed: Reading | None) -> Known:
         """The store says that it lives here; what an operator confirmed goes into the log."""
@@ -276,6 +378,10 @@ def _check_place(known: Known, here: Store, identity: Identity) -> None:
     before, now = Owner(known.store.instance, known.store.path), Owner(here.instance, here.path)
     if before.is_elsewhere(now):
         raise IdentityInUse(prefix=identity.key, path=before.path)
+
+
+def _nothing_kept(identity: Identity) -> None:
+    """Without a store of items."""
 
 
 def _pass_by(step: str) -> None:

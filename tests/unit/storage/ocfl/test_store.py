@@ -23,7 +23,17 @@ from ibi.storage.ocfl.layout import lay_out
 from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.ocfl.store_version import ensure_version
-from tests.content_by_hand import NAME, OTHER, change, content_of, everything_in, files, ocfl_py_says, stream
+from tests.content_by_hand import (
+    NAME,
+    OTHER,
+    change,
+    content_of,
+    everything_in,
+    files,
+    ocfl_py_says,
+    prepare_ocfl_py,
+    stream,
+)
 
 
 @pytest.fixture(params=["whole file system", "each file"])
@@ -74,6 +84,7 @@ def test_every_kind_of_version_is_valid_elsewhere(store: OcflStore, tmp_path: Pa
 
 
 def test_the_root_is_valid_elsewhere(store: OcflStore) -> None:
+    prepare_ocfl_py()
     from ocfl.storage_root import StorageRoot
 
     store.create(NAME, files(a=b"1"), change())

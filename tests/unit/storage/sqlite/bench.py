@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from ibi.instant import Instant
 from ibi.model.minting import MintRequest, Reading
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.minting_by_hand import IDENTITY, START, labels_on_record, mint
@@ -17,6 +18,8 @@ class Bench:
         self.folder = folder
         self.clocks = SetClocks(START)
         self.data = folder / "data"
+        self.newest: Instant | None = None
+        """The newest date of a label that is kept beside the clock."""
         self._opened: list[SqliteTicks] = []
 
     def open(
@@ -26,6 +29,7 @@ class Bench:
         machine: str = "this machine",
         confirmed: Reading | None = None,
         on_step: Callable[[str], None] | None = None,
+        accept_loss: bool = False,
     ) -> SqliteTicks:
         ticks = SqliteTicks(
             data or self.data,
@@ -34,6 +38,8 @@ class Bench:
             clocks=self.clocks,
             on_step=on_step,
             confirmed=confirmed,
+            newest_kept=lambda identity: self.newest,
+            accept_loss=accept_loss,
         )
         self._opened.append(ticks)
         return ticks

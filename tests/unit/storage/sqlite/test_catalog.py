@@ -420,3 +420,22 @@ def test_a_recent_version_knows_of_own_changes_at_once_and_of_others_soon(
     catalog.close()
     with pytest.raises(StoreClosed):
         catalog.recent_version()
+
+
+# The newest label.
+
+
+def test_the_newest_date_of_a_prefix_is_found_in_either_form(catalog: SqliteCatalog) -> None:
+    rep, ibip = (label.prefix for label in labels(0))
+    assert catalog.newest([rep, ibip]) is None
+    for minute in (3, 300, 7):
+        catalog.put(item(minute))
+    foreign = RepositoryName.from_parts("other.lab.br", 80, Instant(1_900_000_000, "5"))
+    catalog.put(item(labels=LabelForms(foreign, None)))
+    newest = labels(300)[0].instant
+    for prefixes in ([rep], [ibip], [rep, ibip]):
+        assert catalog.newest(prefixes) == newest
+    assert catalog.newest([foreign.prefix]) == foreign.instant
+    assert catalog.newest([rep, foreign.prefix]) == foreign.instant
+    # A prefix that ends as another does, and one that begins as another does, are others.
+    assert catalog.newest([rep.removeprefix("l"), f"{rep}.8080", "xlab.br/arq"]) is None

@@ -1,0 +1,139 @@
+"""One question to a server: who mints there? Asked of the own public address, to find another instance behind it.
+
+The address comes from the settings of this installation, never from a stranger. It may lie in a private network or on
+this machine; what only exists beside a machine (link-local addresses, among them the metadata services of clouds) is
+refused as for every other request. Nothing secret is sent, and redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from ipaddress import ip_network
+from ssl import create_default_context
+from typing import Final
+
+from ibi.errors import IbiError
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import AddressGuard, Checked
+from ibi.transport.http_connection import HttpConnection
+from ibi.transport.http_response import HttpResponse
+from ibi.transport.origin import Origin
+
+__all__ = ["PATIENCE", "NoIdentity", "ask_identity"]
+
+PATIENCE: Final = 2.0
+"""Seconds for the name, the connection and the answer together."""
+
+_PATH: Final = "/api/identity"
+_MOST_BODY: Final = 64 * 1024
+_MOST_ADDRESSES: Final = 4
+_OK: Final = 200
+# Beside all that is public: networks in which an installation may live, and those that tests and examples use.
+_NETWORKS: Final = tuple(
+    map(
+        ip_network,
+        (
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "172.16.0.0/12",
+            "192.0.2.0/24",
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "::1/128",
+            "2001:db8::/32",
+            "fc00::/7",
+        ),
+    )
+)
+
+
+class NoIdentity(IbiError):
+    """{url} does not say who mints there: {reason}."""
+
+    code = "no-identity"
+
+
+async def ask_identity(url: str, within: float = PATIENCE) -> Mapping[str, object]:
+    """What the server at `url` says of its minter; `NoIdentity` if it says nothing, or something else, in that time."""
+    origin = Origin.parse(url)
+    try:
+        async with asyncio.timeout(within):
+            response = await _asked(origin)
+    except TimeoutError:
+        raise NoIdentity(url=url, reason=f"no answer within {within:g} seconds") from None
+    except (OSError, ValueError) as error:  # the latter for names that no certificate can have
+        raise NoIdentity(url=url, reason=getattr(error, "strerror", None) or type(error).__name__) from None
+    if isinstance(response, Failure):
+        raise NoIdentity(url=url, reason=response.value)
+    if response.status != _OK:
+        raise NoIdentity(url=url, reason=f"it answers with status {response.status}")
+    return _identity_in(response.body, url)
+
+
+def _identity_in(body: bytes, url: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("prefixes"), dict):
+        raise NoIdentity(url=url, reason="it answers with something else")
+    return found
+
+
+async def _asked(origin: Origin) -> HttpResponse | Failure:
+    host = f"[{origin.host}]" if ":" in origin.host else origin.host
+    authority = host if origin.port is None else f"{host}:{origin.port}"
+    checked = await AddressGuard().check_address(authority, 443 if origin.scheme == "https" else 80, _NETWORKS)
+    if isinstance(checked, Failure):
+        return checked
+    head = f"GET {origin.path}{_PATH} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: ibi\r\nAccept: application/json\r\n"
+    request = f"{head}Accept-Encoding: identity\r\nConnection: close\r\n\r\n".encode("ascii")
+    connection = await _connected(origin, checked)
+    try:
+        exchange = _Question(request)
+        connection.send(exchange)
+        return await exchange.answer
+    finally:
+        connection.abort()
+
+
+async def _connected(origin: Origin, checked: Checked) -> HttpConnection:
+    """A connection to the first address that takes one; all of them were checked."""
+    tls = create_default_context() if origin.scheme == "https" else None
+    refused: OSError = OSError("no address")
+    for address in checked.addresses[:_MOST_ADDRESSES]:
+        try:
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: HttpConnection(_MOST_BODY, _ignore, _ignore),
+                address,
+                checked.port,
+                ssl=tls,
+                server_hostname=checked.host if tls else None,
+            )
+        except OSError as error:
+            refused = error
+        else:
+            return connection
+    raise refused
+
+
+def _ignore(connection: HttpConnection) -> None:
+    """One question, one connection."""
+
+
+class _Question:
+    def __init__(self, request: bytes) -> None:
+        self.request = request
+        self.answer: asyncio.Future[HttpResponse | Failure] = asyncio.get_running_loop().create_future()
+
+    def answered(self, response: HttpResponse | Failure) -> None:
+        if not self.answer.done():
+            self.answer.set_result(response)
+
+    def unheard(self) -> bool:
+        return False
