@@ -18,11 +18,18 @@ from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
 from ibi.errors import IbiError
+from ibi.storage.descriptors import are_exhausted, pending_connections, raise_limit
+from ibi.web.buffer_bound import BufferBound
+from ibi.web.connection_bound import ConnectionBound
+from ibi.web.load_log import LoadLog
 from ibi.web.protocol import GuardedProtocol
 
 __all__ = ["AddressInUse", "AddressUnusable", "Server", "listen", "serve", "spare_collector", "url_of"]
 
-_BACKLOG = 2048
+_TICKS = 10
+"""Turns of uvicorn's own clock in a second."""
+_MOST_SHED = 16
+"""Connections that give way in a second when no descriptor is left."""
 _MOST_UNSENT = 256 * 1024
 """Bytes of a connection that the system takes before it can send them: it would take megabytes of what nobody reads."""
 _COLLECTION = (20_000, 20, 20)
@@ -79,7 +86,7 @@ def _listen(listener: socket.socket, address: tuple[Any, ...]) -> None:
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # its connections have it from the socket that listens
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
     listener.bind(address)
-    listener.listen(_BACKLOG)
+    listener.listen(pending_connections(raise_limit()))
 
 
 def _reason(error: OSError) -> str:
@@ -97,9 +104,9 @@ def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
     """What speaks HTTP: it asks first whether the application has an answer at once, if it ever has, and how many
     connections a client may have, if that is bounded."""
     state = getattr(app, "state", None)
-    found = {name: getattr(state, name, None) for name in ("at_once", "bound")}
+    found = {name: getattr(state, name, None) for name in ("at_once", "bound", "buffers", "refusals")}
     given = {name: value for name, value in found.items() if value is not None}
-    return type("ServedProtocol", (GuardedProtocol,), given) if given else GuardedProtocol
+    return type("ServedProtocol", (GuardedProtocol,), {"buffers": BufferBound(), **given})
 
 
 def spare_collector() -> None:
@@ -125,12 +132,25 @@ class Server(uvicorn.Server):
                 # Who the client is would be believed from anybody on this machine.
                 proxy_headers=False,
                 server_header=False,
-                backlog=_BACKLOG,
+                backlog=pending_connections(raise_limit()),
                 timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=grace,
             )
         )
         self._ready = ready
+        state = getattr(app, "state", None)
+        self._load: LoadLog | None = getattr(state, "load", None)
+        self._bound: ConnectionBound | None = getattr(state, "bound", None)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Once a second it is tried whether a descriptor is left. Without one the event loop drops new connections
+        and tells nothing, so that this is the one place where it shows."""
+        if counter % _TICKS == 0 and are_exhausted():
+            if self._load is not None:
+                self._load.exhausted()
+            if self._bound is not None:
+                self._bound.shed(_MOST_SHED)
+        return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -116,7 +116,7 @@ def test_one_too_many_is_told_so_and_the_others_go_on(waited_for: int, monkeypat
         assert (told["type"], told["status"]) == ("urn:ibi:problem:too-many-connections", 503)
         assert all(answered(each).startswith(b"HTTP/1.1 302 ") for each in connections)
         connections[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        assert b"\nibi_connections_refused_total 1.0\n" in heard(connections[0])
+        assert b'\nibi_connections_refused_total{reason="client"} 1.0\n' in heard(connections[0])
         # That one has gone: there is a place again.
         with connected(server) as another:
             assert answered(another).startswith(b"HTTP/1.1 302 ")
