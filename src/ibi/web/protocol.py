@@ -157,9 +157,6 @@ class GuardedProtocol(HttpToolsProtocol):
         # Of fields that follow a body (RFC 9112 §7.1.2) nobody here asks for any: kept, they would fill the memory.
         if self._in_head:
             name = name.lower()
-            if len(self.headers) >= MOST_FIELDS:
-                self._is_too_large = True
-                raise _Unreadable("too many fields")
             if name not in _LOOKED_AT:  # what uvicorn does with most, without the way there: browsers send a dozen
                 self.headers.append((name, value))
                 return
@@ -172,6 +169,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        if len(self.headers) > MOST_FIELDS:
+            self._is_too_large = True
+            raise _Unreadable("too many fields")
         if self._timer is not None:
             self._stop_timer()
         if self._is_plain and self._hosts == 1 and self._is_alone():
@@ -191,14 +191,26 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
+        size = len(data)
+        is_one = data.find(_EMPTY_LINE) == size - 4 and size <= MOST_HEAD
+        if not is_one or self._in_message or self._refused or self._held or self.flow.write_paused:
+            self._take(data)
+        elif getattr(self.cycle, "response_complete", True):  # one request without a body, as nearly all are
+            self._left = _MOST_IN_ONE_GO
+            super().data_received(data)
+            if not self.transport.is_closing():
+                self._settle(data)
+        else:
+            self._hold(data)
+
+    def _take(self, data: bytes) -> None:
         if self._refused:
             self._look_at(data)
-            return
-        if self._held:  # it came although reading is paused
+        elif self._held:  # it came although reading is paused
             self._held += data
-            return
-        self._left = _MOST_IN_ONE_GO
-        self._read(data)
+        else:
+            self._left = _MOST_IN_ONE_GO
+            self._read(data)
 
     def _read(self, data: bytes) -> None:
         """Give the parser one message after the other. What comes behind one that has to be waited for is held."""
@@ -214,9 +226,21 @@ class GuardedProtocol(HttpToolsProtocol):
                 break
         if start < size:
             self._hold(data[start:])
+        else:
+            self._settle(data)
+
+    def _settle(self, data: bytes) -> None:
+        """All of `data` was read: wait for what comes next."""
+        if self._is_answered and not self._in_message and not self._waiting:
+            self._wait_for_more()
+            return
+        if self._refused:
             return
         if self._in_message:
             self._tail = (self._tail + data[-3:])[-3:]
+            if self._in_head and len(self.headers) > MOST_FIELDS:
+                self._refuse()
+                return
             if self._in_head and self._timer is None:
                 self._start_timer()
         if not (self._in_head or self._is_answering()):
@@ -330,6 +354,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """What is wrong is said where an answer is due. What came before it is answered first: in the middle of that it
         would be taken for a part of it."""
         if self._is_too_large:
+            self._in_head = True
             self._refuse()
         elif not self._is_answering():
             self._say_400(msg)
@@ -379,9 +404,8 @@ class GuardedProtocol(HttpToolsProtocol):
             raise _Unreadable("Transfer-Encoding")
 
     def _is_alone(self) -> bool:
-        """Whether an answer now would come in its turn, and would not wait for a client that does not read."""
-        is_first = not self._is_answering() and not self.pipeline
-        return is_first and self._left > 0 and not self.flow.write_paused and self.parser.should_keep_alive()
+        """Whether an answer now would come in its turn, as it does unless one is under way."""
+        return getattr(self.cycle, "response_complete", True) and self._left > 0 and self.parser.should_keep_alive()
 
     def _is_answering(self) -> bool:
         # There is none before the first request that goes through the application.

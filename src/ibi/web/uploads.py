@@ -37,7 +37,7 @@ from ibi.web.refusals import (
 
 __all__ = ["PIECE", "UploadPages"]
 
-PIECE: Final = 1024 * 1024
+PIECE: Final = 128 * 1024
 """Bytes written at a time: all that an upload has in memory, whatever the size of the file."""
 
 _NOT_TOLD: Final = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
