@@ -52,8 +52,10 @@ def most_connections(limit: int) -> int:
 
 
 def pending_connections(limit: int) -> int:
-    """How many connections may wait to be accepted: all of them are at once, before they are counted."""
-    return max(16, min(_MOST_PENDING, _reserve(limit) // 2))
+    """How many connections may wait to be accepted. All of them are in one go, and those that are refused are closed
+    after it: a part of what other connections leave, unless there is plenty. With fewer, a client that meets a flood
+    would have to knock again, which takes it a second."""
+    return max(16, min(_MOST_PENDING, 3 * (limit - most_connections(limit)) // 4))
 
 
 def _reserve(limit: int) -> int:

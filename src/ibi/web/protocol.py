@@ -113,6 +113,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._held, self._in_head, self._unwritten = b"", False, 0
         self.pipeline.clear()
         self._count_waiting()
+        self._unset_keepalive_if_required()  # uvicorn leaves it to its end if the client has broken off
+        self.flow.forget()
         if self.bound is not None and self._place is not None:
             self.bound.leave(self._place)
             self._place = None

@@ -10,6 +10,10 @@ from uvicorn.protocols.http.flow_control import FlowControl
 __all__ = ["ReadingFlow"]
 
 
+def _nothing() -> None:
+    """The connection has gone."""
+
+
 class ReadingFlow(FlowControl):
     """Reads on only if the application has room for more of a body, and no requests wait for their turn. uvicorn asks
     for the former by `pause_reading` and `resume_reading`, also while an answer is sent; `changed` is called when
@@ -38,6 +42,11 @@ class ReadingFlow(FlowControl):
     def release(self) -> None:
         self.is_held = False
         self._apply()
+
+    def forget(self) -> None:
+        """Call `changed` no more: it belongs to the connection, and each would keep the other until the collector
+        comes."""
+        self._changed = _nothing
 
     def _apply(self) -> None:
         wanted = self.is_full or self.is_held

@@ -21,6 +21,7 @@ from ibi.errors import IbiError
 from ibi.storage.descriptors import are_exhausted, pending_connections, raise_limit
 from ibi.web.buffer_bound import BufferBound
 from ibi.web.connection_bound import ConnectionBound
+from ibi.web.heap import Heap
 from ibi.web.load_log import LoadLog
 from ibi.web.protocol import GuardedProtocol
 
@@ -137,20 +138,31 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=grace,
             )
         )
-        self._ready = ready
+        self._ready, self._heap = ready, Heap()
         state = getattr(app, "state", None)
         self._load: LoadLog | None = getattr(state, "load", None)
         self._bound: ConnectionBound | None = getattr(state, "bound", None)
 
     async def on_tick(self, counter: int) -> bool:
-        """Once a second it is tried whether a descriptor is left. Without one the event loop drops new connections
-        and tells nothing, so that this is the one place where it shows."""
-        if counter % _TICKS == 0 and are_exhausted():
+        """Ten times a second."""
+        if counter % _TICKS == 0:
+            self._look_after_descriptors()
+            self._look_after_memory()
+        return await super().on_tick(counter)
+
+    def _look_after_descriptors(self) -> None:
+        """Without one left the event loop drops new connections and tells nothing: this is where it shows."""
+        if are_exhausted():
             if self._load is not None:
                 self._load.exhausted()
             if self._bound is not None:
                 self._bound.shed(_MOST_SHED)
-        return await super().on_tick(counter)
+
+    def _look_after_memory(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._heap.is_due(loop.time()):
+            self._heap.collect()
+            loop.run_in_executor(None, self._heap.trim, loop.time())
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
