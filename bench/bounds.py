@@ -211,8 +211,7 @@ def slow_heads(attacked: Target, opened: ExitStack) -> Iterator[None]:
                 connection.sendall(b"x-%d: y\r\n" % len(connections) * 20)
             except OSError:
                 connections.remove(connection)
-        yield
-        time.sleep(PAUSE)
+        yield from looks(1)
 
 
 def uploads(attacked: Target, opened: ExitStack) -> Iterator[None]:

@@ -17,7 +17,7 @@ _NETWORK_BITS: Final = 64
 """Of an IPv6 address: what comes after them every machine chooses for itself, as often as it likes."""
 _MOST_WAITED_FOR: Final = 64
 """Refused connections of the whole server that are given time to read why."""
-_MOST_CANDIDATES: Final = 64
+_MOST_CANDIDATES: Final = 16
 """Connections among which the one that gives way is chosen."""
 _EXEMPT: Final = "="
 """Stands before the address of a client whose connections are not limited, which no address begins with."""

@@ -21,6 +21,8 @@ PIECE = 64 * 1024
 """Bytes read at first: of what is not taken, no more is in memory, whatever the size of the file."""
 LARGEST_PIECE = 1024 * 1024
 """Bytes read at a time for a reader who takes them quickly: few large pieces cost less than many small ones."""
+_PROVEN = 8 * 1024 * 1024
+"""Bytes after which it is known that a reader takes them: before that it may be the system that does."""
 _QUICK = 0.02
 """Seconds within which a piece is taken over a quick line."""
 
@@ -66,14 +68,15 @@ class FileAnswer:
     async def _send_body(self, receive: Receive, send: Send) -> None:
         """To whoever has gone, uvicorn sends without complaint: of a large file it is asked who is still there."""
         leaving = asyncio.ensure_future(_left(receive)) if self.length > PIECE else None
-        clock = asyncio.get_running_loop().time
+        clock, sent = asyncio.get_running_loop().time, 0
         try:
             async for piece in self._pieces():
                 began = clock()
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
                 # Waits until the reader has taken enough of it: the next piece would wait in memory too.
                 await send({"type": "http.response.body", "body": b"", "more_body": True})
-                is_quick = clock() - began < _QUICK
+                sent += len(piece)
+                is_quick = sent >= _PROVEN and clock() - began < _QUICK
                 self._piece = min(2 * self._piece, LARGEST_PIECE) if is_quick else PIECE
                 if leaving is not None and leaving.done():
                     raise ClientDisconnect
