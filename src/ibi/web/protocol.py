@@ -60,6 +60,11 @@ _MOST_LOOKED_AT: Final = 8 * 1024
 """Bytes of what a refused client says that are looked at, for the form of the refusal."""
 
 
+def _is_one_head(data: bytes) -> bool:
+    size = len(data)
+    return size <= MOST_HEAD and data.find(_EMPTY_LINE) == size - len(_EMPTY_LINE)
+
+
 class _Unreadable(Exception):
     """A request that a proxy in front may understand in another way."""
 
@@ -193,9 +198,7 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def data_received(self, data: bytes) -> None:
-        size = len(data)
-        is_one = data.find(_EMPTY_LINE) == size - 4 and size <= MOST_HEAD
-        if not is_one or self._in_message or self._refused or self._held or self.flow.write_paused:
+        if self._in_message or self._refused or self._held or self.flow.write_paused or not _is_one_head(data):
             self._take(data)
         elif getattr(self.cycle, "response_complete", True):  # one request without a body, as nearly all are
             self._left = _MOST_IN_ONE_GO
