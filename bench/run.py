@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import archive, catalogue, content, core, fan_out, minting, misses, pages, resolving, search
+from bench import archive, bounds, catalogue, content, core, fan_out, minting, misses, pages, resolving, search
 from bench.figure import Figure, figure_table
 from bench.measurement import Result, measure
 
@@ -30,6 +30,7 @@ SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (
     misses.figures,
     lambda: search.figures(TITLES),
     pages.figures,
+    bounds.figures,
 )
 """What is measured of whole services, each beside its own reference."""
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_IBI = [sys.executable, "-c", "from ibi.cli import main; main()"]
+_IBI = "from ibi.cli import main; main()"
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class IbiCommand:
     """Runs `ibi` in a directory where nothing else is, with locks nobody else has."""
 
     home: Path
+    first: str = ""
+    """Python to be run in each process before the command."""
 
     @property
     def data(self) -> Path:
@@ -36,9 +38,12 @@ class IbiCommand:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("IBI_")}
         return {**kept, "IBI_LOCK_DIR": str(self.home / "locks"), **variables}
 
+    def _program(self) -> list[str]:
+        return [sys.executable, "-c", f"{self.first}\n{_IBI}"]
+
     def __call__(self, *arguments: str, **variables: str) -> Outcome:
         done = subprocess.run(
-            [*_IBI, *arguments],
+            [*self._program(), *arguments],
             cwd=self.home,
             env=self.environment(**variables),
             capture_output=True,
@@ -50,7 +55,7 @@ class IbiCommand:
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*_IBI, *arguments],
+            [*self._program(), *arguments],
             cwd=self.home,
             env=self.environment(**variables),
             stdout=subprocess.PIPE,

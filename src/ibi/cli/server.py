@@ -21,6 +21,7 @@ from ibi.services.mint_queue import MintQueue
 from ibi.services.person_desk import PersonDesk
 from ibi.services.secret_hashing import SecretHasher
 from ibi.services.sign_in import SignIn
+from ibi.storage.descriptors import most_connections, raise_limit
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.tokens import SqliteTokens
@@ -73,7 +74,9 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
             hosts=_served_hosts(settings, public_url, listening[0]),
-            bound=ConnectionBound(settings.connections_per_client, settings.trusted_proxies or ()),
+            bound=ConnectionBound(
+                settings.connections_per_client, settings.trusted_proxies or (), most_connections(raise_limit())
+            ),
         )
 
         def ready(url: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.errors import DiskRefused, StorageError
 
 __all__ = [
@@ -39,6 +40,7 @@ class refusals:  # like a function; a generator would cost every commit three ti
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, OSError):
+            raise_if_exhausted(error)
             raise self._kind(path=self._path, reason=error.strerror or str(error)) from error
 
 

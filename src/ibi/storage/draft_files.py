@@ -31,6 +31,7 @@ from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
 from ibi.model.item_json import file_document, read_file
 from ibi.ports.clocks import Clocks
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import make_directory, sync_directory, write_durably
 from ibi.storage.draft_sizes import DraftSizes
 from ibi.storage.errors import DiskRefused, StorageError
@@ -101,6 +102,7 @@ class DraftFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
+            raise_if_exhausted(error)
             raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
         try:
             return decode_draft(body)
@@ -162,6 +164,7 @@ class DraftFiles:
         except FileNotFoundError:
             raise UnknownDraft(draft=draft) from None
         except OSError as error:
+            raise_if_exhausted(error)
             raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
         try:
             _lock(descriptor, draft)
@@ -279,6 +282,7 @@ class DraftFiles:
         except InvalidInput as error:
             raise DraftDamaged(path=record, reason=str(error)) from error
         except OSError as error:
+            raise_if_exhausted(error)
             raise DiskRefused(path=record, reason=error.strerror or str(error)) from error
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "StoreDamaged",
     "StoreForked",
     "StoreNewer",
+    "TooManyOpenFiles",
 ]
 
 
@@ -31,6 +32,16 @@ class DiskRefused(StorageError):
     says of the disk; then ask again."""
 
     code = "disk-refused"
+
+
+class TooManyOpenFiles(StorageError):
+    """The server has too many files open to open another one: wait {retry_after} seconds and try again."""
+
+    code = "too-many-open-files"
+    retry_after = 2
+
+    def __init__(self, **parameters: object) -> None:
+        super().__init__(**{"retry_after": self.retry_after, **parameters})
 
 
 class NotAStore(StorageError):

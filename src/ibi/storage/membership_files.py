@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ibi.archive.membership import Membership, Phase
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import make_directory, refusals, sync_directory, write_durably
 from ibi.storage.errors import DiskRefused
 
@@ -58,7 +59,8 @@ class MembershipFiles:
             return Membership(
                 Phase(found["phase"]), found["confirmed"] is True, found["known"] is True, reason=_reason(found)
             )
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise_if_exhausted(error)  # that one was begun is not forgotten for it
             return Membership()
 
     def write(self, membership: Membership) -> None:

@@ -31,6 +31,7 @@ from ibi.web.archives import ArchivePages
 from ibi.web.at_once import AtOnce, Prompt
 from ibi.web.authentication import Authentication
 from ibi.web.boundary import REQUEST, Boundary, request_names
+from ibi.web.buffer_bound import BufferBound
 from ibi.web.connection_bound import ConnectionBound
 from ibi.web.content_host import BytesAlone, ContentHost
 from ibi.web.errors import answer_to, problem
@@ -40,11 +41,13 @@ from ibi.web.host_check import HostCheck
 from ibi.web.hosts import ServedHosts
 from ibi.web.identity import IdentityPage
 from ibi.web.labels import Labels
+from ibi.web.load_log import LoadLog
 from ibi.web.methods import by_method
 from ibi.web.metrics import Metrics, MetricsPage
 from ibi.web.openapi import OpenApiPage
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.claims_page import ClaimPages
+from ibi.web.pages.connection_refusals import ConnectionRefusals
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.pages.routes import page_routes
 from ibi.web.pages.site import KnownSite
@@ -141,8 +144,12 @@ def create_app(
     app.state.at_once = AtOnce(choose, metrics=metrics, log=log, routes=patterns, names=names)
     if resolver is not None:
         app.state.ending = resolver.resolving.misses.end
+    load, buffers = LoadLog(log, metrics), BufferBound()
+    buffers.watch(load.unread)
+    app.state.load, app.state.buffers = load, buffers
+    app.state.refusals = ConnectionRefusals(facts or SiteFacts())
     if bound is not None:
-        bound.watch(metrics.connection_refused)
+        bound.watch(load.refused, load.displaced)
         app.state.bound = bound
     return app
 

@@ -14,6 +14,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
+from ibi.storage.descriptors import is_exhaustion
+from ibi.storage.errors import TooManyOpenFiles
 from ibi.web.client_address import truncated
 from ibi.web.errors import problem
 from ibi.web.headers import HARDENING
@@ -80,12 +82,13 @@ class Boundary:
             if answer.status is not None:
                 raise
             await problem(ServerStopping())(scope, receive, answer.send)
-        except Exception:
+        except Exception as error:
             # The last net: a caller gets a problem, the log gets the whole story.
             self._log.error("request failed", request=name, **_described(scope), exc_info=True)
             if answer.status is not None:
                 raise  # half an answer is out: the server breaks the connection, so that nobody takes it for whole
-            await problem(InternalError(request=name))(scope, receive, answer.send)
+            told = TooManyOpenFiles() if is_exhaustion(error) else InternalError(request=name)
+            await problem(told)(scope, receive, answer.send)
         finally:
             self._account(scope, answer.status, name, time.perf_counter() - began)
 

@@ -1,25 +1,26 @@
-"""How many connections one client may have: whoever opens them by the thousand leaves none for others."""
+"""How many connections there may be: of one client, and of all of them together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from ipaddress import ip_network
-from typing import Final, NamedTuple
+from itertools import chain, islice
+from typing import Final, NamedTuple, Protocol
 
 from ibi.model.visibility import IpNetwork
 from ibi.web.reader_address import read_address
 
-__all__ = ["Admission", "ConnectionBound", "Place"]
+__all__ = ["Admission", "Claim", "Connection", "ConnectionBound", "Place"]
 
 _NETWORK_BITS: Final = 64
 """Of an IPv6 address: what comes after them every machine chooses for itself, as often as it likes."""
 _MOST_WAITED_FOR: Final = 64
 """Refused connections of the whole server that are given time to read why."""
-
-
-def _nothing() -> None:
-    """Nobody counts."""
+_MOST_CANDIDATES: Final = 16
+"""Connections among which the one that gives way is chosen."""
+_EXEMPT: Final = "="
+"""Stands before the address of a client whose connections are not limited, which no address begins with."""
 
 
 class Admission(Enum):
@@ -32,61 +33,153 @@ class Admission(Enum):
     """Refused, and closed at once."""
 
 
+class Claim(IntEnum):
+    """How good a reason a connection has to stay when another one needs its place, the weakest first."""
+
+    IDLE = auto()
+    ASKING = auto()
+    """Its request is not whole."""
+    STUCK = auto()
+    """Its client does not take the answer."""
+    SERVED = auto()
+
+
+class Connection(Protocol):
+    """A connection that may have to give way to another."""
+
+    @property
+    def claim(self) -> Claim: ...
+
+    def give_way(self) -> None:
+        """End the connection as politely as its state allows."""
+
+
 class Place(NamedTuple):
-    """A connection, as long as it lasts; `client` is None if its client is not counted."""
+    """A connection, as long as it lasts; `member` is None if it was refused."""
 
     admission: Admission
-    client: str | None
+    client: str
+    member: Connection | None = None
+    is_full: bool = False
+    """Whether it was refused for want of room rather than for the number of its client's connections."""
+
+
+class _Unknown:
+    """A connection of which nothing is known but that it is there."""
+
+    claim = Claim.SERVED
+
+    def give_way(self) -> None:
+        pass
+
+
+def _ignore(_: str, __: bool) -> None:
+    """Nothing counts what is refused."""
 
 
 class ConnectionBound:
     """The connections of every client of one server, counted from its event loop. An IPv6 client is a network of 64
-    bits; whoever connects from one of `exempt` is not counted, nor anybody if `most` is 0."""
+    bits; one that connects from a network of `exempt` has any number, as all have if `most` is 0.
 
-    def __init__(self, most: int, exempt: Sequence[IpNetwork] = ()) -> None:
-        self._most, self._exempt = most, tuple(exempt)
-        self._counts: dict[str, int] = {}
-        self._waited_for = 0
-        self._refused: Callable[[], object] = _nothing
+    There are at most `total` connections, if it is not 0. When all places are taken, a new connection gets the place of
+    one of the client that has the most, if its own client has fewer: many connections of a few addresses leave room for
+    other readers.
+    """
 
-    def watch(self, refused: Callable[[], object]) -> None:
-        """Have `refused` called for each connection that is."""
-        self._refused = refused
+    def __init__(self, most: int, exempt: Sequence[IpNetwork] = (), total: int = 0) -> None:
+        self._most, self._exempt, self.total = most, tuple(exempt), total
+        self._groups: dict[str, dict[Connection, None]] = {}
+        self._by_size: dict[int, dict[str, None]] = {}
+        self._number = self._largest = self._waited_for = 0
+        self._refused: Callable[[str, bool], object] = _ignore
+        self._displaced: Callable[[str], object] = lambda _: None
 
-    def enter(self, address: str) -> Place:
+    def watch(self, refused: Callable[[str, bool], object], displaced: Callable[[str], object]) -> None:
+        """Have `refused` called for each connection that is, with its client and whether it was for want of room; and
+        `displaced` with the client of each connection that has to give way."""
+        self._refused, self._displaced = refused, displaced
+
+    def enter(self, address: str, connection: Connection | None = None) -> Place:
         """The place of a new connection from that address, which has to be left again."""
         client = self._client(address)
-        if client is None:
-            return Place(Admission.IN, None)
-        count = self._counts.get(client, 0)
-        if count < self._most:
-            self._counts[client] = count + 1
-            return Place(Admission.IN, client)
-        self._refused()
-        if self._waited_for >= _MOST_WAITED_FOR:
-            return Place(Admission.OUT, client)
-        self._waited_for += 1
-        return Place(Admission.WAITED_FOR, client)
+        size = len(self._groups.get(client, ()))
+        if not client.startswith(_EXEMPT) and size >= self._most:
+            return self._refuse(client, is_full=False)
+        if self.total and self._number >= self.total and not self._make_room(size):
+            return self._refuse(client, is_full=True)
+        member = _Unknown() if connection is None else connection
+        self._groups.setdefault(client, {})[member] = None
+        self._resize(client, size, size + 1)
+        return Place(Admission.IN, client, member)
 
     def leave(self, place: Place) -> None:
-        admission, client = place
-        if admission is Admission.WAITED_FOR:
+        if place.admission is Admission.WAITED_FOR:
             self._waited_for -= 1
-        elif admission is Admission.IN and client is not None:
-            count = self._counts[client] - 1
-            if count:
-                self._counts[client] = count
-            else:
-                del self._counts[client]
+        elif place.member is not None:
+            self._remove(place.client, place.member)
+
+    def shed(self, number: int) -> None:
+        """Have up to `number` connections give way, for want of descriptors."""
+        for _ in range(number):
+            if not self._make_room(0):
+                return
 
     def __len__(self) -> int:
-        """Clients that are connected, and counted."""
-        return len(self._counts)
+        """Clients that are connected, and limited."""
+        return sum(not client.startswith(_EXEMPT) for client in self._groups)
 
-    def _client(self, text: str) -> str | None:
-        if not self._most:
-            return None
+    @property
+    def number(self) -> int:
+        """Connections that are in."""
+        return self._number
+
+    def _refuse(self, client: str, *, is_full: bool) -> Place:
+        self._refused(client.removeprefix(_EXEMPT), is_full)
+        if self._waited_for >= _MOST_WAITED_FOR:
+            return Place(Admission.OUT, client, is_full=is_full)
+        self._waited_for += 1
+        return Place(Admission.WAITED_FOR, client, is_full=is_full)
+
+    def _make_room(self, size: int) -> bool:
+        """Whether a connection of a client that has more than `size` of them has given way. One that is served does so
+        only for a client that still has fewer afterwards."""
+        if size >= self._largest:
+            return False
+        clients = self._by_size[self._largest]
+        members = chain.from_iterable(((client, member) for member in self._groups[client]) for client in clients)
+        candidates = [*islice(members, _MOST_CANDIDATES)]
+        client, connection = min(candidates, key=lambda each: each[1].claim)
+        if connection.claim is Claim.SERVED and size + 1 >= self._largest:
+            return False
+        self._remove(client, connection)
+        self._displaced(client.removeprefix(_EXEMPT))
+        connection.give_way()
+        return True
+
+    def _remove(self, client: str, member: Connection) -> None:
+        group = self._groups.get(client, {})
+        if member not in group:
+            return  # it had to give way
+        del group[member]
+        self._resize(client, len(group) + 1, len(group))
+        if not group:
+            del self._groups[client]
+
+    def _resize(self, client: str, before: int, now: int) -> None:
+        self._number += now - before
+        if before:
+            del self._by_size[before][client]
+            if not self._by_size[before]:
+                del self._by_size[before]
+        if now:
+            self._by_size.setdefault(now, {})[client] = None
+        if now > self._largest:
+            self._largest = now
+        elif before == self._largest and before not in self._by_size:
+            self._largest = now if now in self._by_size else 0
+
+    def _client(self, text: str) -> str:
         address = read_address(text)
-        if address is None or any(address in network for network in self._exempt):
-            return None
+        if address is None or not self._most or any(address in network for network in self._exempt):
+            return _EXEMPT + text
         return str(address) if address.version == 4 else str(ip_network((address, _NETWORK_BITS), strict=False))

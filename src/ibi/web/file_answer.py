@@ -15,10 +15,16 @@ from ibi.web.byte_range import byte_range
 from ibi.web.headers import RawHeaders, values
 from ibi.web.preconditions import Validators
 
-__all__ = ["PIECE", "FileAnswer", "open_file"]
+__all__ = ["LARGEST_PIECE", "PIECE", "FileAnswer", "open_file"]
 
-PIECE = 1024 * 1024
-"""Bytes read at a time: all that a download has in memory, whatever the size of the file."""
+PIECE = 64 * 1024
+"""Bytes read at first: of what is not taken, no more is in memory, whatever the size of the file."""
+LARGEST_PIECE = 1024 * 1024
+"""Bytes read at a time for a reader who takes them quickly: few large pieces cost less than many small ones."""
+_PROVEN = 8 * 1024 * 1024
+"""Bytes after which it is known that a reader takes them: before that it may be the system that does."""
+_QUICK = 0.02
+"""Seconds within which a piece is taken over a quick line."""
 
 
 class FileAnswer:
@@ -29,7 +35,7 @@ class FileAnswer:
         self._file, self._name = file, str(item.rep)
         self._validators = validators = Validators(file.digest, item.updated.seconds)
         validators.check(headers)
-        self._sends_body = method == "GET"
+        self._sends_body, self._piece = method == "GET", PIECE
         self.status, self.offset, self.length = HTTPStatus.OK, 0, file.size
         if validators.is_known(headers):
             self.status, self.length = HTTPStatus.NOT_MODIFIED, 0
@@ -62,10 +68,16 @@ class FileAnswer:
     async def _send_body(self, receive: Receive, send: Send) -> None:
         """To whoever has gone, uvicorn sends without complaint: of a large file it is asked who is still there."""
         leaving = asyncio.ensure_future(_left(receive)) if self.length > PIECE else None
+        clock, sent = asyncio.get_running_loop().time, 0
         try:
             async for piece in self._pieces():
-                # Waits until the reader has taken enough of what was sent before.
+                began = clock()
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+                # Waits until the reader has taken enough of it: the next piece would wait in memory too.
+                await send({"type": "http.response.body", "body": b"", "more_body": True})
+                sent += len(piece)
+                is_quick = sent >= _PROVEN and clock() - began < _QUICK
+                self._piece = min(2 * self._piece, LARGEST_PIECE) if is_quick else PIECE
                 if leaving is not None and leaving.done():
                     raise ClientDisconnect
         finally:
@@ -75,7 +87,7 @@ class FileAnswer:
     async def _pieces(self) -> AsyncIterator[bytes]:
         offset, end = self.offset, self.offset + self.length
         while offset < end:
-            piece = await asyncio.to_thread(self._file.read, offset, min(PIECE, end - offset))
+            piece = await asyncio.to_thread(self._file.read, offset, min(self._piece, end - offset))
             if not piece:
                 # Half an answer is out: the connection is broken, so that nobody takes it for whole.
                 raise ContentDamaged(name=self._name, problem="E092", reason="a file is shorter than it was")

@@ -62,7 +62,23 @@ class Metrics:
             registry=registry,
         )
         self._connections_refused = Counter(
-            "ibi_connections_refused", "Connections refused because their client had too many.", registry=registry
+            "ibi_connections_refused",
+            "Connections refused because their client, or the server, had too many.",
+            ["reason"],
+            registry=registry,
+        )
+        self._connections_broken = Counter(
+            "ibi_connections_broken",
+            "Connections broken because too much waited for them, or others needed their places.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in ("client", "server"):
+            self._connections_refused.labels(reason)
+        for reason in ("unread", "displaced"):
+            self._connections_broken.labels(reason)
+        self._descriptors_exhausted = Counter(
+            "ibi_descriptors_exhausted", "Seconds in which no file could be opened.", registry=registry
         )
         self._uploads_refused = Counter(
             "ibi_uploads_refused",
@@ -91,8 +107,14 @@ class Metrics:
     def refused(self, error: IbiError) -> None:
         self._requests.labels(error.code if error.code in ANSWERS else _OTHER).inc()
 
-    def connection_refused(self) -> None:
-        self._connections_refused.inc()
+    def connection_refused(self, reason: str) -> None:
+        self._connections_refused.labels(reason).inc()
+
+    def connection_broken(self, reason: str) -> None:
+        self._connections_broken.labels(reason).inc()
+
+    def descriptors_exhausted(self) -> None:
+        self._descriptors_exhausted.inc()
 
     def upload_refused(self, code: str) -> None:
         self._uploads_refused.labels(code if code in ANSWERS else _OTHER).inc()

@@ -7,6 +7,7 @@ from ibi.errors import IbiError
 __all__ = [
     "BodyTooLarge",
     "BodyTooSlow",
+    "HeadTooLarge",
     "InternalError",
     "InvalidDigest",
     "InvalidIdempotencyKey",
@@ -27,7 +28,9 @@ __all__ = [
     "RangeNotSatisfiable",
     "ReadOnlyArchive",
     "RelatedItemMissing",
+    "ServerFull",
     "ServerStopping",
+    "TooManyConnections",
     "UnknownFormat",
     "UnknownMember",
     "UnsupportedMediaType",
@@ -118,6 +121,33 @@ class InvalidIdempotencyKey(IbiError):
     """Idempotency-Key: it is given once, as {least} to {most} printable ASCII characters."""
 
     code = "invalid-idempotency-key"
+
+
+class HeadTooLarge(IbiError):
+    """The request line and the headers are too large: they have at most {most} bytes and {fields} headers."""
+
+    code = "head-too-large"
+
+
+class TooManyConnections(IbiError):
+    """There are too many connections from the address of your network, which many people may share: wait {retry_after}
+    seconds and try again."""
+
+    code = "too-many-connections"
+    retry_after = 5
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=self.retry_after)
+
+
+class ServerFull(IbiError):
+    """This server has as many connections as it can take: wait {retry_after} seconds and try again."""
+
+    code = "server-full"
+    retry_after = 5
+
+    def __init__(self) -> None:
+        super().__init__(retry_after=self.retry_after)
 
 
 class ServerStopping(IbiError):

@@ -18,11 +18,19 @@ from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
 from ibi.errors import IbiError
+from ibi.storage.descriptors import are_exhausted, pending_connections, raise_limit
+from ibi.web.buffer_bound import BufferBound
+from ibi.web.connection_bound import ConnectionBound
+from ibi.web.heap import Heap
+from ibi.web.load_log import LoadLog
 from ibi.web.protocol import GuardedProtocol
 
 __all__ = ["AddressInUse", "AddressUnusable", "Server", "listen", "serve", "spare_collector", "url_of"]
 
-_BACKLOG = 2048
+_TICKS = 10
+"""Turns of uvicorn's own clock in a second."""
+_MOST_SHED = 16
+"""Connections that give way in a second when no descriptor is left."""
 _MOST_UNSENT = 256 * 1024
 """Bytes of a connection that the system takes before it can send them: it would take megabytes of what nobody reads."""
 _COLLECTION = (20_000, 20, 20)
@@ -79,7 +87,7 @@ def _listen(listener: socket.socket, address: tuple[Any, ...]) -> None:
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # its connections have it from the socket that listens
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
     listener.bind(address)
-    listener.listen(_BACKLOG)
+    listener.listen(pending_connections(raise_limit()))
 
 
 def _reason(error: OSError) -> str:
@@ -97,9 +105,9 @@ def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
     """What speaks HTTP: it asks first whether the application has an answer at once, if it ever has, and how many
     connections a client may have, if that is bounded."""
     state = getattr(app, "state", None)
-    found = {name: getattr(state, name, None) for name in ("at_once", "bound")}
+    found = {name: getattr(state, name, None) for name in ("at_once", "bound", "buffers", "refusals")}
     given = {name: value for name, value in found.items() if value is not None}
-    return type("ServedProtocol", (GuardedProtocol,), given) if given else GuardedProtocol
+    return type("ServedProtocol", (GuardedProtocol,), {"buffers": BufferBound(), **given})
 
 
 def spare_collector() -> None:
@@ -125,12 +133,36 @@ class Server(uvicorn.Server):
                 # Who the client is would be believed from anybody on this machine.
                 proxy_headers=False,
                 server_header=False,
-                backlog=_BACKLOG,
+                backlog=pending_connections(raise_limit()),
                 timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=grace,
             )
         )
-        self._ready = ready
+        self._ready, self._heap = ready, Heap()
+        state = getattr(app, "state", None)
+        self._load: LoadLog | None = getattr(state, "load", None)
+        self._bound: ConnectionBound | None = getattr(state, "bound", None)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % _TICKS == 0:
+            self._look_after_descriptors()
+            self._look_after_memory()
+        return await super().on_tick(counter)
+
+    def _look_after_descriptors(self) -> None:
+        """Without one left the event loop drops new connections and tells nothing: this is where it shows."""
+        if are_exhausted():
+            if self._load is not None:
+                self._load.exhausted()
+            if self._bound is not None:
+                self._bound.shed(_MOST_SHED)
+
+    def _look_after_memory(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._heap.is_due(loop.time()):
+            self._heap.collect()
+            loop.run_in_executor(None, self._heap.trim, loop.time())
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -10,7 +10,7 @@ import termios
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["PATIENCE", "Taking"]
+__all__ = ["PATIENCE", "Taking", "forget"]
 
 PATIENCE: Final = 60.0
 """Seconds after which a connection is broken over which nothing of what waits to be sent has gone."""
@@ -50,7 +50,7 @@ class Taking:
         if left < self._left:
             self.watch()
         else:
-            _forget(self._transport.get_extra_info("socket"))
+            forget(self._transport.get_extra_info("socket"))
             self._transport.abort()
 
     def _untaken(self) -> int:
@@ -58,7 +58,7 @@ class Taking:
         return self._transport.get_write_buffer_size() + _queued(self._transport.get_extra_info("socket"))
 
 
-def _forget(connection: socket.socket | None) -> None:
+def forget(connection: socket.socket | None) -> None:
     """The system is not to go on trying either: it would keep some megabytes for minutes."""
     if connection is not None:
         with suppress(OSError):

@@ -79,6 +79,9 @@ class Transport:
     def get_extra_info(self, _: str) -> None:
         return None
 
+    def set_write_buffer_limits(self, high: int) -> None:
+        pass
+
 
 class Prompt(GuardedProtocol):
     at_once = staticmethod(lambda _: Written(204, Head.of([])))

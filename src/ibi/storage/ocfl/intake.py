@@ -12,6 +12,7 @@ from hashlib import sha512
 
 from ibi.model.content import Bytes, Copy, Move, Source, Stream
 from ibi.ports.content import SourceRefused
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.durability import Batch, start_writing
 
 __all__ = ["Intake", "open_source", "write_all"]
@@ -184,6 +185,7 @@ def open_source(origin: str) -> int:
         # Without O_NONBLOCK, a pipe nobody writes to would be waited for.
         descriptor = os.open(origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
+        raise_if_exhausted(error)
         reason = "it is a symbolic link" if os.path.islink(origin) else getattr(error, "strerror", None) or str(error)
         raise SourceRefused(path=origin, reason=reason) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from types import TracebackType
 
 from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.inventory import ID_SCHEME, NAME, SIDECAR, Inventory, is_sidecar_of
 
@@ -28,6 +29,7 @@ class ObjectDirectory:
         except (FileNotFoundError, NotADirectoryError):
             raise ContentMissing(name=name) from None
         except OSError as error:
+            raise_if_exhausted(error)
             raise ContentDamaged(name=name, problem="E090", reason=error.strerror) from error
 
     def inventory(self) -> Inventory:
@@ -103,6 +105,7 @@ def read_whole(directory: int, name: str, missing: str) -> bytes:
     try:
         descriptor = open_plain_file(directory, name)
     except OSError as error:
+        raise_if_exhausted(error)
         raise Broken(missing, f"{name}: {error.strerror}") from error
     with open(descriptor, "rb") as file:
         try:

@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.durability import Batch
 from ibi.storage.ocfl.intake import write_all
@@ -85,14 +86,16 @@ def write_inventory(folder: str, content: bytes, batch: Batch) -> None:
 def _highest(found: ObjectDirectory) -> Inventory | None:
     names = [name for name in os.listdir(found.descriptor) if name[:1] == "v" and name[1:].isdecimal()]
     number = max((int(name[1:]) for name in names), default=0)
-    with suppress(Broken, OSError):
+    try:
         folder = os.open(version_name(number), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=found.descriptor)
         try:
             inventory = read_inventory(folder)
         finally:
             os.close(folder)
-        return inventory if inventory.head == number else None
-    return None
+    except (Broken, OSError) as error:
+        raise_if_exhausted(error)
+        return None
+    return inventory if inventory.head == number else None
 
 
 def _is_current(found: ObjectDirectory, inventory: Inventory) -> bool:

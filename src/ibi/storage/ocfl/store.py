@@ -15,6 +15,7 @@ from pathlib import Path
 from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
 from ibi.ports.content import ContentDamaged, FileMissing
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.ocfl import creation, purge, recovery, revision, sweep
@@ -140,6 +141,7 @@ class OcflStore:
         try:
             return OpenContent(found.open(place), digest, f"{self.root}/{found.name}/{place}")
         except OSError as error:
+            raise_if_exhausted(error)
             raise ContentDamaged(name=found.name, problem="E092", reason=f"{place}: {error.strerror}") from error
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ibi.errors import InvalidLabel
 from ibi.ports.content import ContentMissing
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import refusals, sync_directory
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.broken import Broken
@@ -63,8 +64,10 @@ def _finish_purge(work: Workplace, place: Path, name: str) -> bool:
 
 def _target(place: Path) -> str | None:
     """The object that a staged change was made for; None if it had not come far enough to touch one."""
-    with suppress(OSError, UnicodeDecodeError, InvalidLabel, Broken):
+    try:
         if (place / TARGET).is_file():
             return checked_name((place / TARGET).read_text(encoding="ascii"))
         return checked_name(Inventory.decode((place / NAME).read_bytes()).name)
-    return None
+    except (OSError, UnicodeDecodeError, InvalidLabel, Broken) as error:
+        raise_if_exhausted(error)
+        return None

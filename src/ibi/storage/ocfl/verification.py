@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha512
 
 from ibi.model.content import Damage, Problem
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, NAME, SIDECAR, Inventory, is_sidecar_of, version_name
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION
@@ -85,7 +86,10 @@ class _Survey:
         for number in numbers:
             try:
                 inventory = self._version_inventory(version_name(number))
-            except (Broken, OSError):
+            except Broken:
+                continue
+            except OSError as error:
+                raise_if_exhausted(error)
                 continue
             if inventory.id == ID_SCHEME + self._found.name and inventory.head == number:
                 return inventory
@@ -117,6 +121,7 @@ class _Survey:
         try:
             folder = os.open(version, _DIRECTORY, dir_fd=self._found.descriptor)
         except OSError as error:
+            raise_if_exhausted(error)
             yield Problem(Damage.MISSING, "E010", version, error.strerror or "it cannot be opened")
             return
         try:
@@ -201,6 +206,7 @@ def _content_problems(
             except FileNotFoundError:
                 yield Problem(Damage.MISSING, "E092", place, "it is missing")
             except OSError as error:
+                raise_if_exhausted(error)
                 yield Problem(Damage.UNREADABLE, "E092", place, error.strerror or str(error))
             else:
                 if actual != digest:

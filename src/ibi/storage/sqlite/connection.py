@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged, StoreNewer
+from ibi.storage.descriptors import are_exhausted
+from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged, StoreNewer, TooManyOpenFiles
 
 # The wheel bundles a recent SQLite. The interpreter's own may be one whose write-ahead log can lose a commit when two
 # connections restart it at once: it serves as well, slower, with a rollback journal.
@@ -46,6 +47,7 @@ _SETTINGS = (
     "PRAGMA trusted_schema = OFF",
 )
 _DAMAGE = {driver.SQLITE_CORRUPT, driver.SQLITE_NOTADB}
+_CANNOT_OPEN = 14
 _FAULTS_OF_OURS = (driver.ProgrammingError, driver.IntegrityError, driver.DataError, driver.NotSupportedError)
 
 
@@ -85,6 +87,8 @@ def _storage_error(path: Path, error: DatabaseError) -> StorageError:
     # An extended code holds the plain one in its low byte.
     if error.sqlite_errorcode & 0xFF in _DAMAGE:
         return StoreDamaged(path=path, reason=str(error))
+    if error.sqlite_errorcode & 0xFF == _CANNOT_OPEN and are_exhausted():
+        return TooManyOpenFiles()
     return DiskRefused(path=path, reason=str(error))
 
 

@@ -7,6 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import sync_directory
 from ibi.storage.errors import DiskRefused
 
@@ -24,6 +25,7 @@ def keep_private(path: Path) -> None:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 _tighten(Path(f"{path}{suffix}"))
     except OSError as error:
+        raise_if_exhausted(error)
         raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
 
 

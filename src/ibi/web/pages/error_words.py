@@ -38,6 +38,12 @@ SENTENCES: Final = (
     message("A page of another site sent this request. It was not done."),
     message("Something went wrong here, and not with your request. The log tells it under {request}."),
     message("This server is stopping."),
+    message(
+        "There are too many connections from the address of your network, which many people may share: wait"
+        " {retry_after} seconds and try again."
+    ),
+    message("This server has as many connections as it can take: wait {retry_after} seconds and try again."),
+    message("The server has too many files open to open another one: wait {retry_after} seconds and try again."),
     message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
     message("Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."),
     message("body: it did not arrive within {seconds} s."),

@@ -1,0 +1,45 @@
+"""What a connection is told that is not served at all, as the bytes of a whole answer after which it ends.
+
+Nothing that such a client sends goes through the application: it may be one of thousands, so that telling it has to
+cost next to nothing. Browsers get a page all the same, for many people may share the address that has too many
+connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from starlette.responses import Response
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from ibi.errors import IbiError
+from ibi.web.boundary import hardened
+from ibi.web.errors import problem
+from ibi.web.headers import RawHeaders
+
+__all__ = ["Refusals", "fields_of", "plain_refusal", "written"]
+
+Refusals: TypeAlias = Callable[[IbiError, bytes], bytes]
+"""From a reason and the first bytes of what the client says, perhaps none, to the answer."""
+
+_MOST_FIELDS: Final = 128
+
+
+def plain_refusal(error: IbiError, _: bytes = b"") -> bytes:
+    """The answer for programs."""
+    return written(problem(error))
+
+
+def written(response: Response) -> bytes:
+    """The bytes of an answer after which the connection ends."""
+    headers = [*hardened(response.raw_headers), (b"connection", b"close")]
+    lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+    return b"%b%b\r\n%b" % (STATUS_LINE[response.status_code], lines, bytes(response.body))
+
+
+def fields_of(head: bytes) -> RawHeaders:
+    """The headers in the first bytes of a request, as far as they can be read."""
+    lines = head.partition(b"\r\n\r\n")[0].split(b"\r\n")[1 : _MOST_FIELDS + 1]
+    pairs = (line.partition(b":") for line in lines)
+    return [(name.lower(), value.strip(b" \t")) for name, separator, value in pairs if separator]

@@ -1,0 +1,60 @@
+"""What the log and the metrics are told of connections that were refused or broken, and of descriptors running out.
+
+The log gets the first at once and then one line a minute for each kind, with the number since: a flood must not become
+a flood of lines.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from ibi.web.client_address import truncated
+from ibi.web.metrics import Metrics
+
+__all__ = ["LoadLog"]
+
+_PAUSE: Final = 60.0
+"""Seconds between two lines of one kind."""
+
+
+class LoadLog:
+    """Used from one event loop. Clients are told as their networks, as everywhere in the log."""
+
+    def __init__(self, log: FilteringBoundLogger, metrics: Metrics, now: Callable[[], float] = time.monotonic) -> None:
+        self._log, self._metrics, self._now = log, metrics, now
+        self._since: dict[str, tuple[float, int]] = {}
+
+    def refused(self, client: str, is_full: bool) -> None:
+        if is_full:
+            self._metrics.connection_refused("server")
+            self._tell("connections refused: the server has as many as its descriptors allow", client)
+        else:
+            self._metrics.connection_refused("client")
+            self._tell("connections refused: their client has too many, see connections_per_client", client)
+
+    def displaced(self, client: str) -> None:
+        self._metrics.connection_broken("displaced")
+        self._tell("connections closed: other clients needed their places", client)
+
+    def unread(self, client: str) -> None:
+        self._metrics.connection_broken("unread")
+        self._tell("connections broken: too much waited for clients that do not read", client)
+
+    def exhausted(self) -> None:
+        self._metrics.descriptors_exhausted()
+        self._tell("too many open files: raise the limit of descriptors (ulimit -n, LimitNOFILE)")
+
+    def _tell(self, words: str, client: str | None = None) -> None:
+        now = self._now()
+        told, number = self._since.get(words, (float("-inf"), 0))
+        number += 1
+        if now - told < _PAUSE:
+            self._since[words] = told, number
+            return
+        self._since[words] = now, 0
+        more = {} if client is None else {"client": truncated(client.partition("/")[0])}
+        self._log.warning(words, number=number, **more)
