@@ -77,6 +77,7 @@ def opened_archive_site(
         is_robot=is_robot,
         desk=_desk(settings, store, minter, record),
         search=searching,
+        integrity=store.integrity,
     )
 
 

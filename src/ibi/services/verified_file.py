@@ -1,16 +1,21 @@
 """Kept files as readers get them: nothing is given out to its end unless its digest is right.
 
-Bytes are hashed while they are read for a reader, and those that were read are those that are given out. The last piece
-of each block of 1 MiB is held back until the digest of that block is right, so that a reader of damaged content gets
-no answer that looks whole, and at most one piece is in memory. Files of one block are checked by the digest of the
-whole. Of longer ones the digests of blocks are known from when they were taken in or verified; where they are not, a
-whole file is hashed as a whole, and a part waits until the file was read through once.
+Bytes are hashed while they are read for a reader, and those that were read are those that are given out. Where there is
+memory for it, a block of 1 MiB is read, checked and given out as one. Elsewhere it is given out in small pieces, of
+which the last is held back until the digest of the block is right, so that a reader of damaged content gets no answer
+that looks whole, and at most one piece is in memory.
+
+Files of one block are checked by the digest of the whole. Of longer ones the digests of blocks are known from when they
+were taken in or verified; where they are not, a whole file is hashed as a whole, and a part waits until the file was
+read through once.
 """
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from hashlib import sha256, sha512
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from ibi.model.block_digests import BLOCK, BlockHasher, block_digest, fits, has_blocks
@@ -23,12 +28,16 @@ if TYPE_CHECKING:
 
 __all__ = ["PIECE", "VerifiedFile"]
 
-PIECE: Final = 256 * 1024
-"""Bytes read at a time: all that a download has in memory, whatever the size of the file."""
+PIECE: Final = 64 * 1024
+"""Bytes of a small piece: all that a download needs in memory, whatever the size of the file."""
+_READ: Final = 256 * 1024
+"""Bytes read at a time where they are only hashed."""
 
 _E092: Final = "E092"
 """The code of OCFL 1.1 for content that has another digest than its manifest says."""
 
+_LOST: Final = frozenset({errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ENODATA})
+"""What a disk says that cannot read what it holds. Other errors say nothing of the content."""
 _CHANGED: Final = "its content is not what was deposited"
 
 OnDamage = Callable[[Problem], None]
@@ -36,6 +45,10 @@ OnDamage = Callable[[Problem], None]
 
 def _ignore(_: Problem) -> None:
     """No one keeps account of damage."""
+
+
+def _never() -> bool:
+    return False
 
 
 class VerifiedFile:
@@ -49,6 +62,7 @@ class VerifiedFile:
     ) -> None:
         self._file, self._name, self._path, self._digests = file, name, path, digests
         self._on_damage = on_damage
+        self._reading, self._is_closed = Lock(), False
         self.size, self.digest = file.size, file.digest
         self._blocks: bytes | None = None
         self._first_is_right = False
@@ -56,7 +70,10 @@ class VerifiedFile:
         """All of a file that fits into one piece, once it was checked."""
 
     def close(self) -> None:
-        self._file.close()
+        """Waits for a read in another thread: the descriptor may be another file's right afterwards."""
+        with self._reading:
+            self._is_closed = True
+            self._file.close()
 
     def __enter__(self) -> VerifiedFile:
         return self
@@ -74,10 +91,11 @@ class VerifiedFile:
         `on_bytes` is told how many bytes were read, and may raise to end it.
         """
         hasher = BlockHasher()
-        for offset in range(0, self.size, PIECE):
-            hasher.update(self._read(offset, min(PIECE, self.size - offset)))
+        for offset in range(0, self.size, _READ):
+            piece = self._read(offset, min(_READ, self.size - offset))
+            hasher.update(piece)
             if on_bytes is not None:
-                on_bytes(min(PIECE, self.size - offset))
+                on_bytes(len(piece))
         self._accept(hasher)
 
     def read_all(self) -> bytes:
@@ -86,7 +104,7 @@ class VerifiedFile:
             return self._small
         content = self._read(0, self.size)
         if sha512(content).hexdigest() != self.digest:
-            raise self._damage()
+            raise self.damage()
         if self.size <= PIECE:
             self._small = content
         return content
@@ -102,32 +120,43 @@ class VerifiedFile:
         self._first_is_right = True
         return begun
 
-    def pieces(self, offset: int, length: int) -> Iterator[bytes]:
+    def pieces(self, offset: int, length: int, by_block: Callable[[], bool] = _never) -> Iterator[bytes]:
         """That part of the file, in pieces. Nothing of a first block that is damaged is given out; of a later one its
-        last piece is not."""
+        last piece is not. `by_block` is asked before each block whether it may be a piece, or pieces are small."""
         if self.size <= PIECE:
             yield from filter(None, [self.read_all()[offset : offset + length]])
         elif self.knows_blocks():
-            yield from self._by_blocks(offset, offset + length)
+            yield from self._by_blocks(offset, offset + length, by_block)
         elif length == self.size:
             yield from self._whole()
         else:
             self.learn_blocks()
-            yield from self._by_blocks(offset, offset + length)
+            yield from self._by_blocks(offset, offset + length, by_block)
 
-    def _by_blocks(self, offset: int, end: int) -> Iterator[bytes]:
+    def _by_blocks(self, offset: int, end: int, by_block: Callable[[], bool]) -> Iterator[bytes]:
         first = offset // BLOCK
-        if min(end, (first + 1) * BLOCK) - offset > PIECE and not (first == 0 and self._first_is_right):
-            self._check_block(first)
         for number in range(first, -(-end // BLOCK)):
-            yield from self._block(number, max(offset, number * BLOCK), min(end, (number + 1) * BLOCK))
+            bounds = max(offset, number * BLOCK), min(end, (number + 1) * BLOCK)
+            if by_block():
+                yield self._block_at_once(number, *bounds)
+                continue
+            if number == first and bounds[1] - bounds[0] > PIECE and not (first == 0 and self._first_is_right):
+                self._check_block(first)
+            yield from self._block(number, *bounds)
+
+    def _block_at_once(self, number: int, offset: int, end: int) -> bytes:
+        start, stop = self._bounds(number)
+        content = self._read(start, stop - start)
+        hasher = self._hasher()
+        hasher.update(content)
+        self._judge(number, hasher.digest())
+        return content[offset - start : end - start]
 
     def _block(self, number: int, offset: int, end: int) -> Iterator[bytes]:
         """The part of one block from `offset` to `end`; what lies around it in the block is hashed as well."""
         start, stop = self._bounds(number)
         hasher = self._hasher()
-        for position in range(start, offset, PIECE):
-            hasher.update(self._read(position, min(PIECE, offset - position)))
+        self._hash(hasher, start, offset)
         while end - offset > PIECE:
             piece = self._read(offset, PIECE)
             hasher.update(piece)
@@ -135,8 +164,7 @@ class VerifiedFile:
             offset += PIECE
         held = self._read(offset, end - offset)
         hasher.update(held)
-        for position in range(end, stop, PIECE):
-            hasher.update(self._read(position, min(PIECE, stop - position)))
+        self._hash(hasher, end, stop)
         self._judge(number, hasher.digest())
         yield held
 
@@ -144,15 +172,18 @@ class VerifiedFile:
         start, stop = self._bounds(number)
         hasher = self._hasher()
         hasher.update(begun)
-        for position in range(start + len(begun), stop, PIECE):
-            hasher.update(self._read(position, min(PIECE, stop - position)))
+        self._hash(hasher, start + len(begun), stop)
         self._judge(number, hasher.digest())
+
+    def _hash(self, hasher: _Hash, start: int, end: int) -> None:
+        for position in range(start, end, _READ):
+            hasher.update(self._read(position, min(_READ, end - position)))
 
     def _whole(self) -> Iterator[bytes]:
         """For content whose blocks are not known: they are, once it was read to its end."""
-        hasher, last = BlockHasher(), (self.size - 1) // PIECE * PIECE
-        for offset in range(0, last, PIECE):
-            piece = self._read(offset, PIECE)
+        hasher, last = BlockHasher(), (self.size - 1) // _READ * _READ
+        for offset in range(0, last, _READ):
+            piece = self._read(offset, _READ)
             hasher.update(piece)
             yield piece
         held = self._read(last, self.size - last)
@@ -169,11 +200,11 @@ class VerifiedFile:
             self.learn_blocks()
             if found == self._expected(number):
                 return
-        raise self._damage()
+        raise self.damage()
 
     def _accept(self, hasher: BlockHasher) -> None:
         if hasher.digest() != self.digest:
-            raise self._damage()
+            raise self.damage()
         self._blocks = hasher.blocks()
         if self._digests is not None and has_blocks(self.size):
             self._digests.keep_blocks(self.digest, self._blocks)
@@ -198,17 +229,27 @@ class VerifiedFile:
 
     def _read(self, offset: int, length: int) -> bytes:
         """Exactly so many bytes: a disk may give less at a time."""
-        try:
-            content = self._file.read(offset, length)
-            while len(content) < length:
-                more = self._file.read(offset + len(content), length - len(content))
-                if not more:
-                    raise self._damage("it is shorter than it was")
-                content += more
-        except OSError as error:
-            raise self._damage(error.strerror or str(error), Damage.UNREADABLE) from error
+        content = self._read_some(offset, length)
+        while len(content) < length:
+            more = self._read_some(offset + len(content), length - len(content))
+            if not more:
+                raise self.damage("it is shorter than it was")
+            content += more
         return content
 
-    def _damage(self, reason: str = _CHANGED, kind: str = Damage.DAMAGED) -> ContentDamaged:
+    def _read_some(self, offset: int, length: int) -> bytes:
+        with self._reading:
+            if self._is_closed:
+                raise ValueError(f"{self._path} was closed while it was read")
+            try:
+                return self._file.read(offset, length)
+            except OSError as error:
+                if error.errno not in _LOST:
+                    raise
+                reason = error.strerror or str(error)
+        raise self.damage(reason, Damage.UNREADABLE)
+
+    def damage(self, reason: str = _CHANGED, kind: str = Damage.DAMAGED) -> ContentDamaged:
+        """The error to raise; whoever keeps account of damage is told."""
         self._on_damage(Problem(kind, _E092, self._path, reason, self.digest))
         return ContentDamaged(name=self._name, problem=_E092, reason=f"{self._path}: {reason}")

@@ -12,14 +12,17 @@ from ibi.archive.url_key import UrlKeys
 from ibi.archive.urls import ArchiveUrls
 from ibi.instant import Instant
 from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
-from ibi.ports.content import Content
+from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.usage import UsageLog
+from ibi.services.integrity import Integrity
 from ibi.services.record_desk import RecordDesk
 from ibi.services.searching import Searching
+from ibi.services.verified_file import VerifiedFile
 
 __all__ = ["MAX_AGE", "ArchiveSite"]
 
@@ -38,7 +41,7 @@ class ArchiveSite:
     `changes` gives another value after every change of the catalogue, by whatever process; without it nothing is kept
     between requests. `proxies` are the networks whose word on who their client is counts. `is_robot` judges by the
     header User-Agent. The `desk` takes deposits and changes in; without it this Archive is only read. Without
-    `search` it has no pages to find items by.
+    `search` it has no pages to find items by. `integrity` knows what is damaged, and is told what is found to be.
     """
 
     profile: ArchiveProfile
@@ -57,6 +60,7 @@ class ArchiveSite:
     recent: Recent = field(default_factory=Recent)
     desk: RecordDesk | None = None
     search: Searching | None = None
+    integrity: Integrity | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
@@ -86,6 +90,23 @@ class ArchiveSite:
     @property
     def now(self) -> Instant:
         return self.clocks.read().wall
+
+    def open_file(self, item: Item, path: str) -> VerifiedFile:
+        """A file of the item as readers get it: every byte is checked. Blocks."""
+        name = str(item.rep)
+        try:
+            file = self.content.open(name, f"doc/{path}")
+        except ContentDamaged as error:
+            if self.integrity is not None:
+                self.integrity.note_error(name, error, path)
+            raise
+        if self.integrity is None:
+            return VerifiedFile(file, name, path, None)
+        return self.integrity.verified(file, name, path)
+
+    def is_damaged(self, item: Item) -> bool:
+        """Whether anything that is kept of the item is known to be damaged."""
+        return self.integrity is not None and self.integrity.is_damaged(str(item.rep))
 
     def persistent_url(self, labels: LabelForms) -> str:
         """How to cite an item: by its shortest label, at the resolver if there is one."""

@@ -7,6 +7,7 @@ spelling of `..` means anything.
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Final
 
 from starlette.responses import Response
@@ -23,12 +24,13 @@ from ibi.messages.query import decode_query
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
-from ibi.ports.content import ContentDamaged, OpenFile
+from ibi.services.first_reading import FirstReading, FirstReadingUnderWay
+from ibi.services.verified_file import VerifiedFile
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.charset import media_type_in_full
 from ibi.web.content_host import ContentHost
 from ibi.web.deposited import is_to_run, safety_headers
-from ibi.web.file_answer import FileAnswer, open_file
+from ibi.web.file_answer import FileAnswer
 from ibi.web.headers import values
 from ibi.web.metadata import MetadataPage, gone
 from ibi.web.pages import redirect, refusal
@@ -51,6 +53,7 @@ class Collection:
         """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one."""
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
         self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
+        self._first_reading = FirstReading()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -133,18 +136,31 @@ class Collection:
         opened, media_type = await asyncio.to_thread(self._opened, item, file)
         with opened:
             answer = FileAnswer(item, opened, scope["method"], scope["headers"])
+            await self._check(item, file, opened, answer)
             looked_at = scope["query_string"] == PREVIEW.encode()
             if counts_as_download(scope["method"], answer.status, answer.offset) and not looked_at:
                 self._count(item, file.path, str(address), scope)
             await answer.send(receive, send, self._headers(item, file.path, media_type))
         return None
 
-    def _opened(self, item: Item, file: File) -> tuple[OpenFile, str]:
+    async def _check(self, item: Item, file: File, opened: VerifiedFile, answer: FileAnswer) -> None:
+        """What is known to be damaged is not begun to be sent. Who has the file already is not told of it: what they
+        have is right. A part of a large file is given out when its blocks are known."""
+        integrity = self._site.integrity
+        if integrity is not None and answer.status != HTTPStatus.NOT_MODIFIED:
+            integrity.require_file(str(item.rep), file.path, opened.digest)
+        if answer.is_part and not await asyncio.to_thread(opened.knows_blocks):
+            try:
+                await self._first_reading.learn(opened.digest, lambda: self._site.open_file(item, file.path))
+            except TimeoutError:
+                raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
+
+    def _opened(self, item: Item, file: File) -> tuple[VerifiedFile, str]:
         """The file, and what it is. Blocks. One that lost bytes on the disk is given to nobody as if it were whole."""
-        opened = open_file(self._site.content, item, file.path)
+        opened = self._site.open_file(item, file.path)
         try:
             if opened.digest == file.sha512 and opened.size != file.size:
-                raise ContentDamaged(name=str(item.rep), problem="E092", reason=f"{file.path} has lost or gained bytes")
+                raise opened.damage("it has lost or gained bytes")
             return opened, media_type_in_full(file.media_type, opened)
         except BaseException:
             opened.close()

@@ -216,7 +216,7 @@ class SqliteIntegrity:
         with refusals(DiskRefused, self._path):
             for end in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
-                    os.rename(f"{self._path}{end}", f"{self._path}.damaged-{number}{end}")
+                    Path(f"{self._path}{end}").rename(f"{self._path}.damaged-{number}{end}")
         self.set_aside = f"{self._path.name}.damaged-{number}"
 
 

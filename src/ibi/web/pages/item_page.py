@@ -45,7 +45,7 @@ class ItemPage:
         if item.tombstone is not None:
             return tombstone_page(self._site, item, scope)
         is_open = _is_open(self._site, item, scope)
-        preview = await asyncio.to_thread(first_look, self._site.content, item) if is_open else None
+        preview = await asyncio.to_thread(first_look, self._site, item) if is_open else None
         return render(
             scope,
             "item.html",
