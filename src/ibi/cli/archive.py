@@ -68,13 +68,16 @@ def status(*, as_json: bool, **flags: str | None) -> None:
 
 
 def _status(settings: Settings) -> dict[str, object]:
-    from ibi.cli.archive_store import opened_archive
+    from ibi.cli.archive_store import integrity_status, opened_archive
     from ibi.services.archive_store import STORE
 
     if not (settings.data / STORE).is_dir():  # a question is no reason to begin one
         return dict(_standing(settings, None, ()))
     with opened_archive(settings) as opened:
-        return dict(_standing(settings, opened.record, opened.store.swept.unreadable))
+        return {
+            **dict(_standing(settings, opened.record, opened.store.swept.unreadable)),
+            **dict(integrity_status(opened.store)),
+        }
 
 
 def _standing(

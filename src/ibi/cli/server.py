@@ -8,7 +8,7 @@ from socket import socket
 import click
 
 from ibi import __version__
-from ibi.cli.archive_site import opened_archive_site
+from ibi.cli.archive_site import opened_archive_site, verification_schedule
 from ibi.cli.membership import membership_service
 from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks
 from ibi.cli.person import sign_in_url
@@ -64,6 +64,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             resolver=resolver,
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
+            verification=None if archive is None else verification_schedule(settings, archive),
             bound=ConnectionBound(settings.connections_per_client, settings.trusted_proxies or ()),
         )
 

@@ -58,6 +58,10 @@ class ArchiveSettings:
     most_draft_bytes: int
     disk_reserve: int
     """Bytes."""
+    verify_days: int
+    """0 is never."""
+    verify_rate: int
+    """Bytes a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,6 @@ class IntegritySummary:
     """Of those, verified at least once."""
     damaged: int = 0
     oldest: int | None = None
-    """When the item was verified that has waited longest; None if there is none, or one was never verified."""
+    """When that item was verified, of those that ever were, which has waited longest."""
     newest: int | None = None
     """When an item was verified last."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError, InvalidLabel
-from ibi.label import Label
+from ibi.label import Label, RepositoryName
 from ibi.model.content import Damage, Problem
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged, ContentMissing
@@ -219,6 +219,13 @@ class ArchiveStore(KeptItems):
                 self.settle(name)
         return Verified(name, problems or tuple(self._catalogue_problems(name)))
 
+    def is_listed(self, name: str) -> bool:
+        """Whether the catalogue has an item of that name."""
+        try:
+            return self.catalog.find(RepositoryName.parse(name)) is not None
+        except (ContentDamaged, InvalidLabel):
+            return False
+
     def _name_of_label(self, label: Label) -> str:
         try:
             return name_of(self.find(label))
@@ -230,6 +237,9 @@ class ArchiveStore(KeptItems):
             yield from self.content.verify(name, on_bytes)
         except ContentMissing:
             yield Problem(Damage.MISSING, "missing", name, "the catalogue has it, the store has not")
+            return
+        except ContentDamaged as error:
+            yield Problem(Damage.UNREADABLE, str(error.parameters["problem"]), name, str(error.parameters["reason"]))
             return
         try:
             item = self.read(name).item

@@ -29,7 +29,7 @@ __all__ = ["FILE_NAME", "SqliteIntegrity"]
 
 FILE_NAME: Final = "integrity.sqlite"
 
-_FRESH: Final = 1.0
+_FRESH: Final = 0.2
 """Seconds for which the damaged items are not looked up again."""
 _BATCH: Final = 500
 _PATIENCE: Final = 2.0
@@ -153,7 +153,7 @@ class SqliteIntegrity:
 
     def summary(self) -> IntegritySummary:
         items, verified, damaged, oldest, newest = self._ask(lambda connection: connection.execute(_SUMMARY).fetchone())
-        return IntegritySummary(items, verified, damaged, oldest if verified == items else None, newest)
+        return IntegritySummary(items, verified, damaged, oldest, newest)
 
     def last_letter(self) -> int | None:
         (sent,) = self._ask(lambda connection: connection.execute("SELECT max(sent) FROM letters").fetchone())

@@ -38,6 +38,11 @@ SENTENCES: Final = (
     message("A page of another site sent this request. It was not done."),
     message("Something went wrong here, and not with your request. The log tells it under {request}."),
     message("This server is stopping."),
+    message(
+        "What is kept of {name} is damaged ({problem}): {reason}. It has to be restored from a backup or from another"
+        " Archive, and then verified: `ibi verify {name}`."
+    ),
+    message("{path} of {name} is being checked before a part of it is given out: try again in {retry_after} seconds."),
     message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
     message("Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."),
     message("body: it did not arrive within {seconds} s."),

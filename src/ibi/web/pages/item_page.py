@@ -51,6 +51,7 @@ class ItemPage:
             "item.html",
             headers={"link": signposting(self._site, item), "content-security-policy": _policy(self._site)},
             is_open=is_open,
+            is_damaged=self._site.is_damaged(item),
             preview=preview,
             preview_url=self._preview_url(item, preview),
             **_common(self._site, item),
