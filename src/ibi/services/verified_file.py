@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PIECE", "VerifiedFile"]
 
-PIECE: Final = 64 * 1024
-"""Bytes of a small piece: all that a download needs in memory, whatever the size of the file."""
+PIECE: Final = 80 * 1024
+"""Bytes of a small piece: all that a download needs in memory, whatever the size of the file. It is a little more than
+a connection takes before it has the sender wait, so that a reader who has stopped has one of them here and not two."""
 _READ: Final = 256 * 1024
 """Bytes read at a time where they are only hashed."""
 
@@ -97,6 +98,16 @@ class VerifiedFile:
             if on_bytes is not None:
                 on_bytes(len(piece))
         self._accept(hasher)
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether all of it is in memory, checked: its pieces are given without reading."""
+        return self._small is not None
+
+    def take_in_hand(self) -> None:
+        """Read all of a file that is small enough."""
+        if self.size <= PIECE:
+            self.read_all()
 
     def read_all(self) -> bytes:
         """The whole content, in memory: for records and other small files."""

@@ -24,6 +24,7 @@ from ibi.messages.query import decode_query
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
+from ibi.ports.content import ContentDamaged
 from ibi.services.first_reading import FirstReading, FirstReadingUnderWay
 from ibi.services.verified_file import VerifiedFile
 from ibi.web.archive_site import ArchiveSite
@@ -44,6 +45,8 @@ __all__ = ["PREFIX", "Collection", "without_body"]
 
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
+_CONDITIONS: Final = frozenset({b"if-none-match", b"if-modified-since"})
+"""With these, a reader who has the file already is sent nothing of it."""
 
 
 class Collection:
@@ -133,7 +136,8 @@ class Collection:
             raise NotFound()
         if file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
-        opened, media_type = await asyncio.to_thread(self._opened, item, file)
+        at_once = scope["method"] == "GET" and not any(name in _CONDITIONS for name, _ in scope["headers"])
+        opened, media_type = await asyncio.to_thread(self._opened, item, file, at_once=at_once)
         with opened:
             answer = FileAnswer(item, opened, scope["method"], scope["headers"])
             await self._check(item, file, opened, answer)
@@ -155,13 +159,16 @@ class Collection:
             except TimeoutError:
                 raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
 
-    def _opened(self, item: Item, file: File) -> tuple[VerifiedFile, str]:
-        """The file, and what it is. Blocks. One that lost bytes on the disk is given to nobody as if it were whole."""
+    def _opened(self, item: Item, file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:
+        """The file, and what it is. Blocks. One that lost bytes on the disk is given to no one as if it were whole. A
+        small one that is sent for certain is read `at_once`: to come here again would cost more."""
         opened = self._site.open_file(item, file.path)
         try:
             if opened.digest == file.sha512 and opened.size != file.size:
                 raise opened.damage("it has lost or gained bytes")
-            return opened, media_type_in_full(file.media_type, opened)
+            if at_once:
+                opened.take_in_hand()
+            return opened, _media_type(file, opened)
         except BaseException:
             opened.close()
             raise
@@ -186,6 +193,13 @@ class Collection:
         if resolver is None or wanted is None:
             raise UnknownItem(label=label.spelling)
         return redirect(wanted.text(resolver, keep_spelling=True))
+
+
+def _media_type(file: File, opened: VerifiedFile) -> str:
+    try:
+        return media_type_in_full(file.media_type, opened)
+    except ContentDamaged:
+        return file.media_type  # noted; a reader who has the file already is still told so
 
 
 def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:

@@ -35,7 +35,7 @@ class BlockMemory:
     """Memory for whole blocks, shared by all downloads: those of quick readers cost less in large pieces. Readers for
     whom there is none, or who are slow, get small pieces. For one event loop."""
 
-    def __init__(self, most: int = 32 << 20) -> None:
+    def __init__(self, most: int = 16 << 20) -> None:
         self._left = most
 
     def take(self, size: int) -> bool:
@@ -59,7 +59,7 @@ class FileAnswer:
     ) -> None:
         """`PreconditionFailed` or `RangeNotSatisfiable` if the request contradicts the file."""
         self._file, self._memory, self._taken = file, memory, 0
-        self._is_slow = False
+        self._is_slow, self._first = False, b""
         self._validators = validators = Validators(file.digest, item.updated.seconds)
         validators.check(headers)
         self._sends_body = method == "GET"
@@ -86,16 +86,15 @@ class FileAnswer:
 
     async def _send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
         pieces: Iterator[bytes] = iter(())
-        first = None
         if self._sends_body and self.length:
             self._take()
             pieces = self._file.pieces(self.offset, self.length, self._has_memory)
-            first = await _next(pieces)
+            self._first = next(pieces) if self._file.is_at_hand else await _next(pieces)
         shown = {**headers, **self._own_headers()}
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in shown.items()]
         await send({"type": "http.response.start", "status": int(self.status), "headers": raw})
-        if first is not None:
-            await self._send_body(first, pieces, receive, send)
+        if self._first:
+            await self._send_body(pieces, receive, send)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _own_headers(self) -> dict[str, str]:
@@ -113,7 +112,8 @@ class FileAnswer:
     def _take(self) -> None:
         """For a block that is sent and, of a longer part, for the next one, which is read meanwhile."""
         wanted = min(self._file.size, BLOCK) if self.length <= BLOCK else 2 * BLOCK
-        if self.length > PIECE and self._memory.take(wanted):
+        is_worth_it = not (self._taken or self._is_slow or self._file.is_at_hand)
+        if is_worth_it and self._memory.take(wanted):
             self._taken = wanted
 
     def _has_memory(self) -> bool:
@@ -123,13 +123,15 @@ class FileAnswer:
         self._memory.give_back(self._taken)
         self._taken = 0
 
-    async def _send_body(self, piece: bytes, rest: Iterator[bytes], receive: Receive, send: Send) -> None:
+    async def _send_body(self, rest: Iterator[bytes], receive: Receive, send: Send) -> None:
         """To a reader who has gone, uvicorn sends without complaint: of a large file it is asked who is still there."""
         leaving = asyncio.ensure_future(_left(receive)) if self.length > PIECE else None
         left, coming = self.length, None
+        piece, self._first = self._first, b""
         try:
             while True:
                 left -= len(piece)
+                self._take()
                 coming = asyncio.ensure_future(_next(rest)) if left and self._has_memory() else None
                 began = monotonic()
                 await _send_piece(piece, send)
@@ -141,6 +143,8 @@ class FileAnswer:
                     self._give_back()
                 self._is_slow = self._is_slow or monotonic() - began > _SLOW
                 piece = await (coming or _next(rest))
+                if not piece:
+                    raise AnswerBroken  # less than was promised
         except ContentDamaged:
             raise AnswerBroken from None
         finally:
