@@ -72,6 +72,8 @@ def opened_archive_site(
     log = structlog.get_logger("ibi.archive")
     for name, error in store.swept.unreadable:
         log.error("an item cannot be read", item=name, reason=str(error))
+    if store.integrity is not None:
+        store.integrity.ledger.damaged()  # opened before the event loop asks
     try:
         record = _record(settings, public_url, minter, store)
     except ClockRefused as refusal:

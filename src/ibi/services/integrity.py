@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.content import Damage, Problem
+from ibi.model.errors import NewerDocument
 from ibi.model.integrity import IntegritySummary, Verification
 from ibi.ports.content import ContentDamaged, OpenFile
 from ibi.ports.integrity import BlockDigests, Verifications
@@ -95,8 +96,7 @@ class Integrity:
 
     def note_error(self, name: str, error: IbiError, path: str) -> None:
         """The same, of an item or file that could not be opened or understood. Blocks."""
-        cause = error.__cause__
-        if isinstance(cause, OSError) and cause.errno in _OUR_OWN_FAULTS:
+        if any(_says_nothing_of_content(cause) for cause in _causes(error)):
             return
         parameters = error.parameters
         code, reason = str(parameters.get("problem", error.code)), str(parameters.get("reason", error))
@@ -121,6 +121,18 @@ class Integrity:
     def _tell(self, name: str, problem: Problem) -> None:
         for watcher in self._watchers:
             watcher(name, problem)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _says_nothing_of_content(cause: BaseException) -> bool:
+    """What this process ran out of, or a record of a newer version of this software."""
+    return isinstance(cause, NewerDocument) or (isinstance(cause, OSError) and cause.errno in _OUR_OWN_FAULTS)
 
 
 def _damaged(found: Verification) -> ContentDamaged:

@@ -141,7 +141,8 @@ class SqliteIntegrity:
         self._change(lambda connection: connection.execute("DELETE FROM items WHERE name = ?", (name,)))
 
     def damaged(self) -> Mapping[str, Verification]:
-        if monotonic() >= self._looked + _FRESH:
+        # It is asked on event loops: while another thread uses the file, what was last known stands.
+        if monotonic() >= self._looked + _FRESH and not self._lock.locked():
             with suppress(StorageError):
                 self._ask(self._look)
         return self._damaged
