@@ -188,18 +188,25 @@ def test_a_damaged_item_takes_no_new_version_until_it_is_restored(site: Site) ->
     assert json.loads(site.ibi("archive", "status", "--json").out)["damaged"] == []
 
 
-def test_an_item_whose_record_is_damaged_is_not_unknown(tmp_path: Path) -> None:
-    """Not even to a catalogue that is made anew, in either form of its label."""
+def test_an_item_whose_record_is_damaged_is_not_unknown_and_other_damage_is_found(tmp_path: Path) -> None:
+    """Not unknown even to a catalogue that is made anew, in either form of its label. A file that no one asks for is
+    found damaged by the server itself."""
     ibi = IbiCommand(tmp_path)
     (tmp_path / "small.txt").write_bytes(SMALL)
-    with ibi.up():
-        made = json.loads(ibi("deposit", "small.txt", "--title", "Bytes", "--json").out)
+    with ibi.up(IBI_ARCHIVE_VERIFY_DAYS="0") as (server, _):
+        made, other = (json.loads(ibi("deposit", "small.txt", "--title", "Bytes", "--json").out) for _ in range(2))
+        server.kill()
     (record,) = (ibi.data / "store" / made["rep"]).rglob("item.json")
     _flip(record, 10)
+    (unread,) = (ibi.data / "store" / other["rep"]).rglob("small.txt")
+    _flip(unread, 10)
     for end in ("", "-wal", "-shm"):
         (ibi.data / f"catalogue.sqlite{end}").unlink(missing_ok=True)
-    with ibi.up(IBI_ARCHIVE_VERIFY_DAYS="0") as (_, url):
+    with ibi.up() as (_, url):
         site = Site(ibi, url, made["rep"])
+        while b"ibi_items_damaged 2.0" not in site.fetch("/metrics").body:
+            pass
+        assert site.fetch(f"/col/{other['rep']}/doc/small.txt", method="HEAD").status == 500
         for path in (f"/col/{site.rep}/metadata", f"/col/{site.rep}/doc/small.txt"):
             received = site.fetch(path)
             assert (received.status, b"content-damaged" in received.body) == (500, True), path

@@ -63,8 +63,12 @@ def status(*, as_json: bool, **flags: str | None) -> None:
     if as_json:
         print_json(fields)
         return
-    lines = {name.replace("_", " "): str(value) for name, value in fields.items() if value not in (None, [])}
+    lines = {name.replace("_", " "): _shown(value) for name, value in fields.items() if value not in (None, [])}
     print_lines("An Archive" if fields["begun"] else "No Archive yet: `ibi archive init` begins one", lines)
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _status(settings: Settings) -> dict[str, object]:
