@@ -174,6 +174,7 @@ ANSWERS: Mapping[str, Answer] = {
     "disk-refused": Answer(503, told=False),
     "disk-full": Answer(507),
     "draft-damaged": _INTERNAL,
+    "upload-damaged": Answer(500),
     "lock-held": Answer(503, told=False),
     "lock-refused": Answer(503, told=False),
     "mint-log-broken": Answer(503, told=False),

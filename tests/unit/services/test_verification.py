@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha512
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ from ibi.archive.damage_letter import damage_letter
 from ibi.archive.errors import UnknownItem
 from ibi.errors import IbiError
 from ibi.label import parse
-from ibi.model.content import Bytes, Damage, Problem
+from ibi.model.content import Bytes, Damage, Move, Problem
+from ibi.model.file import File
 from ibi.model.integrity import Verification
 from ibi.model.item import Item
 from ibi.model.letter import Letter
@@ -21,6 +24,7 @@ from ibi.ports.content import ContentDamaged
 from ibi.services.archive_store import CATALOGUE, ArchiveStore
 from ibi.services.integrity import Integrity
 from ibi.services.kept_items import name_of
+from ibi.services.taken_files import UploadDamaged
 from ibi.services.verification import DamageMail, VerificationSchedule
 from tests.deposits_by_hand import CountedLabels, deposits, draft, labels, put
 
@@ -248,6 +252,18 @@ def test_bytes_that_come_again_are_not_dropped_for_damaged_ones(tmp_path: Path, 
     assert store.read(name_of(item)).head == 1
     file.write_bytes(before)
     assert deposits(store).update(item.rep, draft("b.txt"), again, "Ana").item.version == 2
+
+
+def test_an_upload_that_the_disk_has_changed_is_not_published(tmp_path: Path, store: ArchiveStore) -> None:
+    sent, place = b"as it was sent", tmp_path / "upload"
+    described = replace(draft(), files=(File("a.txt", len(sent), sha512(sent).hexdigest()),), target="a.txt")
+    place.write_bytes(b"as it was senT")
+    with pytest.raises(UploadDamaged, match=r"a\.txt"):
+        deposits(store).deposit(described, {"a.txt": Move(str(place))}, "Ana")
+    assert (place.exists(), list(store.content.iterate())) == (True, [])
+    place.write_bytes(sent)
+    item = deposits(store).deposit(described, {"a.txt": Move(str(place))}, "Ana")
+    assert item.files[0].sha512 == sha512(sent).hexdigest()
 
 
 def test_a_damaged_record_is_read_by_no_one(tmp_path: Path, store: ArchiveStore) -> None:
