@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha512
@@ -34,6 +35,19 @@ def test_blocks_are_found_by_the_digest_of_the_whole(ledger: SqliteIntegrity) ->
     assert (ledger.find_blocks(DIGEST), ledger.find_blocks(OTHER)) == (b"3" * 64, b"2" * 96)
     ledger.forget_blocks([OTHER])
     assert (ledger.find_blocks(DIGEST), ledger.find_blocks(OTHER)) == (b"3" * 64, None)
+
+
+def test_digests_that_are_damaged_themselves_are_not_known(tmp_path: Path) -> None:
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
+        ledger.keep_blocks(DIGEST, b"1" * 64)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as file:
+        ((kept,),) = file.execute("SELECT blocks FROM blocks").fetchall()
+        file.execute("UPDATE blocks SET blocks = ?", (b"2" + kept[1:],))
+        file.commit()
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
+        assert ledger.find_blocks(DIGEST) is None
+        ledger.keep_blocks(DIGEST, b"1" * 64)
+        assert ledger.find_blocks(DIGEST) == b"1" * 64
 
 
 def test_what_was_verified_longest_ago_is_due_first_and_what_never_was_before_it(ledger: SqliteIntegrity) -> None:

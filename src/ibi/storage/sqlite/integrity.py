@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from hashlib import sha256
 from itertools import count, islice
 from pathlib import Path
 from threading import Lock
@@ -32,6 +33,8 @@ FILE_NAME: Final = "integrity.sqlite"
 _FRESH: Final = 0.2
 """Seconds for which the damaged items are not looked up again."""
 _BATCH: Final = 500
+_CHECK: Final = 8
+"""Bytes of the check sum of each row of digests."""
 _PATIENCE: Final = 2.0
 """Seconds to wait for another process: a reader's request may be what waits."""
 
@@ -97,12 +100,13 @@ class SqliteIntegrity:
     def find_blocks(self, digest: str) -> bytes | None:
         with suppress(StorageError):
             found = self._ask(lambda connection: connection.execute(_FIND_BLOCKS, (bytes.fromhex(digest),)).fetchone())
-            return None if found is None else bytes(found[0])
+            return None if found is None else _checked_blocks(digest, bytes(found[0]))
         return None
 
     def keep_blocks(self, digest: str, blocks: bytes) -> None:
+        row = bytes.fromhex(digest), blocks + _check_sum(digest, blocks)
         with suppress(StorageError):
-            self._ask(lambda connection: connection.execute(_KEEP_BLOCKS, (bytes.fromhex(digest), blocks)))
+            self._ask(lambda connection: connection.execute(_KEEP_BLOCKS, row))
 
     def forget_blocks(self, digests: Iterable[str]) -> None:
         keys = [(bytes.fromhex(digest),) for digest in digests]
@@ -219,6 +223,16 @@ class SqliteIntegrity:
                 with suppress(FileNotFoundError):
                     Path(f"{self._path}{end}").rename(f"{self._path}.damaged-{number}{end}")
         self.set_aside = f"{self._path.name}.damaged-{number}"
+
+
+def _check_sum(digest: str, blocks: bytes) -> bytes:
+    return sha256(bytes.fromhex(digest) + blocks).digest()[:_CHECK]
+
+
+def _checked_blocks(digest: str, row: bytes) -> bytes | None:
+    """Digests that are damaged themselves would make content look damaged that is right: they are not known then."""
+    blocks, check_sum = row[:-_CHECK], row[-_CHECK:]
+    return blocks if _check_sum(digest, blocks) == check_sum else None
 
 
 def _expect(connection: Connection, rows: list[tuple[str]]) -> None:
