@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, cast
 
 from ibi.archive.counting import Recent
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
 from ibi.archive.urls import ArchiveUrls
 from ibi.instant import Instant
+from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
@@ -32,6 +33,23 @@ MAX_AGE: Final = 300
 
 def _no_robot(_: str) -> bool:
     return False
+
+
+class _ShownCatalog:
+    """The catalogue for what a page says of other items: one that is damaged so much that the catalogue has lost it is
+    named by its label alone, as one that is kept elsewhere. It is no reason to show no page."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def find(self, label: Label) -> Item | None:
+        try:
+            return self._catalog.find(label)
+        except ContentDamaged:
+            return None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +104,11 @@ class ArchiveSite:
         """Whether bytes are shown on a host where there is nothing that a document could act on."""
         assert self.content_url is not None
         return _authority(self.content_url) != _authority(self.public_url)
+
+    @property
+    def shown_catalog(self) -> Catalog:
+        """For the links of a page to items other than its own."""
+        return cast("Catalog", _ShownCatalog(self.catalog))
 
     @property
     def now(self) -> Instant:

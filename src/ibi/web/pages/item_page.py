@@ -74,7 +74,7 @@ class ItemPage:
     def _connections(self, item: Item, language: str) -> dict[str, Any]:
         site = self._site
         others = translations_of(site, item)
-        named = {"metadata_item": item.metadata_item, "describes": described_by(site.catalog, item)}
+        named = {"metadata_item": item.metadata_item, "describes": described_by(site.shown_catalog, item)}
         described = {name: None if forms is None else Relative.of(site, forms) for name, forms in named.items()}
         cited = site.persistent_url(item.labels)
         return {

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from ibi.label import Label
 from ibi.model.block_digests import BLOCK
 from ibi.model.content import Damage, Problem
+from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.first_reading import FirstReading
 from ibi.services.integrity import Integrity
@@ -23,7 +25,8 @@ from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.boundary import AnswerBroken
 from ibi.web.file_answer import BlockMemory, FileAnswer
 from ibi.web.integrity_metrics import IntegrityMetrics
-from tests.archive_app import REP, ArchiveApp, archive_app, kept
+from tests.archive_app import OTHER, REP, ArchiveApp, archive_app, kept
+from tests.standards_archives import forms
 
 BROWSER = {"accept": "text/html"}
 BYTES = bytes(range(251)) * (3 * BLOCK // 251)
@@ -83,6 +86,21 @@ async def test_the_page_and_the_record_of_a_damaged_item_say_so(integrity: Integ
         "danificado" in (await app.get(f"/col/{REP}/metadata", {**BROWSER, "accept-language": "pt-BR"})).body.decode()
     )
     assert (await app.get(f"/api/records/{REP}")).json()["damaged"] is True
+
+
+async def test_the_page_of_an_item_is_shown_though_another_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = archive_app(kept(REP, edition_of=forms(OTHER), describes=forms(OTHER)))
+    find = app.catalog.find
+
+    def lost(label: Label) -> Item | None:
+        if str(label) == OTHER:
+            raise ContentDamaged(name=OTHER, problem="record", reason="lost")
+        return find(label)
+
+    monkeypatch.setattr(app.catalog, "find", lost)
+    page = await app.get(f"/col/{REP}/metadata", BROWSER)
+    assert (page.status, OTHER.encode() in page.body) == (200, True)
+    assert (await app.get(f"/col/{OTHER}/metadata", BROWSER)).status == 500
 
 
 # --- how it is sent --------------------------------------------------------------------------------------------------
