@@ -17,6 +17,7 @@ from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError, InvalidLabel
 from ibi.label import Label, RepositoryName
 from ibi.model.content import Damage, Problem
+from ibi.model.integrity import is_damage
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.search import Search
@@ -25,7 +26,7 @@ from ibi.services.integrity import Integrity
 from ibi.services.kept_items import DOC, ITEM, KeptItems, name_of
 from ibi.storage.change_journal import EVERYTHING, ChangeJournal
 from ibi.storage.disk import refusals, sync_directory
-from ibi.storage.errors import DiskRefused, StoreDamaged
+from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged
 from ibi.storage.item_locks import ItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore
@@ -214,10 +215,18 @@ class ArchiveStore(KeptItems):
         problems = tuple(self._problems(name, on_bytes))
         if self.integrity is not None:
             was_damaged = self.integrity.is_damaged(name)
-            self.integrity.record(name, problems)
+            self._remember(self.integrity, name, problems)
             if was_damaged and not problems:
                 self.settle(name)
         return Verified(name, problems or tuple(self._catalogue_problems(name)))
+
+    def _remember(self, integrity: Integrity, name: str, problems: tuple[Problem, ...]) -> None:
+        """A full disk keeps nothing from being verified; what is damaged is known at least in this process."""
+        try:
+            integrity.record(name, problems)
+        except StorageError:
+            for problem in filter(is_damage, problems):
+                integrity.note(name, problem)
 
     def is_listed(self, name: str) -> bool:
         """Whether the catalogue has an item of that name."""

@@ -20,6 +20,7 @@ from ibi.model.integrity import Verification
 from ibi.ports.mailer import Mailer
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.integrity import Integrity
+from ibi.storage.errors import StorageError
 
 __all__ = ["DamageMail", "VerificationSchedule"]
 
@@ -87,6 +88,8 @@ class VerificationSchedule:
         self._thread: Thread | None = None
         self._watching: asyncio.Task[None] | None = None
         self._is_busy = False
+        self._verified: tuple[str | None, int] = None, 0
+        """The item that was verified last, and when."""
         self._counted = 0
         """The day on which the items of the store were counted last."""
         self._integrity.watch(self._tell)
@@ -117,6 +120,9 @@ class VerificationSchedule:
         if self._days:
             self._count_items(now)
             name = self._integrity.ledger.next_due(now - self._days * _DAY, now - _HOUR)
+            if (name, True) == (self._verified[0], now < self._verified[1] + _HOUR):
+                name = None  # what was found could not be written down: not again at once
+            self._verified = name, now
             if name is not None:
                 self._verify(name)
         else:
@@ -157,6 +163,8 @@ class VerificationSchedule:
                     continue
             except _Stopped:
                 return
+            except StorageError as error:
+                self._log.warning("kept content cannot be verified at the moment", reason=str(error))
             except Exception:  # noqa: BLE001 - whatever it is, the server goes on, and the next round tries again
                 self._log.error("the verification of kept content failed", exc_info=True)
             self._found.wait(_IDLE)
