@@ -63,18 +63,25 @@ def status(*, as_json: bool, **flags: str | None) -> None:
     if as_json:
         print_json(fields)
         return
-    lines = {name.replace("_", " "): str(value) for name, value in fields.items() if value not in (None, [])}
+    lines = {name.replace("_", " "): _shown(value) for name, value in fields.items() if value not in (None, [])}
     print_lines("An Archive" if fields["begun"] else "No Archive yet: `ibi archive init` begins one", lines)
 
 
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _status(settings: Settings) -> dict[str, object]:
-    from ibi.cli.archive_store import opened_archive
+    from ibi.cli.archive_store import integrity_status, opened_archive
     from ibi.services.archive_store import STORE
 
     if not (settings.data / STORE).is_dir():  # a question is no reason to begin one
         return dict(_standing(settings, None, ()))
     with opened_archive(settings) as opened:
-        return dict(_standing(settings, opened.record, opened.store.swept.unreadable))
+        return {
+            **dict(_standing(settings, opened.record, opened.store.swept.unreadable)),
+            **dict(integrity_status(opened.store)),
+        }
 
 
 def _standing(

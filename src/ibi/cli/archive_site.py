@@ -11,9 +11,11 @@ from ibi.archive.drafts import DraftRules
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
 from ibi.archive.urls import ArchiveUrls
+from ibi.cli.archive_store import integrity_status
 from ibi.cli.demo import fill_with_demo
 from ibi.cli.membership import membership_status
 from ibi.cli.minter import LocalMinter
+from ibi.cli.register import MailIncomplete, configured_mailer
 from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.minting.errors import AnotherInstance, ClockRefused
@@ -25,16 +27,37 @@ from ibi.services.label_reservation import LocalLabels
 from ibi.services.record_desk import RecordDesk
 from ibi.services.robots import is_robot
 from ibi.services.searching import Searching
+from ibi.services.verification import DamageMail, VerificationSchedule
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.given_out import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite
 
-__all__ = ["USAGE", "opened_archive_site"]
+__all__ = ["USAGE", "opened_archive_site", "verification_schedule"]
 
 USAGE = "usage.sqlite"
 """The counts of a data directory."""
+
+
+def verification_schedule(settings: Settings, site: ArchiveSite) -> VerificationSchedule | None:
+    """What keeps watch over the content of a server's Archive; wrong settings of mail are logged, and it goes on."""
+    if site.desk is None or not isinstance(site.desk.kept, ArchiveStore):
+        return None
+    archive = settings.archive
+    return VerificationSchedule(
+        site.desk.kept, days=archive.verify_days, rate=archive.verify_rate, mail=_damage_mail(settings, site.public_url)
+    )
+
+
+def _damage_mail(settings: Settings, public_url: str) -> DamageMail | None:
+    try:
+        mailer = configured_mailer(settings)
+    except MailIncomplete as error:
+        structlog.get_logger("ibi.integrity").error("damage is not told by mail", reason=str(error))
+        return None
+    to = settings.archive.admin_email
+    return None if mailer is None or to is None else DamageMail(mailer, to, public_url)
 
 
 def opened_archive_site(
@@ -50,6 +73,8 @@ def opened_archive_site(
     log = structlog.get_logger("ibi.archive")
     for name, error in store.swept.unreadable:
         log.error("an item cannot be read", item=name, reason=str(error))
+    if store.integrity is not None:
+        store.integrity.ledger.damaged()  # opened before the event loop asks
     try:
         record = _record(settings, public_url, minter, store)
     except (ClockRefused, AnotherInstance) as refusal:
@@ -86,6 +111,7 @@ def opened_archive_site(
         is_robot=is_robot,
         desk=_desk(settings, store, minter, record),
         search=searching,
+        integrity=store.integrity,
     )
 
 
@@ -102,7 +128,11 @@ def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: 
         drafts,
         minter.clocks,
         record.service,
-        standing=lambda: {**dict(membership_status(settings)), "unreadable": unreadable},
+        standing=lambda: {
+            **dict(membership_status(settings)),
+            "unreadable": unreadable,
+            **dict(integrity_status(store)),
+        },
     )
 
 

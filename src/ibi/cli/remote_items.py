@@ -34,6 +34,11 @@ _STANDING: Final = (
     "confirmed",
     "membership_reason",
     "unreadable",
+    "damaged",
+    "verified",
+    "never_verified",
+    "last_verification",
+    "oldest_verification",
 )
 
 
@@ -43,7 +48,7 @@ def records_client(settings: Settings) -> RecordsClient:
 
 def item_of(record: dict[str, Any], settings: Settings) -> Item:
     """The item in a server's record, checked like one that is read from the disk."""
-    shared = {name: value for name, value in record.items() if name not in {"links", *_LOCAL}}
+    shared = {name: value for name, value in record.items() if name not in {"links", "damaged", *_LOCAL}}
     local: dict[str, Any] = {name: record[name] for name in _LOCAL if name in record}
     try:
         if any("sha512" not in file for file in shared.get("files", ())):

@@ -9,7 +9,7 @@ import click
 import structlog
 
 from ibi import __version__
-from ibi.cli.archive_site import opened_archive_site
+from ibi.cli.archive_site import opened_archive_site, verification_schedule
 from ibi.cli.membership import membership_service
 from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks, own_address, warn_of_private_name
 from ibi.cli.person import sign_in_url
@@ -77,6 +77,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             bound=ConnectionBound(
                 settings.connections_per_client, settings.trusted_proxies or (), most_connections(raise_limit())
             ),
+            verification=None if archive is None else verification_schedule(settings, archive),
         )
 
         def ready(url: str) -> None:

@@ -63,6 +63,10 @@ class ArchiveSettings:
     """The services of Archives that hold Copies."""
     draft_share: int
     """Percent."""
+    verify_days: int
+    """0 is never."""
+    verify_rate: int
+    """Bytes a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -354,6 +354,22 @@ SETTINGS: tuple[Setting, ...] = (
         "How many percent of what the disk has for drafts those of one depositor may take; 100 lets one take it all.",
     ),
     Setting(
+        "archive.verify_days",
+        "IBI_ARCHIVE_VERIFY_DAYS",
+        None,
+        BOUND,
+        "30",
+        "Within how many days a server reads again everything that is kept, to see that it is whole; 0 is never.",
+    ),
+    Setting(
+        "archive.verify_rate",
+        "IBI_ARCHIVE_VERIFY_RATE",
+        None,
+        SIZE_BOUND,
+        "20 MB",
+        "How many bytes a second it reads for that at most; 0 is no bound.",
+    ),
+    Setting(
         "resolve.enabled",
         "IBI_RESOLVE_ENABLED",
         None,

@@ -188,3 +188,5 @@ class Problem:
     code: str
     path: str
     reason: str
+    digest: str | None = None
+    """Of the content that is damaged, where it is known which it is."""

@@ -40,7 +40,8 @@ class ContentChanged(IbiError):
 
 
 class ContentDamaged(IbiError):
-    """What is kept of {name} is damaged ({problem}): {reason}. Put it back from a backup or from another Archive."""
+    """What is kept of {name} is damaged ({problem}): {reason}. It has to be restored from a backup or from another
+    Archive, and then verified: `ibi verify {name}`."""
 
     code = "content-damaged"
 

@@ -69,8 +69,8 @@ def _leads_where_we_said(kept: KeptItems, item: Item) -> bool:
 
 
 def _url_in(kept: KeptItems, name: str, version: int) -> str | None:
-    with kept.content.open(name, ITEM, version) as shared, kept.content.open(name, LOCAL, version) as local:
-        return decode_item(shared.read(0, shared.size), local.read(0, local.size)).target_url
+    with kept.open_record(name, ITEM, version) as shared, kept.open_record(name, LOCAL, version) as local:
+        return decode_item(shared.read_all(), local.read_all()).target_url
 
 
 def service_draft(public_url: str, title: str) -> Draft:

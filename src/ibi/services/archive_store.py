@@ -19,21 +19,25 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.content import Damage, Problem
 from ibi.model.identity import Identity
+from ibi.model.integrity import is_damage
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.search import Search
 from ibi.services.claims import named_by
+from ibi.services.integrity import Integrity
 from ibi.services.item_object import TRANSFERRED
 from ibi.services.kept_items import DOC, ITEM, ItemTransferred, KeptItems, name_of
 from ibi.storage.change_journal import EVERYTHING, ChangeJournal
 from ibi.storage.disk import refusals, sync_directory
-from ibi.storage.errors import DiskRefused, StoreDamaged
+from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged
 from ibi.storage.item_locks import ItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.given_out import restart_given_out
+from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
+from ibi.storage.sqlite.integrity import SqliteIntegrity
 
 __all__ = ["CATALOGUE", "STEPS", "STORE", "ArchiveStore", "Listed", "Verified", "newest_kept", "rebuild_catalogue"]
 
@@ -93,7 +97,10 @@ class ArchiveStore(KeptItems):
         `on_item` is told of each item that this has to look at. `boot` names the start of this machine.
         """
         with ExitStack() as opened:
-            self._objects = content = OcflStore(data / STORE, on_step)
+            ledger = SqliteIntegrity(data / INTEGRITY)
+            opened.callback(ledger.close)
+            integrity = Integrity(ledger)
+            self._objects = content = OcflStore(data / STORE, on_step, ledger)
             opened.callback(content.close)
             self._changes = ChangeJournal(data / _JOURNAL, boot or MachineClocks().read().boot)
             opened.callback(self._changes.close)
@@ -103,11 +110,13 @@ class ArchiveStore(KeptItems):
                 self._changes.begin([EVERYTHING])
                 # It may be that the directory was put back from a backup without it.
                 restart_given_out(data, MachineClocks().read().wall)
-            self._sqlite = SqliteCatalog(data / CATALOGUE)
+            self._sqlite = SqliteCatalog(data / CATALOGUE, integrity.require_unknown)
             opened.callback(self._sqlite.close)
             locks = ItemLocks(data / _LOCKS)
             opened.callback(locks.close)
-            super().__init__(content, self._sqlite, journal=self._changes, locks=locks, on_step=on_step)
+            super().__init__(
+                content, self._sqlite, journal=self._changes, locks=locks, on_step=on_step, integrity=integrity
+            )
             self.swept = self._sweep(on_item)
             if self.is_anew:
                 self._changes.end([EVERYTHING])
@@ -221,9 +230,9 @@ class ArchiveStore(KeptItems):
 
     def verify(self, labels: Iterable[Label] = (), on_bytes: Callable[[int], None] | None = None) -> Iterator[Verified]:
         """Read again all that is kept of these items, or of all. `UnknownItem` for a label that nobody bears here."""
-        names = [name_of(self.find(label)) for label in labels]
+        names = [self._name_of_label(label) for label in labels]
         for name in names or self.content.iterate():
-            yield Verified(name, tuple(self._problems(name, on_bytes)))
+            yield self.verify_item(name, on_bytes)
         if names:
             return
         for item in self.catalog.items():
@@ -231,11 +240,45 @@ class ArchiveStore(KeptItems):
         for stray in self._objects.strays():
             yield Verified(None, (stray,))
 
+    def verify_item(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Verified:
+        """Read again all that is kept of one item, remember what was found, and list it if it can be read again."""
+        problems = tuple(self._problems(name, on_bytes))
+        if self.integrity is not None:
+            was_damaged = self.integrity.is_damaged(name)
+            self._remember(self.integrity, name, problems)
+            if was_damaged and not problems:
+                self.settle(name)
+        return Verified(name, problems or tuple(self._catalogue_problems(name)))
+
+    def _remember(self, integrity: Integrity, name: str, problems: tuple[Problem, ...]) -> None:
+        """A full disk keeps nothing from being verified; what is damaged is known at least in this process."""
+        try:
+            integrity.record(name, problems)
+        except StorageError:
+            for problem in filter(is_damage, problems):
+                integrity.note(name, problem)
+
+    def is_listed(self, name: str) -> bool:
+        """Whether the catalogue has an item of that name."""
+        try:
+            return self.catalog.find(RepositoryName.parse(name)) is not None
+        except (ContentDamaged, InvalidLabel):
+            return False
+
+    def _name_of_label(self, label: Label) -> str:
+        try:
+            return name_of(self.find(label))
+        except ContentDamaged as error:  # known, and so damaged that the catalogue has not got it
+            return str(error.parameters["name"])
+
     def _problems(self, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:
         try:
             yield from self.content.verify(name, on_bytes)
         except ContentMissing:
             yield Problem(Damage.MISSING, "missing", name, "the catalogue has it, the store has not")
+            return
+        except ContentDamaged as error:
+            yield Problem(Damage.UNREADABLE, str(error.parameters["problem"]), name, str(error.parameters["reason"]))
             return
         try:
             item = self.read(name).item
@@ -250,8 +293,11 @@ class ArchiveStore(KeptItems):
         kept = {path: digest for path, digest in self.content.read(name).head.files.items() if path.startswith(DOC)}
         for path in sorted(path for path in recorded.keys() | kept.keys() if recorded.get(path) != kept.get(path)):
             yield Problem(Damage.STRUCTURE, "record", path, "the item's record and its files do not agree")
+
+    def _catalogue_problems(self, name: str) -> Iterator[Problem]:
         with self.locks.held(name):
-            if self.catalog.find(item.rep) != self.read(name).item:
+            item = self.read(name).item
+            if self.catalog.find(item.rep) != item:
                 yield Problem(Damage.STRUCTURE, "catalogue", ITEM, _OTHERWISE)
 
     def _missing(self, name: str) -> Iterator[Verified]:

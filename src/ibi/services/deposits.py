@@ -95,6 +95,8 @@ class Deposits:
         with self._kept.changing(name, *held), self._alone_on(name, *held):
             if held:
                 self._checked(taken.expected(draft))  # others may have deposited an edition meanwhile
+                for each in held:
+                    self._kept.read(each)  # one that is damaged could not say its half afterwards
             item = cache(lambda: self._published(taken.actual(draft), labels, transferable))
             self._kept.create(item, name, taken.sources(), change)
             self._kept.list(item())
@@ -120,6 +122,7 @@ class Deposits:
         whose persistent paths die. `ContentChanged` if somebody else has changed it meanwhile: since its object was at
         `head`, for whoever has looked at it before."""
         name = name_of(self._kept.find(label))
+        self._kept.require_whole(name)
         before = self._kept.read(name)
         if head is not None and before.head != head:
             raise ContentChanged(name=name, expected=head, found=before.head)
@@ -139,6 +142,8 @@ class Deposits:
         """The tombstone that is left. With `purge`, of an item deleted before too, earlier versions go for good."""
         name = name_of(self._kept.find(label))
         successor = None if replaced_by is None else self.forms(replaced_by)
+        if not purge:  # what has to go for good may be damaged
+            self._kept.require_whole(name)
         with self._kept.changing(name), self._kept.locks.held(name):
             before = self._kept.read(name)
             item = before.item
@@ -160,6 +165,8 @@ class Deposits:
     def change(self, changes: Mapping[Label, Callable[[Item], Item]], who: str, message: str) -> dict[Label, Item]:
         """Items with other relations, all or none, in this order: each function makes an item of what it is now."""
         names = {label: name_of(self._kept.find(label)) for label in changes}
+        for name in names.values():
+            self._kept.require_whole(name)
         change = self._change(who, message)
         with self._kept.changing(*names.values()), self._kept.locks.held(*names.values()):
             for label, into in changes.items():
@@ -183,6 +190,8 @@ class Deposits:
 
     def _checked(self, draft: Draft) -> Item:
         """The item but for its labels. What could not be published is refused before anything is spent or read."""
+        for held in claimed(self._catalog, draft):
+            self._kept.require_whole(name_of(held))
         check_claims(self._catalog, draft, _ANY)
         return life_cycle.publish(draft, _ANY, self._now())
 

@@ -22,7 +22,9 @@ from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.services.claims import answered, claimed
+from ibi.services.integrity import Integrity
 from ibi.services.item_object import DOC, ITEM, LOCAL, TRANSFERRED, is_recorded, is_transferred, object_of
+from ibi.services.verified_file import VerifiedFile
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import StorageError
 from ibi.storage.item_locks import ItemLocks
@@ -100,9 +102,11 @@ class KeptItems:
         journal: ChangeJournal | None = None,
         locks: ItemLocks | None = None,
         on_step: Callable[[str], None] = _pass,
+        integrity: Integrity | None = None,
     ) -> None:
-        """Without a journal, a crash is not recovered from: that is for stores in memory."""
-        self.content, self.catalog = content, catalog
+        """Without a journal, a crash is not recovered from: that is for stores in memory. `integrity` knows which items
+        are damaged, and is told what is found to be."""
+        self.content, self.catalog, self.integrity = content, catalog, integrity
         self.locks = locks or ItemLocks()
         self.step = on_step
         self._journal = journal
@@ -119,6 +123,14 @@ class KeptItems:
     def read(self, name: str) -> Kept:
         """The item as its object has it now. `ContentMissing`, which is `ItemTransferred` if all that is left is where
         it went; `ContentDamaged` if it cannot be read."""
+        try:
+            return self._read(name)
+        except ContentDamaged as error:
+            if self.integrity is not None:
+                self.integrity.note_error(name, error, ITEM)
+            raise
+
+    def _read(self, name: str) -> Kept:
         kept = self.content.read(name)
         try:
             return Kept(self._decoded(name, kept), kept.head.number)
@@ -128,6 +140,18 @@ class KeptItems:
             if now == kept:
                 raise
             return Kept(self._decoded(name, now), now.head.number)
+
+    def require_whole(self, name: str) -> None:
+        """`ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
+        if self.integrity is not None:
+            self.integrity.require_whole(name)
+
+    def open_record(self, name: str, path: str, version: int) -> VerifiedFile:
+        """A record of an item, to be read as a whole."""
+        file = self.content.open(name, path, version)
+        if self.integrity is None:
+            return VerifiedFile(file, name, path, None)
+        return self.integrity.verified(file, name, path)
 
     @contextmanager
     def changing(self, *names: str) -> Iterator[None]:
@@ -321,8 +345,8 @@ class KeptItems:
         return transfer
 
     def _record(self, name: str, path: str, version: int) -> bytes:
-        with self.content.open(name, path, version) as file:
-            return file.read(0, file.size)
+        with self.open_record(name, path, version) as record:
+            return record.read_all()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha512
 
+from ibi.errors import IbiError
 from ibi.model.content import Bytes, Copy, Keep, Move, Source, Stream
 from ibi.model.file import DEFAULT_MEDIA_TYPE, File
 from ibi.model.item import Draft
@@ -19,7 +20,7 @@ from ibi.ports.content import FileMissing, SourceRefused
 from ibi.services.media_types import media_type_of
 from ibi.storage.ocfl.intake import open_source
 
-__all__ = ["TakenFiles", "unread_files"]
+__all__ = ["TakenFiles", "UploadDamaged", "unread_files"]
 
 _CHUNK = 1 << 20
 _UNKNOWN = "0" * 128
@@ -30,6 +31,12 @@ Reader = Callable[[int], bytes]
 
 def _ignore(length: int) -> None:
     """Nobody watches."""
+
+
+class UploadDamaged(IbiError):
+    """{path}: what is kept of this file is not what was sent. Send it again, then publish."""
+
+    code = "upload-damaged"
 
 
 def unread_files(paths: Iterable[str]) -> tuple[File, ...]:
@@ -54,6 +61,7 @@ class TakenFiles:
         self._on_bytes = on_bytes or _ignore
         self._kept = kept or {}
         self._types = {file.path: file.media_type for file in draft.files if file.media_type != DEFAULT_MEDIA_TYPE}
+        self._sent = {file.path: file.sha512 for file in draft.files if file.sha512 != _UNKNOWN}
         self._files: dict[str, File] = {}
         self._given = sources
         self._descriptor = -1
@@ -107,6 +115,7 @@ class TakenFiles:
                 return Stream(self._reader(path, lambda: self._opened(origin)))
             case Move(origin):
                 self._measure(path, origin)
+                self._check_sent(path)
                 return source
 
     def _reader(self, path: str, start: Callable[[], Reader]) -> Reader:
@@ -131,6 +140,11 @@ class TakenFiles:
         read = self._reader(path, lambda: self._opened(origin))
         while read(_CHUNK):
             pass
+
+    def _check_sent(self, path: str) -> None:
+        """What a disk has made of it since it was sent is not published as what was sent."""
+        if self._files[path].sha512 != self._sent.get(path, self._files[path].sha512):
+            raise UploadDamaged(path=repr(path))
 
     def _opened(self, origin: str) -> Reader:
         """A plain file; `SourceRefused` for links and whatever else is none. One is open at a time."""

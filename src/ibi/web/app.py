@@ -25,6 +25,7 @@ from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
 from ibi.services.sign_in import SignIn
 from ibi.services.token_desk import LocalTokenDesk
+from ibi.services.verification import VerificationSchedule
 from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.archives import ArchivePages
@@ -40,6 +41,7 @@ from ibi.web.health import HealthPage, healthz
 from ibi.web.host_check import HostCheck
 from ibi.web.hosts import ServedHosts
 from ibi.web.identity import IdentityPage
+from ibi.web.integrity_metrics import IntegrityMetrics
 from ibi.web.labels import Labels
 from ibi.web.load_log import LoadLog
 from ibi.web.methods import by_method
@@ -78,6 +80,7 @@ def create_app(
     sign_in: SignIn | None = None,
     bound: ConnectionBound | None = None,
     hosts: ServedHosts | None = None,
+    verification: VerificationSchedule | None = None,
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to whoever opened them.
 
@@ -85,7 +88,8 @@ def create_app(
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
     `facts` are what every page says of this site. With `sign_in`, people can sign in to the pages.
     `bound` is for whoever serves the application, to ask how many connections a client may have. `hosts` are those for
-    which there are pages and files; without them there are for every host.
+    which there are pages and files; without them there are for every host. `verification` runs while the application
+    does.
     """
     log = log or structlog.get_logger("ibi.web")
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks)
@@ -95,7 +99,14 @@ def create_app(
     registers = resolver is not None and resolver.desk is not None
     routes = [
         *_routes(
-            queue, readiness, authentication, metrics, OpenApiPage(archive=archive is not None, register=registers)
+            queue,
+            readiness,
+            authentication,
+            metrics,
+            OpenApiPage(archive=archive is not None, register=registers),
+            None
+            if archive is None or archive.integrity is None
+            else IntegrityMetrics(metrics.registry, archive.integrity),
         ),
         *_token_routes(token_pages),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.upload_refused)),
@@ -105,7 +116,8 @@ def create_app(
     ]
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
     if sign_in is not None and sessions is not None:
-        routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies).routes()
+        integrity = None if archive is None else archive.integrity
+        routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies, integrity).routes()
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
     names = request_names()
     middleware = [Middleware(Boundary, metrics=metrics, log=log, routes=patterns, names=names)]
@@ -134,7 +146,7 @@ def create_app(
         routes=routes,
         middleware=middleware,
         exception_handlers={IbiError: _refusing(log), HTTPException: _not_routed},
-        lifespan=_lifespan(queue, membership, resolver),
+        lifespan=_lifespan(queue, membership, resolver, verification),
     )
     app.router.redirect_slashes = False  # one address each, and an answer instead of a second request
     if archive is not None or resolver is not None:
@@ -175,7 +187,12 @@ def _count(resolver: ResolverSite, metrics: Metrics) -> None:
 
 
 def _routes(
-    queue: MintQueue, readiness: Readiness, authentication: Authentication, metrics: Metrics, description: OpenApiPage
+    queue: MintQueue,
+    readiness: Readiness,
+    authentication: Authentication,
+    metrics: Metrics,
+    description: OpenApiPage,
+    integrity: IntegrityMetrics | None,
 ) -> list[Route]:
     """The busiest first."""
     return [
@@ -184,7 +201,7 @@ def _routes(
         Route("/api/openapi.json", description.get),
         Route("/healthz", healthz),
         Route("/readyz", HealthPage(readiness).readyz),
-        Route("/metrics", MetricsPage(metrics, readiness).get),
+        Route("/metrics", MetricsPage(metrics, readiness, integrity).get),
     ]
 
 
@@ -196,7 +213,10 @@ def _token_routes(pages: TokenPages) -> list[Route]:
 
 
 def _lifespan(
-    queue: MintQueue, membership: MembershipService | None, resolver: ResolverSite | None
+    queue: MintQueue,
+    membership: MembershipService | None,
+    resolver: ResolverSite | None,
+    verification: VerificationSchedule | None,
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -205,9 +225,13 @@ def _lifespan(
             membership.start()
         if resolver is not None:
             resolver.start()
+        if verification is not None:
+            verification.start()
         try:
             yield
         finally:
+            if verification is not None:
+                await verification.stop()
             if membership is not None:
                 await membership.stop()
             if resolver is not None:

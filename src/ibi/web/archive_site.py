@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, cast
 
 from ibi.archive.counting import Recent
 from ibi.archive.profile import ArchiveProfile
@@ -13,14 +13,17 @@ from ibi.archive.urls import ArchiveUrls
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
-from ibi.ports.content import Content
+from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.usage import UsageLog
+from ibi.services.integrity import Integrity
 from ibi.services.record_desk import RecordDesk
 from ibi.services.searching import Searching
+from ibi.services.verified_file import VerifiedFile
 from ibi.web.hosts import authority_of_url
 
 __all__ = ["MAX_AGE", "ArchiveSite"]
@@ -33,6 +36,23 @@ def _no_robot(_: str) -> bool:
     return False
 
 
+class _ShownCatalog:
+    """The catalogue for what a page says of other items: one that is damaged so much that the catalogue has lost it is
+    named by its label alone, as one that is kept elsewhere. It is no reason to show no page."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def find(self, label: Label) -> Item | None:
+        try:
+            return self._catalog.find(label)
+        except ContentDamaged:
+            return None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSite:
     """All that the Archive's pages need. URLs are settings: what a request calls this host is not believed.
@@ -41,7 +61,8 @@ class ArchiveSite:
     between requests. `is_final` tells of a label that is unknown here whether it is certain that it was given to no one
     for use elsewhere; without it nothing is certain. `proxies` are the networks whose word on who their client is
     counts. `is_robot` judges by the header User-Agent. The `desk` takes deposits and changes in; without it this
-    Archive is only read. Without `search` it has no pages to find items by.
+    Archive is only read. Without `search` it has no pages to find items by. `integrity`
+    knows what is damaged, and is told what is found to be.
     """
 
     profile: ArchiveProfile
@@ -61,6 +82,7 @@ class ArchiveSite:
     recent: Recent = field(default_factory=Recent)
     desk: RecordDesk | None = None
     search: Searching | None = None
+    integrity: Integrity | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
@@ -88,8 +110,30 @@ class ArchiveSite:
         return authority_of_url(self.content_url) != authority_of_url(self.public_url)
 
     @property
+    def shown_catalog(self) -> Catalog:
+        """For the links of a page to items other than its own."""
+        return cast("Catalog", _ShownCatalog(self.catalog))
+
+    @property
     def now(self) -> Instant:
         return self.clocks.read().wall
+
+    def open_file(self, item: Item, path: str) -> VerifiedFile:
+        """A file of the item as readers get it: every byte is checked. Blocks."""
+        name = str(item.rep)
+        try:
+            file = self.content.open(name, f"doc/{path}")
+        except ContentDamaged as error:
+            if self.integrity is not None:
+                self.integrity.note_error(name, error, path)
+            raise
+        if self.integrity is None:
+            return VerifiedFile(file, name, path, None)
+        return self.integrity.verified(file, name, path)
+
+    def is_damaged(self, item: Item) -> bool:
+        """Whether anything that is kept of the item is known to be damaged."""
+        return self.integrity is not None and self.integrity.is_damaged(str(item.rep))
 
     def persistent_url(self, labels: LabelForms) -> str:
         """How to cite an item: by its shortest label, at the resolver if there is one."""

@@ -22,7 +22,7 @@ from ibi.web.headers import HARDENING
 from ibi.web.metrics import Metrics
 from ibi.web.refusals import InternalError, ServerStopping
 
-__all__ = ["REQUEST", "REQUEST_HEADER", "Boundary", "hardened", "request_names"]
+__all__ = ["REQUEST", "REQUEST_HEADER", "AnswerBroken", "Boundary", "hardened", "request_names"]
 
 REQUEST = "ibi.request"
 """Where in a scope the name of the request stands: the log and the caller know it by that."""
@@ -35,6 +35,11 @@ _HARDENED = frozenset(name for name, _ in HARDENING)
 _EMPTY = (b"content-length", b"0")
 _OF_NOTHING = tuple(each for each in HARDENING if each[0] == b"referrer-policy")
 """An answer without a body, as redirects are, has nothing that a browser could load, run or mistake."""
+
+
+class AnswerBroken(Exception):
+    """An answer whose rest must not be sent, and why is told already. The server then closes the connection before
+    what the head of the answer promised: no reader takes it for whole."""
 
 
 def request_names() -> Iterator[str]:
@@ -75,8 +80,8 @@ class Boundary:
         began = time.perf_counter()
         try:
             await self._app(scope, receive, answer.send)
-        except ClientDisconnect:
-            return  # nobody is left to answer
+        except (ClientDisconnect, AnswerBroken):
+            return  # the reader has gone, or gets no more
         except asyncio.CancelledError:
             # The server stops and has waited long enough.
             if answer.status is not None:

@@ -11,7 +11,7 @@ import codecs
 import re
 from typing import Final
 
-from ibi.ports.content import OpenFile
+from ibi.services.verified_file import VerifiedFile
 
 __all__ = ["MOST_LOOKED_AT", "media_type_in_full"]
 
@@ -22,11 +22,14 @@ MOST_LOOKED_AT: Final = 1 << 16
 _TEXT: Final = re.compile(r"text/(?!xml(?![^;\s]))[^;]+", re.IGNORECASE)
 
 
-def media_type_in_full(media_type: str, file: OpenFile) -> str:
-    """The media type of a file, with the letters that a text is written in if they are UTF-8. Blocks: it may read."""
+def media_type_in_full(media_type: str, file: VerifiedFile) -> str:
+    """The media type of a file, with the letters that a text is written in if they are UTF-8. Blocks: it may read.
+    Of a text whose beginning cannot be checked nothing is said."""
     if not _TEXT.match(media_type) or "charset" in media_type.lower():
         return media_type
-    begun = file.read(0, min(MOST_LOOKED_AT, file.size))
+    begun = file.beginning(MOST_LOOKED_AT)
+    if begun is None:
+        return media_type
     is_whole = file.size <= MOST_LOOKED_AT
     return f"{media_type}; charset=utf-8" if _is_utf_8(begun, is_whole=is_whole) else media_type
 

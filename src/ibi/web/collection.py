@@ -7,6 +7,7 @@ spelling of `..` means anything.
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Final
 
 from starlette.responses import Response
@@ -23,12 +24,14 @@ from ibi.messages.query import decode_query
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
-from ibi.ports.content import ContentDamaged, OpenFile
+from ibi.ports.content import ContentDamaged
+from ibi.services.first_reading import FirstReading, FirstReadingUnderWay
+from ibi.services.verified_file import VerifiedFile
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.charset import media_type_in_full
 from ibi.web.content_host import ContentHost
 from ibi.web.deposited import is_to_run, safety_headers
-from ibi.web.file_answer import FileAnswer, open_file
+from ibi.web.file_answer import FileAnswer
 from ibi.web.headers import values
 from ibi.web.metadata import MetadataPage, gone
 from ibi.web.pages import redirect, refusal
@@ -42,6 +45,8 @@ __all__ = ["PREFIX", "Collection", "without_body"]
 
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
+_CONDITIONS: Final = frozenset({b"if-none-match", b"if-modified-since"})
+"""With these, a reader who has the file already is sent nothing of it."""
 
 
 class Collection:
@@ -51,6 +56,7 @@ class Collection:
         """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one."""
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
         self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
+        self._first_reading = FirstReading()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -130,22 +136,39 @@ class Collection:
             raise NotFound()
         if file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
-        opened, media_type = await asyncio.to_thread(self._opened, item, file)
+        at_once = scope["method"] == "GET" and not any(name in _CONDITIONS for name, _ in scope["headers"])
+        opened, media_type = await asyncio.to_thread(self._opened, item, file, at_once=at_once)
         with opened:
             answer = FileAnswer(item, opened, scope["method"], scope["headers"])
+            await self._check(item, file, opened, answer)
             looked_at = scope["query_string"] == PREVIEW.encode()
             if counts_as_download(scope["method"], answer.status, answer.offset) and not looked_at:
                 self._count(item, file.path, str(address), scope)
             await answer.send(receive, send, self._headers(item, file.path, media_type))
         return None
 
-    def _opened(self, item: Item, file: File) -> tuple[OpenFile, str]:
-        """The file, and what it is. Blocks. One that lost bytes on the disk is given to nobody as if it were whole."""
-        opened = open_file(self._site.content, item, file.path)
+    async def _check(self, item: Item, file: File, opened: VerifiedFile, answer: FileAnswer) -> None:
+        """What is known to be damaged is not begun to be sent. Who has the file already is not told of it: what they
+        have is right. A part of a large file is given out when its blocks are known."""
+        integrity = self._site.integrity
+        if integrity is not None and answer.status != HTTPStatus.NOT_MODIFIED:
+            integrity.require_file(str(item.rep), file.path, opened.digest)
+        if answer.is_part and not await asyncio.to_thread(opened.knows_blocks):
+            try:
+                await self._first_reading.learn(opened.digest, lambda: self._site.open_file(item, file.path))
+            except TimeoutError:
+                raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
+
+    def _opened(self, item: Item, file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:
+        """The file, and what it is. Blocks. One that lost bytes on the disk is given to no one as if it were whole. A
+        small one that is sent for certain is read `at_once`: to come here again would cost more."""
+        opened = self._site.open_file(item, file.path)
         try:
             if opened.digest == file.sha512 and opened.size != file.size:
-                raise ContentDamaged(name=str(item.rep), problem="E092", reason=f"{file.path} has lost or gained bytes")
-            return opened, media_type_in_full(file.media_type, opened)
+                raise opened.damage("it has lost or gained bytes")
+            if at_once:
+                opened.take_in_hand()
+            return opened, _media_type(file, opened)
         except BaseException:
             opened.close()
             raise
@@ -170,6 +193,13 @@ class Collection:
         if resolver is None or wanted is None:
             raise UnknownItem(label=label.spelling)
         return redirect(wanted.text(resolver, keep_spelling=True))
+
+
+def _media_type(file: File, opened: VerifiedFile) -> str:
+    try:
+        return media_type_in_full(file.media_type, opened)
+    except ContentDamaged:
+        return file.media_type  # noted; a reader who has the file already is still told so
 
 
 def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:

@@ -1,41 +1,68 @@
-"""The bytes of a file as an answer: whole or a part, read beside the event loop, a piece at a time."""
+"""The bytes of a file as an answer: whole or a part, read and checked beside the event loop, a piece at a time.
+
+What is found damaged before the first byte was sent is refused; later, the connection is broken before the last piece.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
+from time import monotonic
+from typing import Final
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Send
 
+from ibi.model.block_digests import BLOCK
 from ibi.model.item import Item
-from ibi.ports.content import Content, ContentDamaged, OpenFile
+from ibi.ports.content import ContentDamaged
+from ibi.services.verified_file import PIECE, VerifiedFile
+from ibi.web.boundary import AnswerBroken
 from ibi.web.byte_range import byte_range
 from ibi.web.headers import RawHeaders, values
 from ibi.web.preconditions import Validators
 
-__all__ = ["LARGEST_PIECE", "PIECE", "FileAnswer", "open_file"]
+__all__ = ["MOST_SENT", "BlockMemory", "FileAnswer"]
 
-PIECE = 64 * 1024
-"""Bytes read at first: of what is not taken, no more is in memory, whatever the size of the file."""
-LARGEST_PIECE = 1024 * 1024
-"""Bytes read at a time for a reader who takes them quickly: few large pieces cost less than many small ones."""
-_PROVEN = 8 * 1024 * 1024
-"""Bytes after which it is known that a reader takes them: before that it may be the system that does."""
-_QUICK = 0.02
-"""Seconds within which a piece is taken over a quick line."""
+MOST_SENT: Final = 256 * 1024
+"""Bytes handed to the connection at a time."""
+_SLOW: Final = 1.0
+"""Seconds for a block: a reader who takes longer gets small pieces from then on."""
+
+
+class BlockMemory:
+    """Memory for whole blocks, shared by all downloads: those of quick readers cost less in large pieces. Readers for
+    whom there is none, or who are slow, get small pieces. For one event loop."""
+
+    def __init__(self, most: int = 16 << 20) -> None:
+        self._left = most
+
+    def take(self, size: int) -> bool:
+        if size > self._left:
+            return False
+        self._left -= size
+        return True
+
+    def give_back(self, size: int) -> None:
+        self._left += size
+
+
+_MEMORY: Final = BlockMemory()
 
 
 class FileAnswer:
     """One request for one file that the reader may see. Decided before the first byte is sent."""
 
-    def __init__(self, item: Item, file: OpenFile, method: str, headers: RawHeaders) -> None:
+    def __init__(
+        self, item: Item, file: VerifiedFile, method: str, headers: RawHeaders, memory: BlockMemory = _MEMORY
+    ) -> None:
         """`PreconditionFailed` or `RangeNotSatisfiable` if the request contradicts the file."""
-        self._file, self._name = file, str(item.rep)
+        self._file, self._memory, self._taken = file, memory, 0
+        self._is_slow, self._first = False, b""
         self._validators = validators = Validators(file.digest, item.updated.seconds)
         validators.check(headers)
-        self._sends_body, self._piece = method == "GET", PIECE
+        self._sends_body = method == "GET"
         self.status, self.offset, self.length = HTTPStatus.OK, 0, file.size
         if validators.is_known(headers):
             self.status, self.length = HTTPStatus.NOT_MODIFIED, 0
@@ -44,13 +71,30 @@ class FileAnswer:
             if part is not None:
                 self.status, (self.offset, self.length) = HTTPStatus.PARTIAL_CONTENT, part
 
+    @property
+    def is_part(self) -> bool:
+        """Whether it is less than the whole file that is sent."""
+        return self._sends_body and self.length < self._file.size and self.status == HTTPStatus.PARTIAL_CONTENT
+
     async def send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
-        """`headers` are those of the whole file, whatever part of it is sent."""
+        """`headers` are those of the whole file, whatever part of it is sent. `ContentDamaged` if that was found before
+        anything was sent, `AnswerBroken` if after."""
+        try:
+            await self._send(receive, send, headers)
+        finally:
+            self._give_back()
+
+    async def _send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
+        pieces: Iterator[bytes] = iter(())
+        if self._sends_body and self.length:
+            self._take()
+            pieces = self._file.pieces(self.offset, self.length, self._has_memory)
+            self._first = next(pieces) if self._file.is_at_hand else await _next(pieces)
         shown = {**headers, **self._own_headers()}
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in shown.items()]
         await send({"type": "http.response.start", "status": int(self.status), "headers": raw})
-        if self._sends_body:
-            await self._send_body(receive, send)
+        if self._first:
+            await self._send_body(pieces, receive, send)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _own_headers(self) -> dict[str, str]:
@@ -65,34 +109,64 @@ class FileAnswer:
             headers["content-length"] = str(self.length)
         return headers
 
-    async def _send_body(self, receive: Receive, send: Send) -> None:
-        """To whoever has gone, uvicorn sends without complaint: of a large file it is asked who is still there."""
+    def _take(self) -> None:
+        """For a block that is sent and, of a longer part, for the next one, which is read meanwhile."""
+        wanted = min(self._file.size, BLOCK) if self.length <= BLOCK else 2 * BLOCK
+        is_worth_it = not (self._taken or self._is_slow or self._file.is_at_hand)
+        if is_worth_it and self._memory.take(wanted):
+            self._taken = wanted
+
+    def _has_memory(self) -> bool:
+        return self._taken > 0 and not self._is_slow
+
+    def _give_back(self) -> None:
+        self._memory.give_back(self._taken)
+        self._taken = 0
+
+    async def _send_body(self, rest: Iterator[bytes], receive: Receive, send: Send) -> None:
+        """To a reader who has gone, uvicorn sends without complaint: of a large file it is asked who is still there."""
         leaving = asyncio.ensure_future(_left(receive)) if self.length > PIECE else None
-        clock, sent = asyncio.get_running_loop().time, 0
+        left, coming = self.length, None
+        piece, self._first = self._first, b""
         try:
-            async for piece in self._pieces():
-                began = clock()
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-                # Waits until the reader has taken enough of it: the next piece would wait in memory too.
-                await send({"type": "http.response.body", "body": b"", "more_body": True})
-                sent += len(piece)
-                is_quick = sent >= _PROVEN and clock() - began < _QUICK
-                self._piece = min(2 * self._piece, LARGEST_PIECE) if is_quick else PIECE
+            while True:
+                left -= len(piece)
+                self._take()
+                coming = asyncio.ensure_future(_next(rest)) if left and self._has_memory() else None
+                began = monotonic()
+                await _send_piece(piece, send)
+                if not left:
+                    return
                 if leaving is not None and leaving.done():
                     raise ClientDisconnect
+                if not self._has_memory():
+                    self._give_back()
+                self._is_slow = self._is_slow or monotonic() - began > _SLOW
+                piece = await (coming or _next(rest))
+                if not piece:
+                    raise AnswerBroken  # less than was promised
+        except ContentDamaged:
+            raise AnswerBroken from None
         finally:
             if leaving is not None:
                 leaving.cancel()
+            if coming is not None:
+                _abandon(coming)
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
-        offset, end = self.offset, self.offset + self.length
-        while offset < end:
-            piece = await asyncio.to_thread(self._file.read, offset, min(self._piece, end - offset))
-            if not piece:
-                # Half an answer is out: the connection is broken, so that nobody takes it for whole.
-                raise ContentDamaged(name=self._name, problem="E092", reason="a file is shorter than it was")
-            offset += len(piece)
-            yield piece
+
+def _abandon(coming: asyncio.Future[bytes]) -> None:
+    """What was found wrong with a piece that no one waits for is noted already."""
+    if coming.done() and not coming.cancelled():
+        coming.exception()
+    coming.cancel()
+
+
+async def _send_piece(piece: bytes, send: Send) -> None:
+    """Waits until the reader has taken enough of it: the next piece would wait in memory too."""
+    view = memoryview(piece)
+    for start in range(0, len(view), MOST_SENT):
+        await send({"type": "http.response.body", "body": view[start : start + MOST_SENT], "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": True})
 
 
 async def _left(receive: Receive) -> None:
@@ -100,6 +174,5 @@ async def _left(receive: Receive) -> None:
         pass
 
 
-def open_file(content: Content, item: Item, path: str) -> OpenFile:
-    """Blocks."""
-    return content.open(str(item.rep), f"doc/{path}")
+async def _next(pieces: Iterator[bytes]) -> bytes:
+    return await asyncio.to_thread(next, pieces, b"")

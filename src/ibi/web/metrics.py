@@ -20,6 +20,7 @@ from ibi.errors import IbiError
 from ibi.services.mint_queue import MintGroup
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.web.errors import ANSWERS
+from ibi.web.integrity_metrics import IntegrityMetrics
 from ibi.web.tallies import CounterTally
 
 __all__ = ["Metrics", "MetricsPage"]
@@ -128,12 +129,14 @@ class Metrics:
 
 
 class MetricsPage:
-    def __init__(self, metrics: Metrics, readiness: Readiness) -> None:
-        self._metrics, self._readiness = metrics, readiness
+    def __init__(self, metrics: Metrics, readiness: Readiness, integrity: IntegrityMetrics | None = None) -> None:
+        self._metrics, self._readiness, self._integrity = metrics, readiness, integrity
 
     async def get(self, _: Request) -> Response:
         refusal = clock_refusal(await self._readiness.reasons())
         self._metrics.clock_refused.set(refusal is not None)
+        if self._integrity is not None:
+            await self._integrity.refresh()
         return Response(
             generate_latest(self._metrics.registry),
             headers={"cache-control": "no-store"},

@@ -78,10 +78,12 @@ _RECORD = record(
         "translations": {"type": "object", "additionalProperties": reference("LabelForms")},
         "transferable": YES_NO,
         "tombstone": reference("Tombstone"),
+        "damaged": {**YES_NO, "description": "True if something that is kept of it is damaged; otherwise left out."},
         "links": LINKS,
     },
     optional=frozenset(
         {
+            "damaged",
             "language",
             "metadata",
             "files",
@@ -120,8 +122,26 @@ _ARCHIVE = record(
         "confirmed": {"type": ["boolean", "null"], "description": "Whether the resolver got through to the Archive."},
         "membership_reason": TEXT_OR_NULL,
         "unreadable": {"type": "array", "items": TEXT, "description": "Items that could not be read at the start."},
+        "damaged": {"type": "array", "items": TEXT, "description": "Items of which something kept is damaged."},
+        "verified": {"type": "integer", "description": "Items that were verified since they were kept."},
+        "never_verified": {"type": "integer"},
+        "last_verification": TEXT_OR_NULL,
+        "oldest_verification": TEXT_OR_NULL,
     },
-    optional=frozenset({"switched_on", "membership", "confirmed", "membership_reason", "unreadable"}),
+    optional=frozenset(
+        {
+            "switched_on",
+            "membership",
+            "confirmed",
+            "membership_reason",
+            "unreadable",
+            "damaged",
+            "verified",
+            "never_verified",
+            "last_verification",
+            "oldest_verification",
+        }
+    ),
 )
 
 RECORD_SCHEMAS: dict[str, Any] = {

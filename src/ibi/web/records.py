@@ -125,7 +125,8 @@ def record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict[str,
         shared |= {} if item.target is None else {"target": item.target}
     if told_url(site, item) is None and not in_full:
         shared.pop("target_url", None)
-    return {**shared, **local, "links": record_links(site, item)}
+    damaged = {"damaged": True} if site.is_damaged(item) else {}
+    return {**shared, **local, **damaged, "links": record_links(site, item)}
 
 
 def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:

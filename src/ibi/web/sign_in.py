@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,8 +12,12 @@ from starlette.routing import Route
 
 from ibi.accounts.errors import BadSignIn, WeakPassword
 from ibi.accounts.sign_in import SHORTEST_PASSWORD, csrf_of
+from ibi.instant import Instant
+from ibi.model.person import Role
 from ibi.model.visibility import IpNetwork
+from ibi.services.integrity import Integrity
 from ibi.services.sign_in import SignedIn, SignIn, TooManyGuesses
+from ibi.storage.errors import StorageError
 from ibi.web.client_address import truncated
 from ibi.web.errors import answer_to
 from ibi.web.pages.language_choice import local_target
@@ -22,14 +27,24 @@ from ibi.web.sessions import ForeignForm, Sessions, read_form
 
 __all__ = ["SignInPages"]
 
+_MOST_DAMAGED: Final = 100
+"""Damaged items that the page of an administrator names."""
 _PRIVATE: Final = {"cache-control": "no-store"}
 
 
 class SignInPages:
     """`proxies` are the networks whose word on who their client is counts."""
 
-    def __init__(self, sign_in: SignIn, sessions: Sessions, proxies: tuple[IpNetwork, ...] = ()) -> None:
+    def __init__(
+        self,
+        sign_in: SignIn,
+        sessions: Sessions,
+        proxies: tuple[IpNetwork, ...] = (),
+        integrity: Integrity | None = None,
+    ) -> None:
+        """With `integrity`, administrators see on their page whether what is kept is whole."""
         self._sign_in, self._sessions, self._proxies = sign_in, sessions, proxies
+        self._integrity = integrity
 
     def routes(self) -> list[Route]:
         return [
@@ -83,7 +98,21 @@ class SignInPages:
         signed = self._sessions.current(request.scope)
         if signed is None:
             return _see("/sign-in?to=/account")
-        return await self._change(request, signed) if request.method == "POST" else self._account(request, signed)
+        if request.method == "POST":
+            return await self._change(request, signed)
+        return self._account(request, signed, **await self._wholeness(signed))
+
+    async def _wholeness(self, signed: SignedIn) -> dict[str, Any]:
+        """What an administrator is shown of the state of the store; nothing, if it cannot be told."""
+        if self._integrity is None or signed.person.role is not Role.ADMIN:
+            return {}
+        try:
+            summary = await asyncio.to_thread(self._integrity.summary)
+        except StorageError:
+            return {}
+        damaged = sorted(self._integrity.ledger.damaged().values(), key=lambda each: each.name)
+        newest = None if summary.newest is None else Instant(summary.newest)
+        return {"integrity": summary, "damaged": damaged[:_MOST_DAMAGED], "newest": newest}
 
     async def _change(self, request: Request, signed: SignedIn) -> Response:
         fields = await read_form(request.scope, request.receive)
@@ -119,6 +148,7 @@ class SignInPages:
         request: Request,
         signed: SignedIn,
         error: BadSignIn | TooManyGuesses | WeakPassword | ForeignForm | None = None,
+        **shown: Any,
     ) -> Response:
         return render(
             request.scope,
@@ -130,6 +160,7 @@ class SignInPages:
             problem=_problem(error),
             shortest=SHORTEST_PASSWORD,
             changed="changed" in request.query_params,
+            **shown,
         )
 
     def _network(self, request: Request) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from http.cookies import SimpleCookie
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -15,10 +17,13 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
+from ibi.model.content import Damage, Problem
+from ibi.services.integrity import Integrity
 from ibi.services.person_desk import PersonDesk
 from ibi.services.secret_hashing import SecretHasher
 from ibi.services.sign_in import SignIn
 from ibi.storage.memory.people import MemoryPeople
+from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.errors import problem
 from ibi.web.sessions import COOKIE, SECURE_COOKIE, Sessions
 from ibi.web.sign_in import SignInPages
@@ -59,13 +64,13 @@ class Browser:
 
 
 class Site:
-    def __init__(self) -> None:
+    def __init__(self, integrity: Integrity | None = None) -> None:
         self.clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
         self.people, self.hasher = MemoryPeople(), SecretHasher(PasswordHasher(1, 8, 1))
         self.desk = PersonDesk(self.people, self.clocks, self.hasher)
         self.seconds = 0.0
         sign_in = SignIn(self.people, self.clocks, self.hasher, monotonic=lambda: self.seconds)
-        pages = SignInPages(sign_in, Sessions(sign_in, "https://ibi.example"))
+        pages = SignInPages(sign_in, Sessions(sign_in, "https://ibi.example"), integrity=integrity)
 
         async def refuse(_: Request, error: Exception) -> Response:
             assert isinstance(error, IbiError)
@@ -287,3 +292,25 @@ async def test_the_account_speaks_the_readers_language(site: Site, language: str
 
     assert f"<h1>{words}</h1>" in answer.body.decode()
     assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("language", ["en", "pt-BR", "es"])
+async def test_an_administrator_sees_whether_what_is_kept_is_whole(tmp_path: Path, language: str) -> None:
+    name = "lab.br/arq/2009/07.21.14.43"
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
+        site = Site(Integrity(ledger, lambda: 1_800_000_000))
+        site.desk.create("eva", "admin", PASSWORD)
+        seen = {}
+        for person in ("ada", "eva"):
+            browser = site.browser()
+            form = await browser.get("/sign-in")
+            found = re.search(r'name="csrf" value="([0-9a-f]+)"', form.body.decode())
+            fields = {"name": person, "password": PASSWORD, "csrf": found[1] if found else ""}
+            assert (await browser.post("/sign-in", fields)).status == 303
+            whole = await browser.get("/account", **{"accept-language": language})
+            ledger.record(name, [Problem(Damage.DAMAGED, "E092", "v1/content/doc/a", "wrong")], 1_800_000_000)
+            damaged = await browser.get("/account", **{"accept-language": language})
+            ledger.record(name, [], 1_800_000_001)
+            seen[person] = ['id="whole"' in whole.body.decode(), name in damaged.body.decode()]
+            assert name not in whole.body.decode()
+    assert seen == {"ada": [False, False], "eva": [True, True]}

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable
 from hashlib import sha512
 
+from ibi.model.block_digests import BlockHasher, has_blocks
 from ibi.model.content import Bytes, Copy, Move, Source, Stream
 from ibi.ports.content import SourceRefused
 from ibi.storage.descriptors import raise_if_exhausted
@@ -22,12 +23,14 @@ _AHEAD = 1 << 24
 """So much is left to the kernel to write out at its leisure; a gigabyte at the end would take seconds."""
 
 Step = Callable[[str], None]
+KeepBlocks = Callable[[str, bytes], None]
+"""Takes the digest of content, and those of its blocks."""
 
 
 class Intake:
     """The content of a new version, in a staged directory. Content that is there twice is kept once."""
 
-    def __init__(self, folder: str, batch: Batch, on_step: Step) -> None:
+    def __init__(self, folder: str, batch: Batch, on_step: Step, keep_blocks: KeepBlocks | None = None) -> None:
         self.files: dict[str, str] = {}
         """The digest of each file taken in, by its logical path."""
         self.places: dict[str, str] = {}
@@ -42,6 +45,7 @@ class Intake:
         self._length = len(folder)
         self._batch = batch
         self._on_step = on_step
+        self._keep_blocks = keep_blocks
 
     def take(self, path: str, source: Source) -> None:
         match source:
@@ -114,7 +118,7 @@ class Intake:
         self.moved.append(origin)
 
     def _link(self, path: str, origin: str, source: int, status: os.stat_result) -> None:
-        digest, size = _copied(lambda length: os.read(source, length), None, origin)
+        digest, size = self._copied(lambda length: os.read(source, length), None, origin)
         if not self._is_new(path, digest):
             return
         place = self._place(path)
@@ -139,7 +143,7 @@ class Intake:
         descriptor = os.open(self._incoming, _NEW, 0o644)
         try:
             self._on_step("content half written")
-            digest, size = _copied(read, descriptor, origin, head)
+            digest, size = self._copied(read, descriptor, origin, head)
         except BaseException:
             os.close(descriptor)
             os.unlink(self._incoming)
@@ -150,6 +154,16 @@ class Intake:
         else:
             os.close(descriptor)
             os.unlink(self._incoming)
+
+    def _copied(
+        self, read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes = b""
+    ) -> tuple[str, int]:
+        """What these bytes are is true whether the change is made or not: the digests of their blocks are kept now."""
+        hasher = _copied(read, descriptor, origin, head)
+        digest = hasher.digest()
+        if self._keep_blocks is not None and has_blocks(hasher.size):
+            self._keep_blocks(digest, hasher.blocks())
+        return digest, hasher.size
 
     def _is_new(self, path: str, digest: str) -> bool:
         self.files[path] = digest
@@ -194,20 +208,19 @@ def open_source(origin: str) -> int:
     return descriptor
 
 
-def _copied(read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes = b"") -> tuple[str, int]:
-    """The digest and size of `head` and of what is read after it, written to `descriptor` on the way."""
-    digest, size, started = sha512(), 0, 0
+def _copied(read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes = b"") -> BlockHasher:
+    """Hashes `head` and what is read after it, which is written to `descriptor` on the way."""
+    hasher, started = BlockHasher(), 0
     chunk = head or _read(read, origin)
     while chunk:
-        digest.update(chunk)
-        size += len(chunk)
+        hasher.update(chunk)
         if descriptor is not None:
             write_all(descriptor, chunk)
-            if size - started >= _AHEAD:
-                start_writing(descriptor, size)
-                started = size
+            if hasher.size - started >= _AHEAD:
+                start_writing(descriptor, hasher.size)
+                started = hasher.size
         chunk = _read(read, origin)
-    return digest.hexdigest(), size
+    return hasher
 
 
 def _read(read: Callable[[int], bytes], origin: str) -> bytes:

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Mapping
 
 from ibi.model.content import Change, Copy, Keep, Source
-from ibi.ports.content import ContentMissing, FileMissing
+from ibi.ports.content import ContentDamaged, ContentMissing, FileMissing
 from ibi.storage.disk import exchange
 from ibi.storage.ocfl.creation import stage_object
 from ibi.storage.ocfl.inventory import Inventory
@@ -47,11 +47,14 @@ def purge_to(work: Workplace, name: str, files: Mapping[str, Source], change: Ch
             write_file(f"{staged.place}/{TARGET}", name.encode("ascii"), staged.batch)
             sources = {path: _copied(work, source, before) for path, source in files.items()}
             inventory, intake = stage_object(work, staged, place, name, sources, change)
+            _check_kept(files, before, inventory)
             _replace(work, staged, name)
         except BaseException:
             staged.undo()
             raise
         shutil.rmtree(staged.place)
+        if work.blocks is not None:
+            work.blocks.forget_blocks(before.manifest.keys() - inventory.manifest.keys())
         work.step("purge: old removed")
     remove_moved(intake.moved)
     return inventory
@@ -65,6 +68,16 @@ def _copied(work: Workplace, source: Source, before: Inventory) -> Source:
     if digest is None:
         raise FileMissing(name=before.name, path=source.path, version=before.head)
     return Copy(f"{work.target(before.name)}/{before.manifest[digest][0]}")
+
+
+def _check_kept(files: Mapping[str, Source], before: Inventory, inventory: Inventory) -> None:
+    """Content that was copied has to be what it was: damaged, it would get a digest that says it is right."""
+    old, new = before.versions[-1].files, inventory.versions[-1].files
+    for path, source in files.items():
+        if isinstance(source, Keep) and old[source.path] != new[path]:
+            raise ContentDamaged(
+                name=before.name, problem="E092", reason=f"{source.path}: its content is not what was deposited"
+            )
 
 
 def _replace(work: Workplace, staged: Staged, name: str) -> None:

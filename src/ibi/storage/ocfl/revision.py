@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from hashlib import file_digest
 
 from ibi.model.content import Change, Source
-from ibi.ports.content import ContentMissing
+from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import CONTENT, NAME, SIDECAR, Inventory, Version, version_name
+from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.recovery import write_file, write_inventory
 from ibi.storage.ocfl.staging import TARGET
 from ibi.storage.ocfl.workplace import Staged, Workplace, files_of, remove_moved
@@ -55,6 +57,7 @@ def update(work: Workplace, name: str, files: Mapping[str, Source], change: Chan
 def _stage_version(work: Workplace, staged: Staged, intake: Intake, before: Inventory, version: Version) -> Inventory:
     """The directory of the version, the inventory for the object, and the one it replaces."""
     for digest in [digest for digest in intake.places if digest in before.manifest]:
+        _check_kept(work, before, digest)
         intake.drop(digest)
     number = version_name(before.head + 1)
     folder = f"{staged.place}/{number}"
@@ -69,6 +72,20 @@ def _stage_version(work: Workplace, staged: Staged, intake: Intake, before: Inve
     intake.finish(folder)
     staged.batch.add_directory(staged.place)
     return inventory
+
+
+def _check_kept(work: Workplace, before: Inventory, digest: str) -> None:
+    """Content that comes again is dropped in favour of what is kept, if that is still right."""
+    place = before.manifest[digest][0]
+    with ObjectDirectory(work.descriptor, before.name) as found:
+        try:
+            with open(found.open(place), "rb", buffering=0) as file:
+                is_right = file_digest(file, "sha512").hexdigest() == digest
+        except FileNotFoundError:
+            is_right = False
+    if not is_right:
+        reason = f"{place}: its content is not what was deposited"
+        raise ContentDamaged(name=before.name, problem="E092", reason=reason)
 
 
 def _place(work: Workplace, staged: Staged, inventory: Inventory) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
 from ibi.ports.content import ContentDamaged, FileMissing
+from ibi.ports.integrity import BlockDigests
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
@@ -47,13 +48,14 @@ def _pass(step: str) -> None:
 class OcflStore:
     """See the port. Each process opens its own, and sweeps once it is open."""
 
-    def __init__(self, root: Path, on_step: Callable[[str], None] = _pass) -> None:
+    def __init__(self, root: Path, on_step: Callable[[str], None] = _pass, blocks: BlockDigests | None = None) -> None:
+        """`blocks` keeps the digests of the blocks of what is taken in and verified."""
         self.root = root
         self._process = os.getpid()
         with refusals(DiskRefused, root):
             ensure_version(root)
             lay_out(root)
-            self._work = Workplace(root, on_step)
+            self._work = Workplace(root, on_step, blocks)
         self._remembered = RememberedInventories()
         self._together: Together[NewObject, Inventory] = Together(self._created)
 

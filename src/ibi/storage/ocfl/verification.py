@@ -6,12 +6,15 @@ never change. If one is missing because the object was purged meanwhile, the obj
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from hashlib import sha512
+from typing import Final
 
+from ibi.model.block_digests import BlockHasher, has_blocks
 from ibi.model.content import Damage, Problem
+from ibi.ports.integrity import BlockDigests
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, NAME, SIDECAR, Inventory, is_sidecar_of, version_name
@@ -22,6 +25,8 @@ from ibi.storage.ocfl.workplace import Workplace
 __all__ = ["verify"]
 
 _CHUNK = 1 << 20
+_OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What this process runs out of says nothing of the content."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -32,7 +37,7 @@ def verify(work: Workplace, name: str, on_bytes: Callable[[int], None] | None) -
             survey = _Survey(found)
             problems, inventory = list(survey.problems()), survey.inventory
         with ObjectDirectory(work.descriptor, name) as found:
-            hashed = list(_content_problems(found, inventory, on_bytes)) if inventory else []
+            hashed = list(_content_problems(found, inventory, work.blocks, on_bytes)) if inventory else []
         if not hashed or _sidecar(work, name) == survey.sidecar:
             yield from (*problems, *hashed)
             return
@@ -197,27 +202,31 @@ def _content_entries(folder: int, above: str, name: str, listed: set[str]) -> It
 
 
 def _content_problems(
-    found: ObjectDirectory, inventory: Inventory, on_bytes: Callable[[int], None] | None
+    found: ObjectDirectory, inventory: Inventory, blocks: BlockDigests | None, on_bytes: Callable[[int], None] | None
 ) -> Iterator[Problem]:
     for digest, places in inventory.manifest.items():
         for place in places:
             try:
-                actual = _hashed(found.open(place), on_bytes)
+                hasher = _hashed(found.open(place), on_bytes)
             except FileNotFoundError:
-                yield Problem(Damage.MISSING, "E092", place, "it is missing")
+                yield Problem(Damage.MISSING, "E092", place, "it is missing", digest)
             except OSError as error:
                 raise_if_exhausted(error)
-                yield Problem(Damage.UNREADABLE, "E092", place, error.strerror or str(error))
+                if error.errno in _OUR_OWN_FAULTS:
+                    raise
+                yield Problem(Damage.UNREADABLE, "E092", place, error.strerror or str(error), digest)
             else:
-                if actual != digest:
-                    yield Problem(Damage.DAMAGED, "E092", place, "its content is not what was deposited")
+                if hasher.digest() != digest:
+                    yield Problem(Damage.DAMAGED, "E092", place, "its content is not what was deposited", digest)
+                elif blocks is not None and has_blocks(hasher.size):
+                    blocks.keep_blocks(digest, hasher.blocks())
 
 
-def _hashed(descriptor: int, on_bytes: Callable[[int], None] | None) -> str:
-    digest, buffer = sha512(), memoryview(bytearray(_CHUNK))
+def _hashed(descriptor: int, on_bytes: Callable[[int], None] | None) -> BlockHasher:
+    hasher, buffer = BlockHasher(), memoryview(bytearray(_CHUNK))
     with open(descriptor, "rb", buffering=0) as file:
         while length := file.readinto(buffer):
-            digest.update(buffer[:length])
+            hasher.update(buffer[:length])
             if on_bytes is not None:
                 on_bytes(length)
-    return digest.hexdigest()
+    return hasher

@@ -11,6 +11,7 @@ from threading import RLock
 
 from ibi.model.content import Keep, Source
 from ibi.ports.content import ContentChanged, ContentDamaged, FileMissing
+from ibi.ports.integrity import BlockDigests
 from ibi.storage.disk import refusals
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.broken import Broken
@@ -44,7 +45,8 @@ class Staged:
 class Workplace:
     """One storage root, open."""
 
-    def __init__(self, root: Path, on_step: Callable[[str], None]) -> None:
+    def __init__(self, root: Path, on_step: Callable[[str], None], blocks: BlockDigests | None = None) -> None:
+        """`blocks` keeps the digests of the blocks of content."""
         self.root = str(root)
         self.path = root
         self.descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -53,6 +55,7 @@ class Workplace:
         self.locks = ObjectLocks(root.with_name(f"{root.name}-locks"))
         self.parents = Parents(self.root)
         self.step = on_step
+        self.blocks = blocks
         # A file is written by a few short system calls, at each of which the interpreter's own lock changes hands if
         # others want it. Threads that do so side by side spend more on that than on the files.
         self.turn = RLock()
@@ -77,7 +80,7 @@ class Workplace:
     def take(self, files: Mapping[str, Source], folder: str, staged: Staged) -> Intake:
         """The files that bring content, staged in a version's directory; small ones when `Intake.write` is called."""
         os.mkdir(folder)
-        intake = Intake(folder, staged.batch, self.step)
+        intake = Intake(folder, staged.batch, self.step, None if self.blocks is None else self.blocks.keep_blocks)
         for path, source in files.items():
             if not isinstance(source, Keep):
                 intake.take(path, source)

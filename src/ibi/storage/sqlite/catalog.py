@@ -56,6 +56,10 @@ _MOST_BYTES: Final = 48 << 20
 T = TypeVar("T")
 
 
+def _accept(_: Label) -> None:
+    """What the catalogue does not have is not there."""
+
+
 class CatalogDamaged(StoreDamaged):
     """{path} is damaged: {reason}. It holds nothing that the store does not: move it away, with its -wal and -shm
     files, and have it made anew with `ibi rebuild`."""
@@ -68,8 +72,10 @@ class SqliteCatalog:
     item, `find` gives the same object again.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open or begin the catalogue in the file `path`."""
+    def __init__(self, path: Path, check_missing: Callable[[Label], None] = _accept) -> None:
+        """Open or begin the catalogue in the file `path`. `check_missing` is told of labels that it does not have, and
+        raises if that says nothing of whether there is such an item."""
+        self._check_missing = check_missing
         self._path = path
         self._process = os.getpid()
         self._is_closed = False
@@ -86,7 +92,10 @@ class SqliteCatalog:
             self._writer = GroupCommit(path, connect(path, MIGRATIONS))
 
     def find(self, label: Label) -> Item | None:
-        return self._read(lambda reader: reader.find(label))
+        found = self._read(lambda reader: reader.find(label))
+        if found is None:
+            self._check_missing(label)
+        return found
 
     def version(self) -> tuple[int, int]:
         """Another value after every change by anybody: what was made of the catalogue before may be kept until then.

@@ -44,6 +44,11 @@ SENTENCES: Final = (
     ),
     message("This server has as many connections as it can take: wait {retry_after} seconds and try again."),
     message("The server has too many files open to open another one: wait {retry_after} seconds and try again."),
+    message(
+        "What is kept of {name} is damaged ({problem}): {reason}. It has to be restored from a backup or from another"
+        " Archive, and then verified: `ibi verify {name}`."
+    ),
+    message("{path} of {name} is being checked before a part of it is given out: try again in {retry_after} seconds."),
     message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
     message("Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."),
     message("body: it did not arrive within {seconds} s."),

@@ -45,12 +45,13 @@ class ItemPage:
         if item.tombstone is not None:
             return tombstone_page(self._site, item, scope)
         is_open = _is_open(self._site, item, scope)
-        preview = await asyncio.to_thread(first_look, self._site.content, item) if is_open else None
+        preview = await asyncio.to_thread(first_look, self._site, item) if is_open else None
         return render(
             scope,
             "item.html",
             headers={"link": signposting(self._site, item), "content-security-policy": _policy(self._site)},
             is_open=is_open,
+            is_damaged=self._site.is_damaged(item),
             preview=preview,
             preview_url=self._preview_url(item, preview),
             **_common(self._site, item),
@@ -73,7 +74,7 @@ class ItemPage:
     def _connections(self, item: Item, language: str) -> dict[str, Any]:
         site = self._site
         others = translations_of(site, item)
-        named = {"metadata_item": item.metadata_item, "describes": described_by(site.catalog, item)}
+        named = {"metadata_item": item.metadata_item, "describes": described_by(site.shown_catalog, item)}
         described = {name: None if forms is None else Relative.of(site, forms) for name, forms in named.items()}
         cited = site.persistent_url(item.labels)
         return {

@@ -13,9 +13,9 @@ from typing import Final
 
 from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.ports.content import Content
+from ibi.ports.content import ContentDamaged
+from ibi.web.archive_site import ArchiveSite
 from ibi.web.deposited import PDF
-from ibi.web.file_answer import open_file
 
 __all__ = ["MOST_IMAGE", "MOST_TEXT", "PREVIEW", "Preview", "first_look"]
 
@@ -40,8 +40,9 @@ class Preview:
     is_whole: bool = True
 
 
-def first_look(content: Content, item: Item) -> Preview | None:
-    """Of the file that a reader gets who names none. Blocks: it may read from the disk."""
+def first_look(site: ArchiveSite, item: Item) -> Preview | None:
+    """Of the file that a reader gets who names none; of one that is damaged there is none. Blocks: it may read from the
+    disk."""
     file = None if item.target is None else item.file(item.target)
     if file is None:
         return None
@@ -51,11 +52,20 @@ def first_look(content: Content, item: Item) -> Preview | None:
     if file.media_type.lower() == PDF:  # and nothing after it: it is framed without a sandbox
         return Preview("pdf", file)
     if essence == "text/plain" or essence in _TEXTS or essence in {"text/csv", "text/markdown", "text/x-bibtex"}:
-        with open_file(content, item, file.path) as opened:
-            begun = opened.read(0, MOST_TEXT)
+        begun = _beginning(site, item, file)
+        if begun is None:
+            return None
         is_whole = file.size <= MOST_TEXT
         return Preview("text", file, _letters(begun, file.media_type, is_whole=is_whole), is_whole)
     return None
+
+
+def _beginning(site: ArchiveSite, item: Item, file: File) -> bytes | None:
+    try:
+        with site.open_file(item, file.path) as opened:
+            return opened.beginning(MOST_TEXT)
+    except ContentDamaged:
+        return None  # noted, and the page says so
 
 
 def _letters(begun: bytes, media_type: str, *, is_whole: bool) -> str:

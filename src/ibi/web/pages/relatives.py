@@ -38,7 +38,7 @@ class Relative:
 
     @classmethod
     def of(cls, site: ArchiveSite, forms: LabelForms, *, language: LanguageTag | None = None) -> Relative:
-        item = find_forms(site.catalog, forms)
+        item = find_forms(site.shown_catalog, forms)
         if item is not None:
             return cls.here(site, item)
         label = forms.labels[0]
@@ -85,9 +85,9 @@ class EditionLine:
 
 def _later(site: ArchiveSite, item: Item) -> Iterator[Relative]:
     """Where the line leaves this Archive, the one that is known to come next is the last."""
-    for following in later_editions(site.catalog, item):
+    for following in later_editions(site.shown_catalog, item):
         if following is None:
-            if item.next_edition is not None and find_forms(site.catalog, item.next_edition) is None:
+            if item.next_edition is not None and find_forms(site.shown_catalog, item.next_edition) is None:
                 yield Relative.of(site, item.next_edition)
             return
         yield Relative.here(site, following)
@@ -97,7 +97,7 @@ def _later(site: ArchiveSite, item: Item) -> Iterator[Relative]:
 def _earlier(site: ArchiveSite, item: Item) -> Iterator[Relative]:
     seen = {item.rep}
     while item.edition_of is not None:
-        before = find_forms(site.catalog, item.edition_of)
+        before = find_forms(site.shown_catalog, item.edition_of)
         if before is None:
             yield Relative.of(site, item.edition_of)
             return
@@ -110,7 +110,7 @@ def _earlier(site: ArchiveSite, item: Item) -> Iterator[Relative]:
 
 def translations_of(site: ArchiveSite, item: Item) -> tuple[tuple[LanguageTag, Relative], ...]:
     """The other texts of the item's group, by language."""
-    found = group(site.catalog, item)
+    found = group(site.shown_catalog, item)
     return tuple(
         (tag, Relative.of(site, forms, language=tag))
         for tag, forms in sorted(found.items(), key=lambda entry: str(entry[0]))

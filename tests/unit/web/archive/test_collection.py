@@ -11,7 +11,7 @@ from ibi.instant import Instant
 from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
 from ibi.web.charset import MOST_LOOKED_AT
-from ibi.web.file_answer import LARGEST_PIECE, PIECE
+from ibi.web.file_answer import MOST_SENT
 from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
 from tests.standards_archives import forms
 
@@ -40,10 +40,10 @@ async def test_head_tells_the_same_without_the_bytes() -> None:
 
 
 async def test_a_large_file_comes_in_pieces() -> None:
-    content = bytes(range(256)) * (3 * PIECE // 256) + b"end"
+    content = bytes(range(256)) * (3 * MOST_SENT // 256) + b"end"
     answer = await archive_app(kept(REP, files={"big": ("application/octet-stream", content)})).get(f"{DOC}/big")
     assert answer.body == content
-    assert max(map(len, answer.chunks)) <= LARGEST_PIECE
+    assert max(map(len, answer.chunks)) <= MOST_SENT
 
 
 async def test_a_file_without_bytes() -> None:

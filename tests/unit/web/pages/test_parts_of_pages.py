@@ -12,9 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.model.content import Bytes, Change
 from ibi.model.usage import Usage, UsageDay
-from ibi.storage.memory.content import MemoryContent
 from ibi.web.pages.drawing import drawing, element
 from ibi.web.pages.preview import MOST_IMAGE, MOST_TEXT, first_look
 from ibi.web.pages.qr_code import qr_code
@@ -80,10 +78,8 @@ def test_any_use_is_drawn_inside_its_picture(language: str, number: int) -> None
 
 
 def looked_at(media_type: str, content: bytes) -> str | None:
-    item, _ = kept(REP, files={"a": (media_type, content)})
-    store = MemoryContent()
-    store.create(str(item.rep), {"doc/a": Bytes(content)}, Change("Ana", "deposit", NOW))
-    preview = first_look(store, item)
+    item, files = kept(REP, files={"a": (media_type, content)})
+    preview = first_look(archive_app((item, files)).site, item)
     return None if preview is None else preview.text if preview.kind == "text" else preview.kind
 
 
@@ -117,7 +113,7 @@ def test_a_huge_picture_is_not_looked_at() -> None:
     item, _ = kept(REP, files={"a": ("image/png", b"x")})
     huge = replace(item, files=(replace(item.files[0], size=MOST_IMAGE + 1),))
 
-    assert first_look(MemoryContent(), huge) is None
+    assert first_look(archive_app().site, huge) is None
 
 
 # --- around every page -----------------------------------------------------------------------------------------------

@@ -1,0 +1,259 @@
+"""Kept files as readers get them: nothing is given out to its end unless its digest is right.
+
+Bytes are hashed while they are read for a reader, and those that were read are those that are given out. Where there is
+memory for it, a block of 1 MiB is read, checked and given out as one. Elsewhere it is given out in small pieces, of
+which the last is held back until the digest of the block is right, so that a reader of damaged content gets no answer
+that looks whole, and at most one piece is in memory.
+
+Files of one block are checked by the digest of the whole. Of longer ones the digests of blocks are known from when they
+were taken in or verified; where they are not, a whole file is hashed as a whole, and a part waits until the file was
+read through once.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator
+from hashlib import sha256, sha512
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from ibi.model.block_digests import BLOCK, BlockHasher, block_digest, fits, has_blocks
+from ibi.model.content import Damage, Problem
+from ibi.ports.content import ContentDamaged, OpenFile
+from ibi.ports.integrity import BlockDigests
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+__all__ = ["PIECE", "VerifiedFile"]
+
+PIECE: Final = 80 * 1024
+"""Bytes of a small piece: all that a download needs in memory, whatever the size of the file. It is a little more than
+a connection takes before it has the sender wait, so that a reader who has stopped has one of them here and not two."""
+_READ: Final = 256 * 1024
+"""Bytes read at a time where they are only hashed."""
+
+_E092: Final = "E092"
+"""The code of OCFL 1.1 for content that has another digest than its manifest says."""
+
+_LOST: Final = frozenset({errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ENODATA})
+"""What a disk says that cannot read what it holds. Other errors say nothing of the content."""
+_CHANGED: Final = "its content is not what was deposited"
+
+OnDamage = Callable[[Problem], None]
+
+
+def _ignore(_: Problem) -> None:
+    """No one keeps account of damage."""
+
+
+def _never() -> bool:
+    return False
+
+
+class VerifiedFile:
+    """An open file of the object `name`, whose `path` is told where it is damaged. Its calls block.
+
+    `on_damage` is told what was found before `ContentDamaged` is raised.
+    """
+
+    def __init__(
+        self, file: OpenFile, name: str, path: str, digests: BlockDigests | None, on_damage: OnDamage = _ignore
+    ) -> None:
+        self._file, self._name, self._path, self._digests = file, name, path, digests
+        self._on_damage = on_damage
+        self._reading, self._is_closed = Lock(), False
+        self.size, self.digest = file.size, file.digest
+        self._blocks: bytes | None = None
+        self._first_is_right = False
+        self._small: bytes | None = None
+        """All of a file that fits into one piece, once it was checked."""
+
+    def close(self) -> None:
+        """Waits for a read in another thread: the descriptor may be another file's right afterwards."""
+        with self._reading:
+            self._is_closed = True
+            self._file.close()
+
+    def __enter__(self) -> VerifiedFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def knows_blocks(self) -> bool:
+        """Whether a part of it can be checked without reading all of it."""
+        return not has_blocks(self.size) or self._known_blocks() is not None
+
+    def learn_blocks(self, on_bytes: Callable[[int], None] | None = None) -> None:
+        """Read the whole file through once and keep the digests of its blocks. `ContentDamaged` if it is not right.
+
+        `on_bytes` is told how many bytes were read, and may raise to end it.
+        """
+        hasher = BlockHasher()
+        for offset in range(0, self.size, _READ):
+            piece = self._read(offset, min(_READ, self.size - offset))
+            hasher.update(piece)
+            if on_bytes is not None:
+                on_bytes(len(piece))
+        self._accept(hasher)
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether all of it is in memory, checked: its pieces are given without reading."""
+        return self._small is not None
+
+    def take_in_hand(self) -> None:
+        """Read all of a file that is small enough."""
+        if self.size <= PIECE:
+            self.read_all()
+
+    def read_all(self) -> bytes:
+        """The whole content, in memory: for records and other small files."""
+        if self._small is not None:
+            return self._small
+        content = self._read(0, self.size)
+        if sha512(content).hexdigest() != self.digest:
+            raise self.damage()
+        if self.size <= PIECE:
+            self._small = content
+        return content
+
+    def beginning(self, length: int) -> bytes | None:
+        """The first bytes, at most `length`; None if they cannot be checked without reading all of the file."""
+        if self.size <= PIECE:
+            return self.read_all()[:length]
+        if not self.knows_blocks():
+            return None
+        begun = self._read(0, length)
+        self._check_block(0, begun)
+        self._first_is_right = True
+        return begun
+
+    def pieces(self, offset: int, length: int, by_block: Callable[[], bool] = _never) -> Iterator[bytes]:
+        """That part of the file, in pieces. Nothing of a first block that is damaged is given out; of a later one its
+        last piece is not. `by_block` is asked before each block whether it may be a piece, or pieces are small."""
+        if self.size <= PIECE:
+            yield from filter(None, [self.read_all()[offset : offset + length]])
+        elif self.knows_blocks():
+            yield from self._by_blocks(offset, offset + length, by_block)
+        elif length == self.size:
+            yield from self._whole()
+        else:
+            self.learn_blocks()
+            yield from self._by_blocks(offset, offset + length, by_block)
+
+    def _by_blocks(self, offset: int, end: int, by_block: Callable[[], bool]) -> Iterator[bytes]:
+        first = offset // BLOCK
+        for number in range(first, -(-end // BLOCK)):
+            bounds = max(offset, number * BLOCK), min(end, (number + 1) * BLOCK)
+            if by_block():
+                yield self._block_at_once(number, *bounds)
+                continue
+            if number == first and bounds[1] - bounds[0] > PIECE and not (first == 0 and self._first_is_right):
+                self._check_block(first)
+            yield from self._block(number, *bounds)
+
+    def _block_at_once(self, number: int, offset: int, end: int) -> bytes:
+        start, stop = self._bounds(number)
+        content = self._read(start, stop - start)
+        hasher = self._hasher()
+        hasher.update(content)
+        self._judge(number, hasher.digest())
+        return content[offset - start : end - start]
+
+    def _block(self, number: int, offset: int, end: int) -> Iterator[bytes]:
+        """The part of one block from `offset` to `end`; what lies around it in the block is hashed as well."""
+        start, stop = self._bounds(number)
+        hasher = self._hasher()
+        self._hash(hasher, start, offset)
+        while end - offset > PIECE:
+            piece = self._read(offset, PIECE)
+            hasher.update(piece)
+            yield piece
+            offset += PIECE
+        held = self._read(offset, end - offset)
+        hasher.update(held)
+        self._hash(hasher, end, stop)
+        self._judge(number, hasher.digest())
+        yield held
+
+    def _check_block(self, number: int, begun: bytes = b"") -> None:
+        start, stop = self._bounds(number)
+        hasher = self._hasher()
+        hasher.update(begun)
+        self._hash(hasher, start + len(begun), stop)
+        self._judge(number, hasher.digest())
+
+    def _hash(self, hasher: _Hash, start: int, end: int) -> None:
+        for position in range(start, end, _READ):
+            hasher.update(self._read(position, min(_READ, end - position)))
+
+    def _whole(self) -> Iterator[bytes]:
+        """For content whose blocks are not known: they are, once it was read to its end."""
+        hasher, last = BlockHasher(), (self.size - 1) // _READ * _READ
+        for offset in range(0, last, _READ):
+            piece = self._read(offset, _READ)
+            hasher.update(piece)
+            yield piece
+        held = self._read(last, self.size - last)
+        hasher.update(held)
+        self._accept(hasher)
+        yield held
+
+    def _judge(self, number: int, found: bytes) -> None:
+        if found != self._expected(number):
+            raise self.damage()
+
+    def _accept(self, hasher: BlockHasher) -> None:
+        if hasher.digest() != self.digest:
+            raise self.damage()
+        self._blocks = hasher.blocks()
+        if self._digests is not None and has_blocks(self.size):
+            self._digests.keep_blocks(self.digest, self._blocks)
+
+    def _bounds(self, number: int) -> tuple[int, int]:
+        return number * BLOCK, min(self.size, (number + 1) * BLOCK)
+
+    def _hasher(self) -> _Hash:
+        return sha256() if has_blocks(self.size) else sha512()
+
+    def _expected(self, number: int) -> bytes:
+        if not has_blocks(self.size):
+            return bytes.fromhex(self.digest)
+        blocks = self._known_blocks()
+        return b"" if blocks is None else block_digest(blocks, number)
+
+    def _known_blocks(self) -> bytes | None:
+        if self._blocks is None and self._digests is not None:
+            found = self._digests.find_blocks(self.digest)
+            self._blocks = found if found is not None and fits(found, self.size) else None
+        return self._blocks
+
+    def _read(self, offset: int, length: int) -> bytes:
+        """Exactly so many bytes: a disk may give less at a time."""
+        content = self._read_some(offset, length)
+        while len(content) < length:
+            more = self._read_some(offset + len(content), length - len(content))
+            if not more:
+                raise self.damage("it is shorter than it was")
+            content += more
+        return content
+
+    def _read_some(self, offset: int, length: int) -> bytes:
+        with self._reading:
+            if self._is_closed:
+                raise ValueError(f"{self._path} was closed while it was read")
+            try:
+                return self._file.read(offset, length)
+            except OSError as error:
+                if error.errno not in _LOST:
+                    raise
+                reason = error.strerror or str(error)
+        raise self.damage(reason, Damage.UNREADABLE)
+
+    def damage(self, reason: str = _CHANGED, kind: str = Damage.DAMAGED) -> ContentDamaged:
+        """The error to raise; whoever keeps account of damage is told."""
+        self._on_damage(Problem(kind, _E092, self._path, reason, self.digest))
+        return ContentDamaged(name=self._name, problem=_E092, reason=f"{self._path}: {reason}")

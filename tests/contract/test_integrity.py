@@ -1,0 +1,144 @@
+"""The ports `BlockDigests` and `Verifications`, tried on their adapter."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha512
+from pathlib import Path
+
+import pytest
+
+from ibi.model.content import Damage, Problem
+from ibi.model.integrity import IntegritySummary, Verification
+from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
+
+DIGEST, OTHER = sha512(b"a").hexdigest(), sha512(b"b").hexdigest()
+LOST = Problem(Damage.DAMAGED, "E092", "v1/content/doc/a.txt", "its content is not what was deposited", DIGEST)
+GONE = Problem(Damage.MISSING, "E092", "v1/content/doc/b.txt", "it is missing", OTHER)
+EXTRA = Problem(Damage.EXTRA, "E001", "notes.txt", "it does not belong there")
+LISTING = Problem(Damage.STRUCTURE, "catalogue", "item.json", "the catalogue says otherwise")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[SqliteIntegrity]:
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as opened:
+        yield opened
+
+
+def test_blocks_are_found_by_the_digest_of_the_whole(ledger: SqliteIntegrity) -> None:
+    assert ledger.find_blocks(DIGEST) is None
+    ledger.keep_blocks(DIGEST, b"1" * 64)
+    ledger.keep_blocks(OTHER, b"2" * 96)
+    ledger.keep_blocks(DIGEST, b"3" * 64)
+    assert (ledger.find_blocks(DIGEST), ledger.find_blocks(OTHER)) == (b"3" * 64, b"2" * 96)
+    ledger.forget_blocks([OTHER])
+    assert (ledger.find_blocks(DIGEST), ledger.find_blocks(OTHER)) == (b"3" * 64, None)
+
+
+def test_digests_that_are_damaged_themselves_are_not_known(tmp_path: Path) -> None:
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
+        ledger.keep_blocks(DIGEST, b"1" * 64)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as file:
+        ((kept,),) = file.execute("SELECT blocks FROM blocks").fetchall()
+        file.execute("UPDATE blocks SET blocks = ?", (b"2" + kept[1:],))
+        file.commit()
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
+        assert ledger.find_blocks(DIGEST) is None
+        ledger.keep_blocks(DIGEST, b"1" * 64)
+        assert ledger.find_blocks(DIGEST) == b"1" * 64
+
+
+def test_what_was_verified_longest_ago_is_due_first_and_what_never_was_before_it(ledger: SqliteIntegrity) -> None:
+    ledger.expect(["a", "b", "c"])
+    assert ledger.next_due(0, 0) in {"a", "b", "c"}
+    for name, at in (("a", 300), ("b", 100), ("c", 200)):
+        ledger.record(name, (), at)
+    ledger.expect(["a", "b", "c"])
+    assert [ledger.next_due(before, 0) for before in (100, 101, 1000)] == [None, "b", "b"]
+    ledger.record("b", (), 400)
+    assert ledger.next_due(1000, 0) == "c"
+    ledger.forget("c")
+    assert ledger.next_due(1000, 0) == "a"
+    ledger.expect(["d"])
+    assert ledger.next_due(0, 0) == "d"
+
+
+def test_a_damaged_item_is_due_on_terms_of_its_own(ledger: SqliteIntegrity) -> None:
+    ledger.record("a", [LOST], 100)
+    assert (ledger.next_due(0, 100), ledger.next_due(0, 101)) == (None, "a")
+
+
+def test_a_verification_says_what_is_damaged_until_one_finds_nothing(ledger: SqliteIntegrity) -> None:
+    ledger.record("a", [LOST, EXTRA, LISTING], 100)
+    ledger.record("a", [LOST, GONE], 200)
+    assert dict(ledger.damaged()) == {"a": Verification("a", 200, 100, (LOST, GONE))}
+    assert ledger.damaged()["a"].digests == {DIGEST, OTHER}
+    ledger.record("a", (), 300)
+    assert not ledger.damaged()
+
+
+def test_what_is_only_in_the_way_is_no_damage(ledger: SqliteIntegrity) -> None:
+    ledger.record("a", [EXTRA, LISTING], 100)
+    assert not ledger.damaged()
+
+
+def test_damage_found_by_a_reader_is_noted_once(ledger: SqliteIntegrity) -> None:
+    ledger.record("a", (), 50)
+    assert ledger.note_damage("a", LOST, 100)
+    assert not ledger.note_damage("a", LOST, 101)
+    assert ledger.note_damage("a", GONE, 102)
+    assert dict(ledger.damaged()) == {"a": Verification("a", 50, 100, (LOST, GONE))}
+    assert ledger.note_damage("b", LOST, 103)
+    assert ledger.damaged()["b"].verified is None
+
+
+def test_the_summary(ledger: SqliteIntegrity) -> None:
+    assert ledger.summary() == IntegritySummary()
+    ledger.expect(["a", "b", "c"])
+    ledger.record("a", [LOST], 100)
+    ledger.record("b", (), 200)
+    assert ledger.summary() == IntegritySummary(items=3, verified=2, damaged=1, oldest=100, newest=200)
+
+
+def test_the_last_letter(ledger: SqliteIntegrity) -> None:
+    assert ledger.last_letter() is None
+    ledger.note_letter(100)
+    ledger.note_letter(200)
+    assert ledger.last_letter() == 200
+
+
+def test_everything_is_there_after_a_restart_and_for_others(tmp_path: Path) -> None:
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as one, closing(SqliteIntegrity(tmp_path / FILE_NAME)) as other:
+        assert not other.damaged()
+        one.note_damage("a", LOST, 100)
+        one.keep_blocks(DIGEST, b"1" * 64)
+        one.note_letter(7)
+        while not other.damaged():
+            pass
+        assert (other.find_blocks(DIGEST), other.last_letter()) == (b"1" * 64, 7)
+        other.record("a", (), 200)
+        while one.damaged():
+            pass
+
+
+@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_damaged_file_is_set_aside_and_begun_again(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(content)
+    with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
+        assert ledger.find_blocks(DIGEST) is None
+        ledger.record("a", [LOST], 100)
+        assert ledger.set_aside is not None
+        assert (tmp_path / ledger.set_aside).read_bytes() == content
+        assert list(ledger.damaged()) == ["a"]
+
+
+def test_a_disk_that_refuses_keeps_no_damage_from_being_known(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    with closing(SqliteIntegrity(tmp_path / "file" / FILE_NAME)) as ledger:
+        assert ledger.find_blocks(DIGEST) is None
+        ledger.keep_blocks(DIGEST, b"1" * 64)
+        ledger.forget_blocks([DIGEST])
+        assert ledger.note_damage("a", LOST, 100)
+        assert list(ledger.damaged()) == ["a"]
