@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError, InvalidLabel
-from ibi.label import Label
+from ibi.label import Label, RepositoryName
 from ibi.model.content import Damage, Problem
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged, ContentMissing
@@ -23,17 +23,27 @@ from ibi.ports.search import Search
 from ibi.services.claims import named_by
 from ibi.services.kept_items import DOC, ITEM, KeptItems, name_of
 from ibi.storage.change_journal import EVERYTHING, ChangeJournal
-from ibi.storage.disk import refusals, sync_directory
-from ibi.storage.errors import DiskRefused, StoreDamaged
+from ibi.storage.errors import CatalogDamaged, StoreIncomplete
 from ibi.storage.item_locks import ItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
+from ibi.storage.sqlite.database_file import set_aside
+from ibi.storage.store_generation import GenerationFile
 
-__all__ = ["CATALOGUE", "STEPS", "STORE", "ArchiveStore", "Listed", "Verified", "rebuild_catalogue"]
+__all__ = [
+    "CATALOGUE",
+    "STEPS",
+    "STORE",
+    "ArchiveStore",
+    "Listed",
+    "Verified",
+    "open_repaired",
+    "rebuild_catalogue",
+]
 
 STORE: Final = "store"
-CATALOGUE: Final = "catalogue.sqlite"
+CATALOGUE: Final = FILE_NAME
 _JOURNAL: Final = "changes"
 _LOCKS: Final = "item-locks"
 
@@ -80,29 +90,33 @@ class ArchiveStore(KeptItems):
         *,
         on_step: Callable[[str], None] = _pass,
         on_item: Callable[[], None] = _ignore,
+        on_rebuild: Callable[[], None] = _ignore,
+        give_up_missing: bool = False,
         boot: str | None = None,
     ) -> None:
-        """Opens, and finishes what crashed processes have left; a catalogue that is not there is read from the store.
+        """Opens, and finishes what crashed processes have left. A catalogue that is not there, or lists another state
+        of the store than the present one, is made to agree with the store, item by item.
 
-        `on_item` is told of each item that this has to look at. `boot` names the start of this machine.
+        `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be. `boot` names the
+        start of this machine. `CatalogDamaged` if the catalogue cannot be used, or is that of another store;
+        `StoreIncomplete` if items that there were are not in the store, unless they are to be given up.
         """
         with ExitStack() as opened:
             self._objects = content = OcflStore(data / STORE, on_step)
             opened.callback(content.close)
             self._changes = ChangeJournal(data / _JOURNAL, boot or MachineClocks().read().boot)
             opened.callback(self._changes.close)
-            self.is_anew = not (data / CATALOGUE).exists()
-            if self.is_anew:
-                # Before there is a file: half a catalogue is never taken for a whole one.
-                self._changes.begin([EVERYTHING])
-            self._sqlite = SqliteCatalog(data / CATALOGUE)
+            self._generation = GenerationFile(data / STORE)
+            opened.callback(self._generation.close)
+            self._data, self._gives_up_missing, self._on_rebuild = data, give_up_missing, on_rebuild
+            self.is_rebuilt = False
+            """Whether all items were looked at to make the catalogue agree with the store."""
+            self._sqlite = SqliteCatalog(data / CATALOGUE, self._generation)
             opened.callback(self._sqlite.close)
             locks = ItemLocks(data / _LOCKS)
             opened.callback(locks.close)
             super().__init__(content, self._sqlite, journal=self._changes, locks=locks, on_step=on_step)
             self.swept = self._sweep(on_item)
-            if self.is_anew:
-                self._changes.end([EVERYTHING])
             self._opened = opened.pop_all()
 
     @property
@@ -114,6 +128,12 @@ class ArchiveStore(KeptItems):
         """Another value after every change of the catalogue: at once after one by this process, within 2 ms after one
         by another. For one thread to compare."""
         return self._sqlite.recent_version()
+
+    def check(self) -> None:
+        """Raise an error if store or catalogue are not those that were opened. For whoever watches the server."""
+        self._objects.check()
+        self._generation.check()
+        self._sqlite.check()
 
     def close(self) -> None:
         self._opened.close()
@@ -128,16 +148,73 @@ class ArchiveStore(KeptItems):
         """Finish what dead processes have begun: in the store, then in the catalogue, then of the pairs of items."""
         finished = self.content.sweep()
         with self._changes.abandoned() as left:
-            if self.is_anew or not all(one.whole for one in left):
-                listed = self._list_all(self.content.iterate(), on_item)
-                names = [name_of(item) for item in self.catalog.items() if any(named_by(item))]
-            else:
-                names = list(dict.fromkeys((*finished, *(name for one in left for name in one.names))))
-                listed = self._list_all(names, on_item)
-            for name in names:
-                with suppress(ContentDamaged, InvalidLabel):  # told by `unreadable`
-                    self.finish(name)
+            is_whole = all(one.whole for one in left)
+            if not is_whole or not (self._sqlite.agrees() or self._adopt()):
+                listed = self._agree(on_item, always=not is_whole)
+                if listed is not None:
+                    return listed
+            names = list(dict.fromkeys((*finished, *(name for one in left for name in one.names))))
+            listed = self._list_all(names, on_item)
+            self._finish_each(names)
         return listed
+
+    def _finish_each(self, names: Iterable[str]) -> None:
+        for name in names:
+            with suppress(ContentDamaged, InvalidLabel):  # told by `unreadable`
+                self.finish(name)
+
+    def _adopt(self) -> bool:
+        """Whether neither store nor catalogue says in which state it is, as those of earlier versions, and both have
+        the same names: then they agree from now on."""
+        if self._generation.read() is not None or self._sqlite.standing().store:
+            return False
+        listed = sum(1 for _ in self._sqlite.names())
+        if listed != sum(1 for _ in self.content.iterate()) or any(self._unkept_names()):
+            return False
+        self._sqlite.end_rebuild()
+        return True
+
+    def _agree(self, on_item: Callable[[], None], *, always: bool) -> Listed | None:
+        """Make the catalogue agree with the store, whatever it says. None if another process did, and it is not
+        `always` to be done."""
+        self._refuse_foreign()
+        if not self._gives_up_missing:
+            self._refuse_incomplete()
+        self._on_rebuild()
+        # A crash from here on has the next one that opens the store begin again.
+        self._changes.begin([EVERYTHING])
+        try:
+            if not self._sqlite.begin_rebuild(always=always):
+                return None
+            removed = self._forget_missing()
+            listed = self._list_all(self.content.iterate(), on_item)
+            self._finish_each([name_of(item) for item in self.catalog.items() if any(named_by(item))])
+            self._sqlite.end_rebuild()
+        except BaseException:
+            self._changes.close()  # with what is under way: as after a crash
+            raise
+        self._changes.end([EVERYTHING])
+        self.is_rebuilt = True
+        return replace(listed, removed=removed)
+
+    def _refuse_foreign(self) -> None:
+        expected, standing = self._generation.read(), self._sqlite.standing()
+        if expected is not None and standing.store not in ("", expected.after.store):
+            raise CatalogDamaged(path=self._data / CATALOGUE, reason="it is the catalogue of another store")
+
+    def _refuse_incomplete(self) -> None:
+        """A store that is not mounted, or was put back from an older backup, has fewer items than there were: to take
+        them out of the catalogue would make them unknown."""
+        missing = list(self._unkept_names())
+        expected, kept = self._generation.read(), sum(1 for _ in self.content.iterate())
+        lacking = max(len(missing), 0 if expected is None else expected.after.items - kept)
+        if lacking:
+            example = missing[0] if missing else "those not listed any more"
+            raise StoreIncomplete(path=self._objects.root, missing=lacking, items=kept + lacking, example=example)
+
+    def _unkept_names(self) -> Iterator[str]:
+        """The names of items that the catalogue has and the store has not."""
+        return (name for name in map(str, self._sqlite.names()) if not self._objects.holds(name))
 
     def rebuild(self, on_item: Callable[[], None] = _ignore) -> Listed:
         """Make the catalogue say what the store says, item by item, and nothing else. Others may go on working."""
@@ -178,15 +255,12 @@ class ArchiveStore(KeptItems):
                 yield name_of(item), error
 
     def _forget_missing(self) -> int:
+        """One that is there but damaged stays listed: what it was, the catalogue alone knows."""
         removed = 0
-        for item in self.catalog.items():
-            with self.locks.held(name_of(item)):
-                try:
-                    self.content.read(name_of(item))
-                except ContentMissing:
-                    removed += self.catalog.remove(item.rep)
-                except ContentDamaged:
-                    continue  # there is something; what it was, the catalogue alone knows
+        for name in self._unkept_names():
+            with self.locks.held(name):
+                if not self._objects.holds(name):
+                    removed += self.catalog.remove(RepositoryName.parse(name))
         return removed
 
     def verify(self, labels: Iterable[Label] = (), on_bytes: Callable[[int], None] | None = None) -> Iterator[Verified]:
@@ -229,23 +303,36 @@ class ArchiveStore(KeptItems):
             pass  # told above
 
 
-def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:
-    """Make the catalogue anew from the store alone. One that is damaged is set aside, under another name."""
+def open_repaired(
+    data: Path,
+    *,
+    on_item: Callable[[], None] = _ignore,
+    on_rebuild: Callable[[], None] = _ignore,
+    on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
+    give_up_missing: bool = False,
+) -> ArchiveStore:
+    """The store, with a catalogue that can be used: one that is damaged, or of another store, is set aside under
+    another name, of which `on_aside` is told, and made anew."""
+
+    def opened() -> ArchiveStore:
+        return ArchiveStore(data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing)
+
     try:
-        with ArchiveStore(data, on_item=on_item) as store:
-            return store.swept if store.is_anew else store.rebuild(on_item)
-    except StoreDamaged as error:
-        if Path(str(error.parameters["path"])) != data / CATALOGUE:
-            raise
-    _set_aside(data)
-    with ArchiveStore(data, on_item=on_item) as store:
-        return store.swept
+        return opened()
+    except CatalogDamaged as error:
+        on_aside(error, set_aside(data / CATALOGUE))
+    return opened()
 
 
-def _set_aside(data: Path) -> None:
-    number = next(number for number in count(1) if not (data / f"{CATALOGUE}.damaged-{number}").exists())
-    with refusals(DiskRefused, data / CATALOGUE):
-        for end in ("-wal", "-shm", ""):
-            with suppress(FileNotFoundError):
-                (data / f"{CATALOGUE}{end}").rename(data / f"{CATALOGUE}.damaged-{number}{end}")
-        sync_directory(data)
+def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:
+    """Make the catalogue say what the store says, and nothing else. One that is damaged is set aside."""
+    try:
+        return _rebuilt(data, on_item)
+    except CatalogDamaged:  # noticed only when it was read
+        set_aside(data / CATALOGUE)
+    return _rebuilt(data, on_item)
+
+
+def _rebuilt(data: Path, on_item: Callable[[], None]) -> Listed:
+    with open_repaired(data, on_item=on_item, give_up_missing=True) as store:
+        return store.swept if store.is_rebuilt else store.rebuild(on_item)

@@ -11,7 +11,16 @@ from ibi.label import Label
 from ibi.model.item import Item
 from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
-from ibi.storage.sqlite.catalog_rows import LINKED, PAGE, PAGE_AFTER, Record, decoded, find_record, memory_of
+from ibi.storage.sqlite.catalog_rows import (
+    LINKED,
+    NAMES_AFTER,
+    PAGE,
+    PAGE_AFTER,
+    Record,
+    decoded,
+    find_record,
+    memory_of,
+)
 from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.search import SqliteSearch
@@ -67,6 +76,10 @@ class CatalogReader:
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return tuple(map(self._item_of, self._execute(LINKED, (link.value, label_key(label))).fetchall()))
+
+    def names(self, after: bytes) -> list[bytes]:
+        """The keys of the next `PAGE` items after that key."""
+        return [key for (key,) in self._execute(NAMES_AFTER, (after, PAGE)).fetchall()]
 
     def page(self, after: bytes) -> list[tuple[bytes, Item]]:
         """The next `PAGE` items after that key, with their own. They are not remembered: whoever reads all of them

@@ -18,13 +18,17 @@ from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, unlist_item
 
 __all__ = [
+    "COUNT",
     "FIND",
     "FIND_SEATED",
     "LINKED",
     "MIGRATIONS",
+    "NAMES_AFTER",
     "PAGE",
     "PAGE_AFTER",
     "SEATS",
+    "SET_STANDING",
+    "STANDING",
     "Record",
     "Row",
     "decoded",
@@ -69,6 +73,20 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     CREATE INDEX links_of_item ON links (item)
     """,
     begin_search,
+    # One row that says of which state of which store this is the catalogue (`ibi.storage.store_generation`). What
+    # changes the number of items changes the count with it, whoever does it.
+    """
+    CREATE TABLE standing (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        store TEXT NOT NULL,
+        generation TEXT NOT NULL,
+        changes INTEGER NOT NULL,
+        items INTEGER NOT NULL
+    );
+    INSERT INTO standing SELECT 1, '', '', 0, count(*) FROM items;
+    CREATE TRIGGER item_added AFTER INSERT ON items BEGIN UPDATE standing SET items = items + 1; END;
+    CREATE TRIGGER item_removed AFTER DELETE ON items BEGIN UPDATE standing SET items = items - 1; END
+    """,
 )
 
 FIND_SEATED: Final = {
@@ -80,6 +98,10 @@ FIND: Final = {
     "rep": "SELECT item, local FROM items WHERE rep = ?",
     "ibip": "SELECT item, local FROM items WHERE ibip = ?",
 }
+NAMES_AFTER: Final = "SELECT rep FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
+COUNT: Final = "SELECT count(*) FROM items"
+STANDING: Final = "SELECT store, generation, changes, items FROM standing"
+SET_STANDING: Final = "UPDATE standing SET store = ?, generation = ?, changes = ?, items = ?"
 PAGE_AFTER: Final = "SELECT rep, item, local FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
 LINKED: Final = """
     SELECT items.item, items.local FROM links JOIN items ON items.number = links.item
