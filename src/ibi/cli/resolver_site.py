@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Final
@@ -55,14 +55,15 @@ def opened_resolver_site(
     archive: ArchiveSite | None,
     clocks: Clocks,
     opened: ExitStack,
-) -> ResolverSite | None:
-    """The resolver of a server; None if another resolves. What it opens is closed with `opened`."""
+) -> tuple[ResolverSite | None, tuple[Callable[[], None], ...]]:
+    """The resolver of a server, None if another resolves, and what checks that its files are still those that were
+    opened. What it opens is closed with `opened`."""
     if not resolves_here(settings, public_url):
-        return None
+        return None, ()
     registry = SqliteRegistry(settings.data)
     opened.callback(registry.close)
     gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
-    return ResolverSite(
+    site = ResolverSite(
         resolving=_resolving(settings, registry, gateway, archive),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
@@ -72,6 +73,7 @@ def opened_resolver_site(
         proxies=settings.trusted_proxies or (),
         close=gateway.close,
     )
+    return site, (registry.check,)
 
 
 @asynccontextmanager

@@ -29,6 +29,7 @@ from ibi.web.logging import configure_logging
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.resolver_site import ResolverSite
 from ibi.web.server import Server, url_of
+from ibi.web.starting import StartingServer
 
 __all__ = ["run_server"]
 
@@ -42,18 +43,22 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         opened.callback(ticks.close)
         tokens = SqliteTokens(settings.data)
         opened.callback(tokens.close)
+        people, hasher = SqlitePeople(settings.data), SecretHasher()
+        opened.callback(people.close)
+        opened.callback(hasher.close)
         identity = frozen_identity(ticks, settings)
         rules = settings.rules()
         minter = LocalMinter(ticks, identity, rules, clocks)
-        archive = opened_archive_site(settings, url_of(listener), minter, opened, demo=demo)
+        starting = StartingServer(listener)
+        opened.callback(starting.stop)
+        archive, check_archive = opened_archive_site(
+            settings, url_of(listener), minter, opened, demo=demo, on_rebuild=starting.start
+        )
         queue = MintQueue(ticks, identity, rules, clocks)
         membership = membership_service(settings, archive)
         public_url = (settings.public_url or url_of(listener)).rstrip("/")
         listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])
-        resolver = opened_resolver_site(settings, public_url, listening, archive, clocks, opened)
-        people, hasher = SqlitePeople(settings.data), SecretHasher()
-        opened.callback(people.close)
-        opened.callback(hasher.close)
+        resolver, checks = opened_resolver_site(settings, public_url, listening, archive, clocks, opened)
         app = create_app(
             queue=queue,
             ticks=ticks,
@@ -64,6 +69,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             resolver=resolver,
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
+            checks=(check_archive, tokens.check, people.check, *checks),
             bound=ConnectionBound(settings.connections_per_client, settings.trusted_proxies or ()),
         )
 
@@ -76,6 +82,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
                 click.echo("          signs you in as admin, once, within the hour")
             click.echo("Ctrl-C stops it.")
 
+        starting.stop()
         Server(app, ready=ready).run([listener])
 
 

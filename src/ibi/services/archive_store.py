@@ -124,6 +124,10 @@ class ArchiveStore(KeptItems):
         """Where its items are searched."""
         return self._sqlite
 
+    def holds(self, name: RepositoryName) -> bool:
+        """Whether the store has an item of that name, whole or damaged."""
+        return self._objects.holds(name_of(name))
+
     def catalogue_version(self) -> tuple[int, int]:
         """Another value after every change of the catalogue: at once after one by this process, within 2 ms after one
         by another. For one thread to compare."""

@@ -39,6 +39,7 @@ ANSWERS: Mapping[str, Answer] = {
     # any application
     "error": _INTERNAL,
     "internal-error": Answer(500),
+    "server-starting": Answer(503),
     "server-stopping": Answer(503),
     "not-found": Answer(404, "path"),
     "method-not-allowed": Answer(405, "method"),
@@ -179,6 +180,7 @@ ANSWERS: Mapping[str, Answer] = {
     "storage": Answer(503, told=False),
     "store-closed": Answer(503, told=False),
     "store-damaged": Answer(503, told=False),
+    "store-incomplete": Answer(503, told=False),
     "store-forked": _INTERNAL,
     "store-newer": Answer(503, told=False),
     "not-a-store": Answer(503, told=False),

@@ -27,6 +27,7 @@ __all__ = [
     "RangeNotSatisfiable",
     "ReadOnlyArchive",
     "RelatedItemMissing",
+    "ServerStarting",
     "ServerStopping",
     "UnknownFormat",
     "UnknownMember",
@@ -110,6 +111,13 @@ class InvalidIdempotencyKey(IbiError):
     """Idempotency-Key: it is given once, as {least} to {most} printable ASCII characters."""
 
     code = "invalid-idempotency-key"
+
+
+class ServerStarting(IbiError):
+    """This server is starting: it makes its catalogue anew from what it keeps. Nothing is lost; ask again later."""
+
+    code = "server-starting"
+    retry_after = 5
 
 
 class ServerStopping(IbiError):
