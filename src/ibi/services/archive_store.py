@@ -160,6 +160,7 @@ class ArchiveStore(KeptItems):
             names = list(dict.fromkeys((*finished, *(name for one in left for name in one.names))))
             listed = self._list_all(names, on_item)
             self._finish_each(names)
+            self._sqlite.settle_standing()
         return listed
 
     def _finish_each(self, names: Iterable[str]) -> None:

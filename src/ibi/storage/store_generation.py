@@ -6,6 +6,8 @@ each change; the store's is written inside that same transaction, before it is c
 state after. So a process that dies at any point leaves a catalogue that has one of the two, and a catalogue that has
 neither is an older one, one of another store, or lost rows: it has to be compared with the store item by item.
 
+Once the process closes the store, or another opens it, the file has the present state alone.
+
 The file is not synced with each change, which would slow deposits down. After the death of the machine the journal of
 changes (`change_journal`) has everything looked at anyway; the file is synced when it is closed, and when a generation
 begins.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
-from ibi.storage.errors import CatalogDamaged, DiskRefused, StoreClosed, StoreForked
+from ibi.storage.errors import CatalogDamaged, DiskRefused, StorageError, StoreClosed, StoreForked
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
     COUNT,
@@ -73,6 +73,7 @@ class SqliteCatalog:
         self._path, self._generation = path, generation
         self._is_rebuilt = False
         """While it is made to agree with the store, changes are not counted."""
+        self._has_counted = False
         self._process = os.getpid()
         self._is_closed = False
         self._own = local()
@@ -172,6 +173,19 @@ class SqliteCatalog:
         """Whether this is the catalogue of the store as the store is now, as far as both say so."""
         return self._write(lambda connection: self._agrees(connection) and self._has_all_rows(connection))
 
+    def settle_standing(self) -> None:
+        """Have the store know the present state alone. Between two changes it knows the one before as well, in which a
+        process that died inside the last one would have left the catalogue; an older copy of the catalogue may be in
+        that state too."""
+        if self._generation is not None:
+            self._write(self._settle)
+
+    def _settle(self, connection: Connection) -> None:
+        assert self._generation is not None
+        if self._agrees(connection):
+            standing = _standing(connection)
+            self._generation.write(standing, standing)
+
     def check(self) -> None:
         """Raise an error if the file is not the sound catalogue that was opened, or lists another state of the store.
         For whoever watches the server."""
@@ -232,11 +246,15 @@ class SqliteCatalog:
         after = next_standing(standing)
         _set_standing(connection, after)
         before = expected.after if expected.after.is_same_change(standing) else expected.before
+        self._has_counted = True
         self._generation.write(before, after)
 
     def close(self) -> None:
-        if self._process != os.getpid():
+        if self._process != os.getpid() or self._is_closed:
             return
+        if self._has_counted:
+            with suppress(StorageError):
+                self.settle_standing()
         self._is_closed = True
         self._changes = next(self._count)
         with self._opening:

@@ -160,8 +160,9 @@ def transaction(connection: Connection) -> Iterator[None]:
 def _open(path: Path, patience: float, kind: DatabaseKind | None, *, begin: bool) -> Connection:
     name = str(path)
     if not begin:
-        if kind is not None and not path.exists():
-            raise kind.damaged(path=path, reason="it is gone")
+        # SQLite would take an emptied file for a new one, and wait for all others to let go of the old log.
+        if kind is not None and (not path.exists() or not path.stat().st_size):
+            raise kind.damaged(path=path, reason="it was emptied or deleted while it was open")
         name = f"{path.absolute().as_uri()}?mode=rw"
     return driver.connect(name, timeout=patience, isolation_level=None, check_same_thread=False, uri=not begin)
 
