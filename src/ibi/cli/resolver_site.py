@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Final
@@ -36,7 +36,7 @@ from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.resolver_site import ResolverSite
 
-__all__ = ["archive_budgets", "opened_resolver_site", "opened_resolving", "resolves_here"]
+__all__ = ["archive_budgets", "opened_registry", "opened_resolver_site", "opened_resolving", "resolves_here"]
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -48,22 +48,28 @@ def resolves_here(settings: Settings, public_url: str) -> bool:
     return settings.resolver is None or settings.resolver.lower() == public_url.lower()
 
 
+def opened_registry(settings: Settings, public_url: str, opened: ExitStack) -> SqliteRegistry | None:
+    """The register of a server that resolves, closed with `opened`; None if another resolves."""
+    if not resolves_here(settings, public_url):
+        return None
+    registry = SqliteRegistry(settings.data)
+    opened.callback(registry.close)
+    return registry
+
+
 def opened_resolver_site(
     settings: Settings,
     public_url: str,
     listening: tuple[str, int],
     archive: ArchiveSite | None,
     clocks: Clocks,
-    opened: ExitStack,
-) -> tuple[ResolverSite | None, tuple[Callable[[], None], ...]]:
-    """The resolver of a server, None if another resolves, and what checks that its files are still those that were
-    opened. What it opens is closed with `opened`."""
-    if not resolves_here(settings, public_url):
-        return None, ()
-    registry = SqliteRegistry(settings.data)
-    opened.callback(registry.close)
+    registry: SqliteRegistry | None,
+) -> ResolverSite | None:
+    """The resolver of a server on its register; None without one."""
+    if registry is None:
+        return None
     gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
-    site = ResolverSite(
+    return ResolverSite(
         resolving=_resolving(settings, registry, gateway, archive),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
@@ -73,7 +79,6 @@ def opened_resolver_site(
         proxies=settings.trusted_proxies or (),
         close=gateway.close,
     )
-    return site, (registry.check,)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from ibi.cli.archive_site import opened_archive_site
 from ibi.cli.membership import membership_service
 from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks
 from ibi.cli.person import sign_in_url
-from ibi.cli.resolver_site import opened_resolver_site
+from ibi.cli.resolver_site import opened_registry, opened_resolver_site
 from ibi.config import Settings
 from ibi.model.identity import Identity
 from ibi.services.mint_queue import MintQueue
@@ -46,6 +46,9 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         people, hasher = SqlitePeople(settings.data), SecretHasher()
         opened.callback(people.close)
         opened.callback(hasher.close)
+        # All that a start may be refused for comes before the Archive's own item is made to follow its address.
+        public_url = (settings.public_url or url_of(listener)).rstrip("/")
+        registry = opened_registry(settings, public_url, opened)
         identity = frozen_identity(ticks, settings)
         rules = settings.rules()
         minter = LocalMinter(ticks, identity, rules, clocks)
@@ -56,9 +59,8 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         )
         queue = MintQueue(ticks, identity, rules, clocks)
         membership = membership_service(settings, archive)
-        public_url = (settings.public_url or url_of(listener)).rstrip("/")
         listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])
-        resolver, checks = opened_resolver_site(settings, public_url, listening, archive, clocks, opened)
+        resolver = opened_resolver_site(settings, public_url, listening, archive, clocks, registry)
         app = create_app(
             queue=queue,
             ticks=ticks,
@@ -69,7 +71,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             resolver=resolver,
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
-            checks=(check_archive, tokens.check, people.check, *checks),
+            checks=(check_archive, tokens.check, people.check, *(() if registry is None else (registry.check,))),
             bound=ConnectionBound(settings.connections_per_client, settings.trusted_proxies or ()),
         )
 
