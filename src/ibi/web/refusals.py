@@ -114,7 +114,7 @@ class InvalidIdempotencyKey(IbiError):
 
 
 class ServerStarting(IbiError):
-    """This server is starting: it makes its catalogue anew from what it keeps. Nothing is lost; ask again later."""
+    """This server is starting: it reads anew what it keeps. Nothing is lost; ask again later."""
 
     code = "server-starting"
     retry_after = 5

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ibi.web.errors import problem
 from ibi.web.health import healthz, not_ready
+from ibi.web.pages import refusal
 from ibi.web.refusals import ServerStarting
 from ibi.web.server import Server
 
@@ -35,7 +35,7 @@ async def _answer(request: Request) -> Response:
         return await healthz(request)
     if request.url.path == "/readyz":
         return not_ready((ServerStarting(),))
-    return problem(ServerStarting())
+    return refusal(ServerStarting(), request.scope)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
