@@ -19,14 +19,14 @@ import json
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ibi.storage.disk import check_same_file, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
 
-__all__ = ["FILE_NAME", "Expected", "GenerationFile", "Standing", "first_standing", "next_standing"]
+__all__ = ["FILE_NAME", "Expected", "GenerationFile", "Standing", "first_standing"]
 
 FILE_NAME: Final = "ibi-generation.json"
 _LENGTH: Final = 384
@@ -43,9 +43,6 @@ class Standing:
     changes: int = 0
     items: int = 0
 
-    def is_same_change(self, other: Standing) -> bool:
-        return (self.store, self.generation, self.changes) == (other.store, other.generation, other.changes)
-
 
 @dataclass(frozen=True, slots=True)
 class Expected:
@@ -57,11 +54,13 @@ class Expected:
     def allows(self, standing: Standing) -> bool:
         return standing.generation != "" and standing in (self.before, self.after)
 
-    def allows_change(self, standing: Standing) -> bool:
-        """`allows`, without regard to the number of items."""
-        return standing.generation != "" and (
-            standing.is_same_change(self.before) or standing.is_same_change(self.after)
-        )
+    def state_of(self, store: str, generation: str, changes: int) -> Standing | None:
+        """The one of the two that has this count of changes, whatever its number of items; None if neither has."""
+        if generation:
+            for state in (self.after, self.before):
+                if (state.changes, state.generation, state.store) == (changes, generation, store):
+                    return state
+        return None
 
 
 class GenerationFile:
@@ -69,6 +68,8 @@ class GenerationFile:
 
     def __init__(self, root: Path) -> None:
         self.path = root / FILE_NAME
+        self._known: tuple[bytes, Expected | None] = b"", None
+        """What was written last, which need not be decoded again."""
         with refusals(DiskRefused, self.path):
             is_new = not self.path.exists()
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -79,22 +80,15 @@ class GenerationFile:
         """None if the file was just made, or cannot be read."""
         with refusals(DiskRefused, self.path):
             content = os.pread(self._descriptor, _LENGTH, 0)
-        try:
-            document = json.loads(content)
-            store = str(document["store"])
-            before, after = (
-                Standing(store, str(each["generation"]), int(each["changes"]), int(each["items"]))
-                for each in (document["before"], document["after"])
-            )
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return None
-        return Expected(before, after)
+        known, expected = self._known
+        return expected if content == known else _decode(content)
 
     def write(self, before: Standing, after: Standing, *, durably: bool = False) -> None:
         with refusals(DiskRefused, self.path):
-            written = os.pwrite(self._descriptor, _encode(before, after), 0)
-            if written != _LENGTH:
+            content = _encode(before, after)
+            if os.pwrite(self._descriptor, content, 0) != _LENGTH:
                 raise OSError(0, "it was written in part")
+            self._known = content, Expected(before, after)
             if durably:
                 sync_file(self._descriptor)
 
@@ -113,8 +107,17 @@ def first_standing(store: str, items: int) -> Standing:
     return Standing(store or secrets.token_hex(16), secrets.token_hex(8), 0, items)
 
 
-def next_standing(standing: Standing) -> Standing:
-    return replace(standing, changes=standing.changes + 1)
+def _decode(content: bytes) -> Expected | None:
+    try:
+        document = json.loads(content)
+        store = str(document["store"])
+        before, after = (
+            Standing(store, str(each["generation"]), int(each["changes"]), int(each["items"]))
+            for each in (document["before"], document["after"])
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return Expected(before, after)
 
 
 def _encode(before: Standing, after: Standing) -> bytes:

@@ -26,6 +26,7 @@ from ibi.storage.errors import CatalogDamaged, DiskRefused, StorageError, StoreC
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
     COUNT,
+    COUNT_CHANGE,
     MIGRATIONS,
     PAGE,
     SET_STANDING,
@@ -44,7 +45,7 @@ from ibi.storage.sqlite.database_kind import CATALOGUE
 from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.sqlite.label_key import label_key, repository_name
 from ibi.storage.sqlite.search_rows import check_search
-from ibi.storage.store_generation import GenerationFile, Standing, first_standing, next_standing
+from ibi.storage.store_generation import GenerationFile, Standing, first_standing
 
 __all__ = ["FILE_NAME", "CatalogDamaged", "SqliteCatalog"]
 
@@ -240,14 +241,13 @@ class SqliteCatalog:
         assert self._generation is not None
         if self._is_rebuilt:
             return
-        expected, standing = self._generation.read(), _standing(connection)
-        if expected is None or not expected.allows_change(standing):
+        expected = self._generation.read()
+        ((store, generation, changes, items),) = connection.execute(COUNT_CHANGE).fetchall()
+        before = None if expected is None else expected.state_of(store, generation, changes - 1)
+        if before is None:
             raise CatalogDamaged(path=self._path, reason=_DISAGREES)
-        after = next_standing(standing)
-        _set_standing(connection, after)
-        before = expected.after if expected.after.is_same_change(standing) else expected.before
         self._has_counted = True
-        self._generation.write(before, after)
+        self._generation.write(before, Standing(store, generation, changes, items))
 
     def close(self) -> None:
         if self._process != os.getpid() or self._is_closed:

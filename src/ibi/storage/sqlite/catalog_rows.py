@@ -19,6 +19,7 @@ from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, l
 
 __all__ = [
     "COUNT",
+    "COUNT_CHANGE",
     "FIND",
     "FIND_SEATED",
     "LINKED",
@@ -101,6 +102,7 @@ FIND: Final = {
 NAMES_AFTER: Final = "SELECT rep FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
 COUNT: Final = "SELECT count(*) FROM items"
 STANDING: Final = "SELECT store, generation, changes, items FROM standing"
+COUNT_CHANGE: Final = "UPDATE standing SET changes = changes + 1 RETURNING store, generation, changes, items"
 SET_STANDING: Final = "UPDATE standing SET store = ?, generation = ?, changes = ?, items = ?"
 PAGE_AFTER: Final = "SELECT rep, item, local FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
 LINKED: Final = """
