@@ -22,7 +22,7 @@ from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.search import Search
 from ibi.services.claims import named_by
 from ibi.services.kept_items import DOC, ITEM, KeptItems, name_of
-from ibi.storage.change_journal import EVERYTHING, ChangeJournal
+from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import CatalogDamaged, StoreIncomplete
 from ibi.storage.item_locks import ItemLocks
 from ibi.storage.machine import MachineClocks
@@ -186,19 +186,13 @@ class ArchiveStore(KeptItems):
         if not self._gives_up_missing:
             self._refuse_incomplete()
         self._on_rebuild()
-        # A crash from here on has the next one that opens the store begin again.
-        self._changes.begin([EVERYTHING])
-        try:
-            if not self._sqlite.begin_rebuild(always=always):
-                return None
-            removed = self._forget_missing()
-            listed = self._list_all(self.content.iterate(), on_item)
-            self._finish_each([name_of(item) for item in self.catalog.items() if any(named_by(item))])
-            self._sqlite.end_rebuild()
-        except BaseException:
-            self._changes.close()  # with what is under way: as after a crash
-            raise
-        self._changes.end([EVERYTHING])
+        # From here to the end it is the catalogue of no store: after a crash, the next one that opens it begins again.
+        if not self._sqlite.begin_rebuild(always=always):
+            return None
+        removed = self._forget_missing()
+        listed = self._list_all(self.content.iterate(), on_item, only_changed=not self._gives_up_missing)
+        self._finish_each([name_of(item) for item in self.catalog.items() if any(named_by(item))])
+        self._sqlite.end_rebuild()
         self.is_rebuilt = True
         return replace(listed, removed=removed)
 
@@ -227,8 +221,12 @@ class ArchiveStore(KeptItems):
         removed = self._forget_missing()
         return replace(self._list_all(self.content.iterate(), on_item), removed=removed)
 
-    def _list_all(self, names: Iterable[str], on_item: Callable[[], None]) -> Listed:
-        """Some hundred in a commit, during which nobody else lists them."""
+    def _list_all(self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False) -> Listed:
+        """Some hundred in a commit, during which nobody else lists them.
+
+        With `only_changed`, what the catalogue lists already is not written again: what is found by words is written
+        with it, and a start that is tried again on a full disk does not fill it further.
+        """
         rest, looked_at = iter(names), 0
         unreadable: list[tuple[str, IbiError]] = []
         while batch := tuple(islice(rest, _BATCH)):
@@ -242,10 +240,13 @@ class ArchiveStore(KeptItems):
                     except (ContentDamaged, InvalidLabel) as error:
                         unreadable.append((name, error))
                     on_item()
-                unreadable += self._put_all(items)
+                unreadable += self._put_all([item for item in items if not only_changed or not self._lists(item)])
             self.step("items read in")
             looked_at += len(batch)
         return Listed(looked_at, unreadable=tuple(unreadable))
+
+    def _lists(self, item: Item) -> bool:
+        return self.catalog.find(item.rep) == item
 
     def _put_all(self, items: list[Item]) -> Iterator[tuple[str, IbiError]]:
         try:

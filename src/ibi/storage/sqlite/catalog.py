@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -225,7 +226,8 @@ class SqliteCatalog:
         if not always and self._agrees(connection) and self._has_all_rows(connection):
             return False
         before = _standing(connection)
-        connection.execute(SET_STANDING, (before.store, "", before.changes, before.items))
+        if before.generation:  # to write it again would take space each time this is tried on a full disk
+            _set_standing(connection, replace(before, generation=""))
         return True
 
     def _own_store(self, connection: Connection) -> None:
