@@ -14,6 +14,7 @@ import pytest
 from ibi.label import Label, parse
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.beliefs import HOLDER_AGE, Beliefs
+from ibi.storage.errors import BeliefsDamaged
 from ibi.storage.memory import beliefs as in_memory
 from ibi.storage.memory.beliefs import MemoryBeliefs
 from ibi.storage.sqlite import beliefs as in_sqlite
@@ -166,3 +167,22 @@ os.kill(os.getpid(), signal.SIGKILL)
             assert [claim.claimant for claim in after.claims()] == [B]
         finally:
             after.close()
+
+    @pytest.mark.parametrize("spoilt", [b"", b"no database" * 100, None], ids=["emptied", "text", "half"])
+    def test_a_file_that_cannot_be_used_is_set_aside_where_that_is_wanted(
+        self, tmp_path: Path, spoilt: bytes | None
+    ) -> None:
+        SqliteBeliefs(tmp_path).close()
+        path = tmp_path / in_sqlite.FILE_NAME
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2] if spoilt is None else spoilt)
+        told: list[Path | None] = []
+        if spoilt:
+            with pytest.raises(BeliefsDamaged):
+                SqliteBeliefs(tmp_path)
+        beliefs = SqliteBeliefs(tmp_path, lambda _, aside: told.append(aside))
+        try:
+            beliefs.record_holder(ITEM, A, NOW)
+            assert beliefs.holder(ITEM, NOW) == A
+            assert all(aside is not None and aside.exists() for aside in told)
+        finally:
+            beliefs.close()

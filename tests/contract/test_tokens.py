@@ -201,7 +201,7 @@ def test_no_secret_reaches_the_disk(data: Path) -> None:
     text, token = drawn(9)
     tokens = SqliteTokens(data)
     tokens.add(token)
-    everything = b"".join(file.read_bytes() for file in data.iterdir())
+    everything = b"".join(file.read_bytes() for file in data.rglob("*") if file.is_file())
     assert token.id.encode() in everything
     assert text.split("_")[2].encode() not in everything
     tokens.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 import structlog
 
@@ -20,7 +22,7 @@ from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.services.archive_beginning import begin_archive, follow_address
-from ibi.services.archive_store import ArchiveStore
+from ibi.services.archive_store import STORE, ArchiveStore, open_repaired
 from ibi.services.deposits import Deposits
 from ibi.services.drafts import Drafts
 from ibi.services.label_reservation import LocalLabels
@@ -30,6 +32,7 @@ from ibi.services.searching import Searching
 from ibi.services.verification import DamageMail, VerificationSchedule
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.draft_files import DraftFiles
+from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.storage.sqlite.given_out import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite
@@ -61,16 +64,23 @@ def _damage_mail(settings: Settings, public_url: str) -> DamageMail | None:
 
 
 def opened_archive_site(
-    settings: Settings, listening_url: str, minter: LocalMinter, opened: ExitStack, *, demo: bool = False
-) -> ArchiveSite | None:
-    """The Archive of the data directory, begun if it is not, and filled if it is a `demo`; what it opens is closed
-    with `opened`.
+    settings: Settings,
+    listening_url: str,
+    minter: LocalMinter,
+    opened: ExitStack,
+    *,
+    demo: bool = False,
+    on_rebuild: Callable[[], None] = lambda: None,
+) -> tuple[ArchiveSite | None, Callable[[], None]]:
+    """The Archive of the data directory, begun if it is not, and filled if it is a `demo`, and what checks that its
+    files are still those that were opened. What it opens is closed with `opened`; `on_rebuild` is told before its
+    catalogue is made anew, which may take long.
 
-    None while nothing can be minted and no Archive was begun before: its own service could get no label.
+    No Archive while nothing can be minted and none was begun before: its own service could get no label.
     """
     public_url = (settings.public_url or listening_url).rstrip("/")
-    store = opened.enter_context(ArchiveStore(settings.data))
     log = structlog.get_logger("ibi.archive")
+    store = opened.enter_context(_opened_store(settings.data, on_rebuild))
     for name, error in store.swept.unreadable:
         log.error("an item cannot be read", item=name, reason=str(error))
     if store.integrity is not None:
@@ -79,18 +89,17 @@ def opened_archive_site(
         record = _record(settings, public_url, minter, store)
     except (ClockRefused, AnotherInstance) as refusal:
         log.error("no Archive is begun", reason=str(refusal))
-        return None
+        return None, store.check
     if demo:
         fill_with_demo(settings, public_url, minter, store)
-    usage = SqliteUsageLog(settings.data / USAGE)
-    opened.callback(usage.close)
+    usage = _opened_usage(settings.data / USAGE, opened)
     searching = Searching(store.search, store.catalogue_version)
     opened.callback(searching.close)
     address = public_url.partition("://")[2].partition("/")[0]
     content_url = (settings.content_url or public_url).rstrip("/")
     given_out = SqliteGivenOut(settings.data)
     opened.callback(given_out.close)
-    return ArchiveSite(
+    site = ArchiveSite(
         profile=ArchiveProfile(
             address,
             record.service,
@@ -113,6 +122,39 @@ def opened_archive_site(
         search=searching,
         integrity=store.integrity,
     )
+    return site, store.check
+
+
+def _opened_store(data: Path, on_rebuild: Callable[[], None]) -> ArchiveStore:
+    log = structlog.get_logger("ibi.archive")
+
+    def begin_rebuild() -> None:
+        on_rebuild()
+        log.warning("the catalogue is made anew from the store")
+
+    def set_aside(error: CatalogDamaged, aside: Path | None) -> None:
+        log.warning("the catalogue is set aside", reason=error.parameters["reason"], name=aside and aside.name)
+
+    store = open_repaired(data, on_rebuild=begin_rebuild, on_aside=set_aside)
+    if store.is_rebuilt:
+        log.warning("the catalogue is made anew", items=store.swept.looked_at, unreadable=len(store.swept.unreadable))
+    return store
+
+
+def _opened_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
+    """Counts never keep a server from starting: what is damaged is set aside, and without a file nothing is counted."""
+    log = structlog.get_logger("ibi.archive")
+
+    def set_aside(error: StorageError, aside: Path | None) -> None:
+        log.warning("use is counted anew", reason=str(error.parameters.get("reason", error)), name=aside and aside.name)
+
+    try:
+        usage = SqliteUsageLog(path, on_damage=set_aside)
+    except StorageError as error:
+        log.error("use is not counted", reason=str(error))
+        return None
+    opened.callback(usage.close)
+    return usage
 
 
 def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> RecordDesk:
@@ -141,6 +183,7 @@ def _record(settings: Settings, public_url: str, minter: LocalMinter, store: Arc
     deposits = Deposits(store, LocalLabels(minter.mint, "archive"), minter.clocks)
     if record is None:
         return begin_archive(deposits, settings.data, public_url, "Archive service", "archive")
+    _check_service(settings.data, record, store)
     log = structlog.get_logger("ibi.archive")
     try:
         if follow_address(deposits, store, record.service, public_url, "archive"):
@@ -148,3 +191,11 @@ def _record(settings: Settings, public_url: str, minter: LocalMinter, store: Arc
     except IbiError as error:  # everything else is served all the same
         log.error("the item of this Archive does not follow it", url=public_url, reason=str(error))
     return record
+
+
+def _check_service(data: Path, record: ArchiveRecord, store: ArchiveStore) -> None:
+    """The item of the Archive itself cannot be deleted: a store without it is another one, or an empty one."""
+    service = record.service.rep
+    if service is not None and not store.holds(service):
+        items = sum(1 for _ in store.content.iterate()) + 1
+        raise StoreIncomplete(path=data / STORE, missing="at least 1", items=items, example=str(service))

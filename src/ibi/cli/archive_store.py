@@ -14,7 +14,7 @@ from ibi.cli.options import settings_from
 from ibi.config import Settings
 from ibi.instant import Instant
 from ibi.messages.label_forms import LabelForms
-from ibi.services.archive_store import STORE, ArchiveStore
+from ibi.services.archive_store import CATALOGUE, STORE, ArchiveStore
 from ibi.services.deposits import Deposits
 from ibi.services.label_reservation import LocalLabels
 from ibi.services.relating import Relating
@@ -61,12 +61,17 @@ def opened_store(settings: Settings, *, begin: bool = False) -> Iterator[Archive
 
     Only a command that puts something in may `begin` one: others were told a wrong directory.
     """
-    if not begin and not (settings.data / STORE).is_dir():
+    # A catalogue without a store is one that lost it: opening says so.
+    if not begin and not any((settings.data / name).exists() for name in (STORE, CATALOGUE)):
         raise click.ClickException(f"nothing was deposited in {settings.data} yet")
-    with ArchiveStore(settings.data) as store:
+    with ArchiveStore(settings.data, on_rebuild=_tell_of_rebuild) as store:
         for name, error in store.swept.unreadable:
             click.echo(f"ibi: {name}: {error}", err=True)
         yield store
+
+
+def _tell_of_rebuild() -> None:
+    click.echo("ibi: the catalogue is made anew from the store; this may take long", err=True)
 
 
 @contextmanager

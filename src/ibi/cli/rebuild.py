@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -14,15 +15,22 @@ from ibi.cli.output import as_json_option, print_json
 __all__ = ["rebuild"]
 
 
+_EMPTIED = ("accounts", "people", "registry")
+
+
 @click.command()
+@click.option("--empty", type=click.Choice(_EMPTIED), help="Set this database aside instead, and begin an empty one.")
 @as_json_option
 @setting_options("data", "config", "server", "token")
-def rebuild(*, as_json: bool, **flags: str | None) -> None:
+def rebuild(*, empty: str | None, as_json: bool, **flags: str | None) -> None:
     """Make the catalogue anew from the store alone. A server may go on working meanwhile."""
     from ibi.cli.archive_store import local_settings
     from ibi.services.archive_store import STORE, rebuild_catalogue
 
     data = local_settings(**flags).data
+    if empty is not None:
+        _begin_empty(data / f"{empty}.sqlite", as_json=as_json)
+        return
     if not (data / STORE).is_dir():
         raise click.ClickException(f"nothing was deposited in {data} yet")
     with _progress() as on_item:
@@ -38,6 +46,19 @@ def rebuild(*, as_json: bool, **flags: str | None) -> None:
             click.echo(f"{listed.removed} that it had are not in the store any more: put them back from a backup.")
     if listed.unreadable:
         raise SystemExit(1)
+
+
+def _begin_empty(path: Path, *, as_json: bool) -> None:
+    """The next command or server that opens the database begins it."""
+    from ibi.storage.sqlite.database_file import forget_begun, set_aside
+
+    forget_begun(path)
+    aside = set_aside(path)
+    if as_json:
+        print_json({"database": path.name, "aside": None if aside is None else aside.name})
+        return
+    click.echo(f"{path.name} begins empty." if aside is None else f"{path.name} is {aside.name} now, and begins empty.")
+    click.echo("A server that is running has to be started again.")
 
 
 @contextmanager

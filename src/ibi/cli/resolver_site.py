@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -32,6 +33,7 @@ from ibi.services.misses import MissLimit
 from ibi.services.registration_desk import RegistrationDesk
 from ibi.services.resolving import ForeignUrls, Resolving
 from ibi.storage.archive_record import read_archive_record
+from ibi.storage.errors import StoreDamaged
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry
@@ -44,7 +46,7 @@ from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.resolver_site import ResolverSite
 
-__all__ = ["archive_budgets", "opened_resolver_site", "opened_resolving", "resolves_here"]
+__all__ = ["archive_budgets", "opened_registry", "opened_resolver_site", "opened_resolving", "resolves_here"]
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -56,23 +58,31 @@ def resolves_here(settings: Settings, public_url: str) -> bool:
     return settings.resolver is None or settings.resolver.lower() == public_url.lower()
 
 
+def opened_registry(settings: Settings, public_url: str, opened: ExitStack) -> SqliteRegistry | None:
+    """The register of a server that resolves, closed with `opened`; None if another resolves."""
+    if not resolves_here(settings, public_url):
+        return None
+    registry = SqliteRegistry(settings.data)
+    opened.callback(registry.close)
+    return registry
+
+
 def opened_resolver_site(
     settings: Settings,
     public_url: str,
     listening: tuple[str, int],
     archive: ArchiveSite | None,
     clocks: Clocks,
+    registry: SqliteRegistry | None,
     opened: ExitStack,
     *,
     sandbox: bool = False,
 ) -> ResolverSite | None:
-    """The resolver of a server; None if another resolves. What it opens is closed with `opened`. One in a `sandbox`
-    refuses no key."""
-    if not resolves_here(settings, public_url):
+    """The resolver of a server on its register; None without one. What it opens is closed with `opened`. One in a
+    `sandbox` refuses no key."""
+    if registry is None:
         return None
-    registry = SqliteRegistry(settings.data)
-    opened.callback(registry.close)
-    beliefs = SqliteBeliefs(settings.data)
+    beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
     opened.callback(beliefs.close)
     gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
     misses = MissLimit(settings.resolve.misses_per_network)
@@ -94,6 +104,11 @@ def opened_resolver_site(
         proxies=settings.trusted_proxies or (),
         close=gateway.close,
     )
+
+
+def _tell_of_lost_beliefs(error: StoreDamaged, aside: Path | None) -> None:
+    log = structlog.get_logger("ibi.resolver")
+    log.warning("what was learned from Archives is lost, and learned anew", reason=str(error), set_aside=str(aside))
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from ibi.cli.archive_site import opened_archive_site, verification_schedule
 from ibi.cli.membership import membership_service
 from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks, own_address, warn_of_private_name
 from ibi.cli.person import sign_in_url
-from ibi.cli.resolver_site import opened_resolver_site
+from ibi.cli.resolver_site import opened_registry, opened_resolver_site
 from ibi.config import Settings
 from ibi.model.identity import Identity
 from ibi.services.mint_guard import MintGuard
@@ -33,6 +33,7 @@ from ibi.web.logging import configure_logging
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.resolver_site import ResolverSite
 from ibi.web.server import Server, url_of
+from ibi.web.starting import StartingServer
 
 __all__ = ["run_server"]
 
@@ -46,23 +47,29 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         opened.callback(ticks.close)
         tokens = SqliteTokens(settings.data)
         opened.callback(tokens.close)
+        people, hasher = SqlitePeople(settings.data), SecretHasher()
+        opened.callback(people.close)
+        opened.callback(hasher.close)
+        # All that a start may be refused for comes before the Archive's own item is made to follow its address.
+        public_url = (settings.public_url or url_of(listener)).rstrip("/")
+        registry = opened_registry(settings, public_url, opened)
         identity = frozen_identity(ticks, settings)
         rules = settings.rules()
         address = own_address(settings, identity)
         minter = LocalMinter(ticks, identity, rules, clocks, lambda: address)
         if (warning := warn_of_private_name(identity)) is not None:
             structlog.get_logger("ibi.minting").warning(warning)
-        archive = opened_archive_site(settings, url_of(listener), minter, opened, demo=demo)
+        starting = StartingServer(listener)
+        opened.callback(starting.stop)
+        archive, check_archive = opened_archive_site(
+            settings, url_of(listener), minter, opened, demo=demo, on_rebuild=starting.start
+        )
         queue = MintQueue(ticks, identity, rules, clocks, guard=MintGuard(ticks, address))
         membership = membership_service(settings, archive)
-        public_url = (settings.public_url or url_of(listener)).rstrip("/")
         listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])
         resolver = opened_resolver_site(
-            settings, public_url, listening, archive, clocks, opened, sandbox=identity.sandbox
+            settings, public_url, listening, archive, clocks, registry, opened, sandbox=identity.sandbox
         )
-        people, hasher = SqlitePeople(settings.data), SecretHasher()
-        opened.callback(people.close)
-        opened.callback(hasher.close)
         app = create_app(
             queue=queue,
             ticks=ticks,
@@ -78,6 +85,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
                 settings.connections_per_client, settings.trusted_proxies or (), most_connections(raise_limit())
             ),
             verification=None if archive is None else verification_schedule(settings, archive),
+            checks=(check_archive, tokens.check, people.check, *(() if registry is None else (registry.check,))),
         )
 
         def ready(url: str) -> None:
@@ -89,6 +97,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
                 click.echo("          signs you in as admin, once, within the hour")
             click.echo("Ctrl-C stops it.")
 
+        starting.stop()
         Server(app, ready=ready).run([listener])
 
 

@@ -7,9 +7,9 @@ way, `item-locks/` the locks of the items.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -28,21 +28,32 @@ from ibi.services.claims import named_by
 from ibi.services.integrity import Integrity
 from ibi.services.item_object import TRANSFERRED
 from ibi.services.kept_items import DOC, ITEM, ItemTransferred, KeptItems, name_of
-from ibi.storage.change_journal import EVERYTHING, ChangeJournal
-from ibi.storage.disk import refusals, sync_directory
-from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged
+from ibi.storage.change_journal import ChangeJournal
+from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.storage.item_locks import ItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.catalog import SqliteCatalog
+from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
+from ibi.storage.sqlite.database_file import set_aside
 from ibi.storage.sqlite.given_out import restart_given_out
 from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import SqliteIntegrity
+from ibi.storage.store_generation import GenerationFile
 
-__all__ = ["CATALOGUE", "STEPS", "STORE", "ArchiveStore", "Listed", "Verified", "newest_kept", "rebuild_catalogue"]
+__all__ = [
+    "CATALOGUE",
+    "STEPS",
+    "STORE",
+    "ArchiveStore",
+    "Listed",
+    "Verified",
+    "newest_kept",
+    "open_repaired",
+    "rebuild_catalogue",
+]
 
 STORE: Final = "store"
-CATALOGUE: Final = "catalogue.sqlite"
+CATALOGUE: Final = FILE_NAME
 _JOURNAL: Final = "changes"
 _LOCKS: Final = "item-locks"
 
@@ -90,11 +101,16 @@ class ArchiveStore(KeptItems):
         *,
         on_step: Callable[[str], None] = _pass,
         on_item: Callable[[], None] = _ignore,
+        on_rebuild: Callable[[], None] = _ignore,
+        give_up_missing: bool = False,
         boot: str | None = None,
     ) -> None:
-        """Opens, and finishes what crashed processes have left; a catalogue that is not there is read from the store.
+        """Opens, and finishes what crashed processes have left. A catalogue that is not there, or lists another state
+        of the store than the present one, is made to agree with the store, item by item.
 
-        `on_item` is told of each item that this has to look at. `boot` names the start of this machine.
+        `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be. `boot` names the
+        start of this machine. `CatalogDamaged` if the catalogue cannot be used, or is that of another store;
+        `StoreIncomplete` if items that there were are not in the store, unless they are to be given up.
         """
         with ExitStack() as opened:
             ledger = SqliteIntegrity(data / INTEGRITY)
@@ -104,13 +120,12 @@ class ArchiveStore(KeptItems):
             opened.callback(content.close)
             self._changes = ChangeJournal(data / _JOURNAL, boot or MachineClocks().read().boot)
             opened.callback(self._changes.close)
-            self.is_anew = not (data / CATALOGUE).exists()
-            if self.is_anew:
-                # Before there is a file: half a catalogue is never taken for a whole one.
-                self._changes.begin([EVERYTHING])
-                # It may be that the directory was put back from a backup without it.
-                restart_given_out(data, MachineClocks().read().wall)
-            self._sqlite = SqliteCatalog(data / CATALOGUE, integrity.require_unknown)
+            self._generation = GenerationFile(data / STORE)
+            opened.callback(self._generation.close)
+            self._data, self._gives_up_missing, self._on_rebuild = data, give_up_missing, on_rebuild
+            self.is_rebuilt = False
+            """Whether all items were looked at to make the catalogue agree with the store."""
+            self._sqlite = SqliteCatalog(data / CATALOGUE, self._generation, integrity.require_unknown)
             opened.callback(self._sqlite.close)
             locks = ItemLocks(data / _LOCKS)
             opened.callback(locks.close)
@@ -118,8 +133,6 @@ class ArchiveStore(KeptItems):
                 content, self._sqlite, journal=self._changes, locks=locks, on_step=on_step, integrity=integrity
             )
             self.swept = self._sweep(on_item)
-            if self.is_anew:
-                self._changes.end([EVERYTHING])
             self._opened = opened.pop_all()
 
     @property
@@ -131,10 +144,20 @@ class ArchiveStore(KeptItems):
         """The newest date of a label that is kept under the prefixes of an identity."""
         return self._sqlite.newest(identity.prefixes)
 
+    def holds(self, name: RepositoryName) -> bool:
+        """Whether the store has an item of that name, whole or damaged."""
+        return self._objects.holds(name_of(name))
+
     def catalogue_version(self) -> tuple[int, int]:
         """Another value after every change of the catalogue: at once after one by this process, within 2 ms after one
         by another. For one thread to compare."""
         return self._sqlite.recent_version()
+
+    def check(self) -> None:
+        """Raise an error if store or catalogue are not those that were opened. For whoever watches the server."""
+        self._objects.check()
+        self._generation.check()
+        self._sqlite.check()
 
     def close(self) -> None:
         self._opened.close()
@@ -149,16 +172,70 @@ class ArchiveStore(KeptItems):
         """Finish what dead processes have begun: in the store, then in the catalogue, then of the pairs of items."""
         finished = self.content.sweep()
         with self._changes.abandoned() as left:
-            if self.is_anew or not all(one.whole for one in left):
-                listed = self._list_all(self.content.iterate(), on_item)
-                names = [name_of(item) for item in self.catalog.items() if any(named_by(item))]
-            else:
-                names = list(dict.fromkeys((*finished, *(name for one in left for name in one.names))))
-                listed = self._list_all(names, on_item)
-            for name in names:
-                with suppress(ContentDamaged, InvalidLabel):  # told by `unreadable`
-                    self.finish(name)
+            is_whole = all(one.whole for one in left)
+            if not is_whole or not (self._sqlite.agrees() or self._adopt()):
+                listed = self._agree(on_item, always=not is_whole)
+                if listed is not None:
+                    return listed
+            names = list(dict.fromkeys((*finished, *(name for one in left for name in one.names))))
+            listed = self._list_all(names, on_item)
+            self._finish_each(names)
+            self._sqlite.settle_standing()
         return listed
+
+    def _finish_each(self, names: Iterable[str]) -> None:
+        for name in names:
+            with suppress(ContentDamaged, InvalidLabel):  # told by `unreadable`
+                self.finish(name)
+
+    def _adopt(self) -> bool:
+        """Whether neither store nor catalogue says in which state it is, as those of earlier versions, and both have
+        the same names: then they agree from now on."""
+        if self._generation.read() is not None or self._sqlite.standing().store:
+            return False
+        listed = sum(1 for _ in self._sqlite.names()) + len(self._sqlite.transfers())
+        if listed != sum(1 for _ in self.content.iterate()) or any(self._unkept_names()):
+            return False
+        self._sqlite.end_rebuild()
+        return True
+
+    def _agree(self, on_item: Callable[[], None], *, always: bool) -> Listed | None:
+        """Make the catalogue agree with the store, whatever it says. None if another process did, and it is not
+        `always` to be done."""
+        self._refuse_foreign()
+        if not self._gives_up_missing:
+            self._refuse_incomplete()
+        self._on_rebuild()
+        # The directory may have been put back from a backup: what was given out since then is not known.
+        restart_given_out(self._data, MachineClocks().read().wall)
+        # From here to the end it is the catalogue of no store: after a crash, the next one that opens it begins again.
+        if not self._sqlite.begin_rebuild(always=always):
+            return None
+        removed = self._forget_missing()
+        listed = self._list_all(self.content.iterate(), on_item, only_changed=not self._gives_up_missing)
+        self._finish_each([name_of(item) for item in self.catalog.items() if any(named_by(item))])
+        self._sqlite.end_rebuild()
+        self.is_rebuilt = True
+        return replace(listed, removed=removed)
+
+    def _refuse_foreign(self) -> None:
+        expected, standing = self._generation.read(), self._sqlite.standing()
+        if expected is not None and standing.store not in ("", expected.after.store):
+            raise CatalogDamaged(path=self._data / CATALOGUE, reason="it is the catalogue of another store")
+
+    def _refuse_incomplete(self) -> None:
+        """A store that is not mounted, or was put back from an older backup, has fewer items than there were: to take
+        them out of the catalogue would make them unknown."""
+        missing = list(self._unkept_names())
+        expected, kept = self._generation.read(), sum(1 for _ in self.content.iterate())
+        lacking = max(len(missing), 0 if expected is None else expected.after.items - kept)
+        if lacking:
+            example = missing[0] if missing else "those not listed any more"
+            raise StoreIncomplete(path=self._objects.root, missing=lacking, items=kept + lacking, example=example)
+
+    def _unkept_names(self) -> Iterator[str]:
+        """The names of items that the catalogue has and the store has not."""
+        return (name for name in map(str, self._sqlite.names()) if not self._objects.holds(name))
 
     def rebuild(self, on_item: Callable[[], None] = _ignore) -> Listed:
         """Make the catalogue say what the store says, item by item, and nothing else. Others may go on working."""
@@ -166,8 +243,12 @@ class ArchiveStore(KeptItems):
         removed = self._forget_missing()
         return replace(self._list_all(self.content.iterate(), on_item), removed=removed)
 
-    def _list_all(self, names: Iterable[str], on_item: Callable[[], None]) -> Listed:
-        """Some hundred in a commit, during which nobody else lists them."""
+    def _list_all(self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False) -> Listed:
+        """Some hundred in a commit, during which nobody else lists them.
+
+        With `only_changed`, what the catalogue lists already is not written again: what is found by words is written
+        with it, and a start that is tried again on a full disk does not fill it further.
+        """
         rest, looked_at = iter(names), 0
         unreadable: list[tuple[str, IbiError]] = []
         while batch := tuple(islice(rest, _BATCH)):
@@ -183,10 +264,13 @@ class ArchiveStore(KeptItems):
                     except (ContentDamaged, InvalidLabel) as error:
                         unreadable.append((name, error))
                     on_item()
-                unreadable += self._put_all(items)
+                unreadable += self._put_all([item for item in items if not only_changed or not self._lists(item)])
             self.step("items read in")
             looked_at += len(batch)
         return Listed(looked_at, unreadable=tuple(unreadable))
+
+    def _lists(self, item: Item) -> bool:
+        return self.catalog.find(item.rep) == item
 
     def _put_all(self, items: list[Item]) -> Iterator[tuple[str, IbiError]]:
         try:
@@ -201,19 +285,16 @@ class ArchiveStore(KeptItems):
                 yield name_of(item), error
 
     def _forget_missing(self) -> int:
+        """One that is there but damaged stays listed: what it was, the catalogue alone knows."""
         removed = 0
         for transfer in self._sqlite.transfers():
             with self.locks.held(name_of(transfer.rep)):
                 if self._transfer_of(name_of(transfer.rep)) is None:
                     self._sqlite.forget_transfer(transfer.rep)
-        for item in self.catalog.items():
-            with self.locks.held(name_of(item)):
-                try:
-                    self.content.read(name_of(item))
-                except ContentMissing:
-                    removed += self.catalog.remove(item.rep)
-                except ContentDamaged:
-                    continue  # there is something; what it was, the catalogue alone knows
+        for name in self._unkept_names():
+            with self.locks.held(name):
+                if not self._objects.holds(name):
+                    removed += self.catalog.remove(RepositoryName.parse(name))
         return removed
 
     def _transfer_of(self, name: str) -> Transfer | None:
@@ -295,7 +376,7 @@ class ArchiveStore(KeptItems):
             yield Problem(Damage.STRUCTURE, "record", path, "the item's record and its files do not agree")
 
     def _catalogue_problems(self, name: str) -> Iterator[Problem]:
-        with self.locks.held(name):
+        with self.locks.held(name), suppress(ItemTransferred):  # which is told with the other problems
             item = self.read(name).item
             if self.catalog.find(item.rep) != item:
                 yield Problem(Damage.STRUCTURE, "catalogue", ITEM, _OTHERWISE)
@@ -311,34 +392,62 @@ class ArchiveStore(KeptItems):
 
 def newest_kept(data: Path, identity: Identity) -> Instant | None:
     """The newest date of a label that is kept in a data directory under the prefixes of an identity. A directory
-    without a store has none, and gets none by this question."""
+    without a store has none, and gets none by this question. A catalogue that does not agree with the store is not
+    believed: then the names in the store tell."""
     if not (data / STORE).is_dir():
         return None
-    with ArchiveStore(data) as store:
-        return store.newest(identity)
+    if (data / CATALOGUE).exists():
+        with suppress(StorageError), ExitStack() as opened:
+            generation = opened.enter_context(closing(GenerationFile(data / STORE)))
+            catalog = opened.enter_context(closing(SqliteCatalog(data / CATALOGUE, generation)))
+            if catalog.agrees():
+                return catalog.newest(identity.prefixes)
+    with closing(OcflStore(data / STORE)) as store:
+        return max(_dates(store.iterate(), identity), default=None)
+
+
+def _dates(names: Iterable[str], identity: Identity) -> Iterator[Instant]:
+    for name in names:
+        with suppress(InvalidLabel):
+            label = RepositoryName.parse(name)
+            if label.prefix in identity.prefixes:
+                yield label.instant
+
+
+def open_repaired(
+    data: Path,
+    *,
+    on_item: Callable[[], None] = _ignore,
+    on_rebuild: Callable[[], None] = _ignore,
+    on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
+    give_up_missing: bool = False,
+) -> ArchiveStore:
+    """The store, with a catalogue that can be used: one that is damaged, or of another store, is set aside under
+    another name, of which `on_aside` is told, and made anew."""
+
+    def opened() -> ArchiveStore:
+        return ArchiveStore(data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing)
+
+    try:
+        return opened()
+    except CatalogDamaged as error:
+        on_aside(error, set_aside(data / CATALOGUE))
+    return opened()
 
 
 def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:
-    """Make the catalogue anew from the store alone. One that is damaged is set aside, under another name.
+    """Make the catalogue say what the store says, and nothing else. One that is damaged is set aside.
 
     What was given out before is uncertain from then on: who does this has often put something back from a backup.
     """
     restart_given_out(data, MachineClocks().read().wall)
     try:
-        with ArchiveStore(data, on_item=on_item) as store:
-            return store.swept if store.is_anew else store.rebuild(on_item)
-    except StoreDamaged as error:
-        if Path(str(error.parameters["path"])) != data / CATALOGUE:
-            raise
-    _set_aside(data)
-    with ArchiveStore(data, on_item=on_item) as store:
-        return store.swept
+        return _rebuilt(data, on_item)
+    except CatalogDamaged:  # noticed only when it was read
+        set_aside(data / CATALOGUE)
+    return _rebuilt(data, on_item)
 
 
-def _set_aside(data: Path) -> None:
-    number = next(number for number in count(1) if not (data / f"{CATALOGUE}.damaged-{number}").exists())
-    with refusals(DiskRefused, data / CATALOGUE):
-        for end in ("-wal", "-shm", ""):
-            with suppress(FileNotFoundError):
-                (data / f"{CATALOGUE}{end}").rename(data / f"{CATALOGUE}.damaged-{number}{end}")
-        sync_directory(data)
+def _rebuilt(data: Path, on_item: Callable[[], None]) -> Listed:
+    with open_repaired(data, on_item=on_item, give_up_missing=True) as store:
+        return store.swept if store.is_rebuilt else store.rebuild(on_item)

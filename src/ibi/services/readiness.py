@@ -1,10 +1,14 @@
-"""Whether a label asked for now would be minted, tried without minting one."""
+"""Whether a server can do what it is there for: a label would be minted, tried without minting one, and the files that
+it relies on are those that it opened."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import structlog
+from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
 from ibi.minting.errors import ClockRefused, QueueTooLong
@@ -33,10 +37,20 @@ class Readiness:
     """Watches a minter, and tries its rules on the clock and on the store as they are now."""
 
     def __init__(
-        self, queue: MintQueue, ticks: Ticks, clocks: Clocks, *, now: Callable[[], float] = time.monotonic
+        self,
+        queue: MintQueue,
+        ticks: Ticks,
+        clocks: Clocks,
+        *,
+        checks: Sequence[Callable[[], None]] = (),
+        log: FilteringBoundLogger | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`now` counts seconds, for judging how old an answer is."""
+        """Each of the `checks` raises an `IbiError` if what it looks at cannot be relied on. `now` counts seconds, for
+        judging how old an answer is."""
         self._queue, self._ticks, self._clocks, self._now = queue, ticks, clocks, now
+        self._checks, self._log = checks, log or structlog.get_logger("ibi.web")
+        self._logged: frozenset[str] = frozenset()
         self._asking: asyncio.Task[tuple[IbiError, ...]] | None = None
         self._asked = -_FRESH
         self._failed: float | None = None
@@ -58,6 +72,22 @@ class Readiness:
             self._failed = None
 
     def _try(self) -> tuple[IbiError, ...]:
+        return (*self._try_minting(), *self._check_all())
+
+    def _check_all(self) -> tuple[IbiError, ...]:
+        failed = []
+        for check in self._checks:
+            try:
+                check()
+            except IbiError as error:
+                failed.append(error)
+        for reason in failed:
+            if str(reason) not in self._logged:
+                self._log.error("not ready", code=reason.code, detail=str(reason))
+        self._logged = frozenset(map(str, failed))
+        return tuple(failed)
+
+    def _try_minting(self) -> tuple[IbiError, ...]:
         try:
             refusals = self._ticks.advance(self._rehearsal).outcomes
             self.epoch = self._ticks.epoch()

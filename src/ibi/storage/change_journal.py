@@ -73,6 +73,9 @@ class ChangeJournal:
             if not self._under_way and (self._length > _LONG or EVERYTHING in names):
                 os.ftruncate(self._descriptor, self._head)
                 self._length = self._head
+                if EVERYTHING not in names:
+                    # The last change stays named: until the next one, the store also allows a catalogue without it.
+                    self._length += os.write(self._descriptor, "".join(f"{name}\n" for name in names).encode("ascii"))
 
     def under_way(self) -> tuple[str, ...]:
         with self._lock:

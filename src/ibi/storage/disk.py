@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.errors import DiskRefused, StorageError
+from ibi.storage.errors import DiskRefused, NotAStore, StorageError
 
 __all__ = [
+    "check_same_file",
     "exchange",
     "make_directory",
     "refusals",
@@ -42,6 +43,15 @@ class refusals:  # like a function; a generator would cost every commit three ti
         if isinstance(error, OSError):
             raise_if_exhausted(error)
             raise self._kind(path=self._path, reason=error.strerror or str(error)) from error
+
+
+def check_same_file(descriptor: int, path: Path) -> None:
+    """Raise `NotAStore` if the path does not lead any more to what the descriptor has open."""
+    opened = os.fstat(descriptor)
+    with refusals(NotAStore, path):
+        found = path.stat()
+    if (found.st_dev, found.st_ino) != (opened.st_dev, opened.st_ino):
+        raise NotAStore(path=path, reason="it was replaced while it was open; start the server again")
 
 
 def sync_file(descriptor: int) -> None:

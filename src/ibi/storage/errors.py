@@ -5,6 +5,9 @@ from __future__ import annotations
 from ibi.errors import IbiError
 
 __all__ = [
+    "AccountsDamaged",
+    "BeliefsDamaged",
+    "CatalogDamaged",
     "DataDirectoryCopied",
     "DiskRefused",
     "IdentityInUse",
@@ -12,12 +15,17 @@ __all__ = [
     "LockRefused",
     "MintLogLost",
     "NotAStore",
+    "PeopleDamaged",
+    "RegistryDamaged",
     "StorageError",
     "StoreClosed",
     "StoreDamaged",
     "StoreForked",
+    "StoreIncomplete",
     "StoreNewer",
+    "TicksDamaged",
     "TooManyOpenFiles",
+    "UsageDamaged",
 ]
 
 
@@ -51,10 +59,54 @@ class NotAStore(StorageError):
 
 
 class StoreDamaged(StorageError):
-    """{path} is damaged: {reason}. Put it back from a backup, or move it away with its -wal and -shm files: what
-    mint.log tells is then read from there."""
+    """{path} cannot be used: {reason}. Put it back from a backup, without -wal and -shm files beside it."""
 
     code = "store-damaged"
+
+
+class CatalogDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds nothing that the store does not: `ibi rebuild` sets it aside and makes
+    it anew from the store; so does the next start of the server."""
+
+
+class AccountsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds the hashes of the tokens, and nothing else has them: put it back from a
+    backup, without -wal and -shm files beside it, and start the server again. Without a backup, `ibi rebuild --empty
+    accounts` sets it aside and begins an empty one; all tokens have to be created anew then."""
+
+
+class PeopleDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds the accounts of people, and nothing else has them: put it back from a
+    backup, without -wal and -shm files beside it, and start the server again. Without a backup, `ibi rebuild --empty
+    people` sets it aside and begins an empty one; all accounts have to be created anew then."""
+
+
+class RegistryDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds the Archives registered here, and nothing else has them: put it back
+    from a backup, without -wal and -shm files beside it, and start the server again. Without a backup, `ibi rebuild
+    --empty registry` sets it aside and begins an empty one; all Archives have to be registered anew then."""
+
+
+class UsageDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds counts of use alone: put it back from a backup, without -wal and -shm
+    files beside it; otherwise the next start of the server sets it aside and counts anew."""
+
+
+class BeliefsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds what this resolver learned from Archives: put it back from a backup,
+    without -wal and -shm files beside it; otherwise the next start of the server sets it aside and learns anew."""
+
+
+class TicksDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. Move it away with its -wal and -shm files: it is made anew from mint.log beside
+    it, and only the idempotency keys of the last days are forgotten."""
+
+
+class StoreIncomplete(StorageError):
+    """{path} lacks {missing} of {items} items that it had, {example} among them. See whether its disk is mounted, or
+    put it back from a newer backup; to go on without those items, run `ibi rebuild`."""
+
+    code = "store-incomplete"
 
 
 class StoreNewer(StorageError):

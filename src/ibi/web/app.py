@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -81,18 +81,20 @@ def create_app(
     bound: ConnectionBound | None = None,
     hosts: ServedHosts | None = None,
     verification: VerificationSchedule | None = None,
+    checks: Sequence[Callable[[], None]] = (),
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to whoever opened them.
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
     `facts` are what every page says of this site. With `sign_in`, people can sign in to the pages.
+    `checks` raise an error when a file that this relies on is not what was opened: `/readyz` says so then.
     `bound` is for whoever serves the application, to ask how many connections a client may have. `hosts` are those for
     which there are pages and files; without them there are for every host. `verification` runs while the application
     does.
     """
     log = log or structlog.get_logger("ibi.web")
-    metrics, readiness = Metrics(), Readiness(queue, ticks, clocks)
+    metrics, readiness = Metrics(), Readiness(queue, ticks, clocks, checks=checks, log=log)
     queue.watch(metrics.group)
     authentication = Authentication(tokens, clocks)
     token_pages = TokenPages(LocalTokenDesk(tokens, clocks), authentication)

@@ -39,6 +39,7 @@ ANSWERS: Mapping[str, Answer] = {
     # any application
     "error": _INTERNAL,
     "internal-error": Answer(500),
+    "server-starting": Answer(503),
     "server-stopping": Answer(503),
     "server-full": Answer(503),
     "too-many-connections": Answer(503),
@@ -192,6 +193,7 @@ ANSWERS: Mapping[str, Answer] = {
     "storage": Answer(503, told=False),
     "store-closed": Answer(503, told=False),
     "store-damaged": Answer(503, told=False),
+    "store-incomplete": Answer(503, told=False),
     "store-forked": _INTERNAL,
     "store-newer": Answer(503, told=False),
     "not-a-store": Answer(503, told=False),

@@ -1,7 +1,9 @@
-"""`GET /healthz`, whether the process lives, and `GET /readyz`, whether it would mint. For machines that watch it."""
+"""`GET /healthz`, whether the process lives, and `GET /readyz`, whether it can do what it is there for: mint, and
+answer for what it keeps. For machines that watch it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import msgspec
@@ -10,10 +12,11 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.services.readiness import Readiness
-from ibi.web.errors import retry_after
+from ibi.web.errors import UNTOLD, answer_to, retry_after
 
-__all__ = ["HealthPage", "healthz"]
+__all__ = ["HealthPage", "healthz", "not_ready"]
 
+_READY = b'{"ready":true,"reasons":[]}'
 _NO_STORE = {"cache-control": "no-store"}
 
 
@@ -27,13 +30,17 @@ class HealthPage:
 
     async def readyz(self, _: Request) -> Response:
         reasons = await self._readiness.reasons()
-        body = {"ready": not reasons, "reasons": [_reason(each) for each in reasons]}
-        status, headers = HTTPStatus.OK, _NO_STORE
-        if reasons:
-            wait = min(retry_after(each) for each in reasons)
-            status, headers = HTTPStatus.SERVICE_UNAVAILABLE, {**_NO_STORE, "retry-after": str(wait)}
-        return Response(msgspec.json.encode(body), status, headers, "application/json")
+        return not_ready(reasons) if reasons else Response(_READY, HTTPStatus.OK, _NO_STORE, "application/json")
+
+
+def not_ready(reasons: Sequence[IbiError]) -> Response:
+    body = {"ready": False, "reasons": [_reason(each) for each in reasons]}
+    wait = min(retry_after(each) for each in reasons)
+    headers = {**_NO_STORE, "retry-after": str(wait)}
+    return Response(msgspec.json.encode(body), HTTPStatus.SERVICE_UNAVAILABLE, headers, "application/json")
 
 
 def _reason(error: IbiError) -> dict[str, object]:
-    return {"code": error.code, "detail": str(error), "retry_after": retry_after(error)}
+    """What speaks of this machine's files is for the log alone."""
+    detail = str(error) if answer_to(error).told else UNTOLD
+    return {"code": error.code, "detail": detail, "retry_after": retry_after(error)}

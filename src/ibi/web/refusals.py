@@ -29,6 +29,7 @@ __all__ = [
     "ReadOnlyArchive",
     "RelatedItemMissing",
     "ServerFull",
+    "ServerStarting",
     "ServerStopping",
     "TooManyConnections",
     "UnknownFormat",
@@ -148,6 +149,13 @@ class ServerFull(IbiError):
 
     def __init__(self) -> None:
         super().__init__(retry_after=self.retry_after)
+
+
+class ServerStarting(IbiError):
+    """This server is starting: it reads anew what it keeps. Nothing is lost; ask again later."""
+
+    code = "server-starting"
+    retry_after = 5
 
 
 class ServerStopping(IbiError):

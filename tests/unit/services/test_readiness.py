@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from structlog.testing import capture_logs
+
 from ibi.minting.errors import ClockBehind, QueueTooLong
 from ibi.minting.minter import Rules
 from ibi.model.identity import Identity
 from ibi.services.mint_queue import MintGroup, MintQueue
 from ibi.services.readiness import Readiness, StoreUnwritable, clock_refusal
+from ibi.storage.errors import StoreDamaged
 from ibi.storage.memory.ticks import MemoryTicks
 from tests.set_clocks import SetClocks
 
@@ -80,3 +83,24 @@ def test_a_long_queue_is_no_fault_of_the_clock() -> None:
     behind = ClockBehind(now="", last="", behind="7")
     assert clock_refusal((long, StoreUnwritable())) is None
     assert clock_refusal((long, behind)) is behind
+
+
+async def test_files_that_cannot_be_relied_on_are_reasons_and_are_logged_once() -> None:
+    damage: list[StoreDamaged] = [StoreDamaged(path="accounts.sqlite", reason="it is empty")]
+
+    def check() -> None:
+        if damage:
+            raise damage[0]
+
+    ticks, clocks, watch = Asked(), SetClocks(), Watch()
+    ticks.freeze(IDENTITY)
+    queue = MintQueue(ticks, IDENTITY, Rules(), clocks)
+    readiness = Readiness(queue, ticks, clocks, checks=(lambda: None, check), now=watch)
+    with capture_logs() as logs:
+        for _ in range(3):
+            watch.now += 2
+            assert [each.code for each in await readiness.reasons()] == ["store-damaged"]
+    assert [(each["event"], each["code"]) for each in logs] == [("not ready", "store-damaged")]
+    damage.clear()
+    watch.now += 2
+    assert await readiness.reasons() == ()

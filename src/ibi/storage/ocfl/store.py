@@ -17,7 +17,7 @@ from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Sou
 from ibi.ports.content import ContentDamaged, FileMissing
 from ibi.ports.integrity import BlockDigests
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.disk import refusals
+from ibi.storage.disk import check_same_file, refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.ocfl import creation, purge, recovery, revision, sweep
 from ibi.storage.ocfl.broken import Broken
@@ -101,6 +101,10 @@ class OcflStore:
     def iterate(self) -> Iterator[str]:
         return names_in(self._working().root)
 
+    def holds(self, name: str) -> bool:
+        """Whether there is an object of that name, whole or damaged."""
+        return os.path.lexists(self._working().target(checked_name(name)))
+
     def verify(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Iterator[Problem]:
         return verify(self._working(), checked_name(name), on_bytes)
 
@@ -110,6 +114,10 @@ class OcflStore:
 
     def sweep(self) -> tuple[str, ...]:
         return sweep.sweep(self._working())
+
+    def check(self) -> None:
+        """Raise an error if the root is not the directory that was opened."""
+        check_same_file(self._working().descriptor, self.root)
 
     def close(self) -> None:
         if self._work.descriptor >= 0 and self._process == os.getpid():

@@ -6,9 +6,11 @@ a power cut the last seconds are learned anew from the homes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 from typing import Final
 
@@ -16,13 +18,19 @@ from ibi.label import Label, parse
 from ibi.label.home_prefix import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
-from ibi.storage.sqlite.connection import Connection, transaction
+from ibi.storage.disk import make_directory, refusals
+from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreDamaged, StoreForked
+from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
+from ibi.storage.sqlite.database_file import set_aside
+from ibi.storage.sqlite.database_kind import BELIEFS
 from ibi.storage.sqlite.label_key import label_key
-from ibi.storage.sqlite.private_store import PrivateStore
 
 __all__ = ["FILE_NAME", "SqliteBeliefs"]
 
-FILE_NAME: Final = "beliefs.sqlite"
+FILE_NAME: Final = BELIEFS.file_name
+
+OnDamage = Callable[[StoreDamaged, Path | None], None]
+"""Told what is wrong with the file, and under which name it was set aside."""
 
 _RECENT: Final = 0.01
 """Seconds for which changes by other processes may go unnoticed."""
@@ -59,7 +67,7 @@ MIGRATIONS: Final = (
 )
 
 
-class SqliteBeliefs(PrivateStore):
+class SqliteBeliefs:
     """The port `Beliefs` on one data directory.
 
     Most labels were never given on. Which prefixes have any that were is kept in memory, so that asking about the
@@ -68,13 +76,42 @@ class SqliteBeliefs(PrivateStore):
 
     prompt = True
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory / FILE_NAME, MIGRATIONS)
-        with self._open() as connection:
-            connection.execute("PRAGMA synchronous = NORMAL")
+    def __init__(self, directory: Path, on_damage: OnDamage | None = None) -> None:
+        """With `on_damage`, a file that cannot be used is set aside, and all is learned anew: that is no reason not to
+        resolve links. Without it, that raises an error."""
+        self._path, self._lock, self._process = directory / FILE_NAME, Lock(), os.getpid()
         self._looked, self._version = float("-inf"), -1
         self._passed_on: frozenset[str] = frozenset()
         self._copies: dict[str, frozenset[Label]] = {}
+        with refusals(DiskRefused, self._path):
+            make_directory(directory)
+        self._connection: Connection | None = self._connected(on_damage)
+
+    def _connected(self, on_damage: OnDamage | None) -> Connection:
+        try:
+            connection = connect(self._path, MIGRATIONS, kind=BELIEFS)
+        except StoreDamaged as error:
+            if on_damage is None:
+                raise
+            on_damage(error, set_aside(self._path))
+            connection = connect(self._path, MIGRATIONS, kind=BELIEFS)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _open(self) -> Iterator[Connection]:
+        if self._process != os.getpid():
+            raise StoreForked(path=self._path)
+        with self._lock, storage_errors(self._path, BeliefsDamaged):
+            if self._connection is None:
+                raise StoreClosed(path=self._path)
+            yield self._connection
 
     # --- successors ---
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -24,11 +25,15 @@ from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked
+from ibi.storage.errors import CatalogDamaged, DiskRefused, StorageError, StoreClosed, StoreForked
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
+    COUNT,
+    COUNT_CHANGE,
     MIGRATIONS,
     PAGE,
+    SET_STANDING,
+    STANDING,
     Record,
     Row,
     decoded,
@@ -40,29 +45,29 @@ from ibi.storage.sqlite.catalog_rows import (
     row_of,
 )
 from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, storage_errors
+from ibi.storage.sqlite.database_file import FileWatch
+from ibi.storage.sqlite.database_kind import CATALOGUE
 from ibi.storage.sqlite.group_commit import GroupCommit
-from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.label_key import label_key, repository_name
 from ibi.storage.sqlite.search_rows import check_search
+from ibi.storage.store_generation import GenerationFile, Standing, first_standing
 
 __all__ = ["FILE_NAME", "CatalogDamaged", "SqliteCatalog"]
 
-FILE_NAME: Final = "catalogue.sqlite"
+FILE_NAME: Final = CATALOGUE.file_name
 
 _BATCH: Final = 500
 _RECENT: Final = 0.002
 _MOST_ITEMS: Final = 2_000
 _MOST_BYTES: Final = 48 << 20
 
+_DISAGREES: Final = "it does not list the present state of the store; another process, or a backup, changed one of both"
+
 T = TypeVar("T")
 
 
 def _accept(_: Label) -> None:
     """What the catalogue does not have is not there."""
-
-
-class CatalogDamaged(StoreDamaged):
-    """{path} is damaged: {reason}. It holds nothing that the store does not: move it away, with its -wal and -shm
-    files, and have it made anew with `ibi rebuild`."""
 
 
 class SqliteCatalog:
@@ -72,11 +77,20 @@ class SqliteCatalog:
     item, `find` gives the same object again.
     """
 
-    def __init__(self, path: Path, check_missing: Callable[[Label], None] = _accept) -> None:
-        """Open or begin the catalogue in the file `path`. `check_missing` is told of labels that it does not have, and
-        raises if that says nothing of whether there is such an item."""
+    def __init__(
+        self,
+        path: Path,
+        generation: GenerationFile | None = None,
+        check_missing: Callable[[Label], None] = _accept,
+    ) -> None:
+        """Open or begin the catalogue in the file `path`. With the `generation` of the store that it lists, each change
+        is counted in both. `check_missing` is told of labels that it does not have, and raises if that says nothing of
+        whether there is such an item."""
         self._check_missing = check_missing
-        self._path = path
+        self._path, self._generation = path, generation
+        self._is_rebuilt = False
+        """While it is made to agree with the store, changes are not counted."""
+        self._has_counted = False
         self._process = os.getpid()
         self._is_closed = False
         self._own = local()
@@ -89,7 +103,10 @@ class SqliteCatalog:
         with refusals(DiskRefused, path):
             make_directory(path.parent)
         with self._errors():
-            self._writer = GroupCommit(path, connect(path, MIGRATIONS))
+            connection = connect(path, MIGRATIONS, kind=CATALOGUE)
+            before_commit = None if generation is None else self._count_change
+            self._writer = GroupCommit(path, connection, before_commit, CatalogDamaged)
+        self._watch = FileWatch(path, CATALOGUE)
 
     def find(self, label: Label) -> Item | None:
         found = self._read(lambda reader: reader.find(label))
@@ -142,6 +159,13 @@ class SqliteCatalog:
                 return
             key = page[-1][0]
 
+    def names(self) -> Iterator[RepositoryName]:
+        """The names of all items, in less time than the items."""
+        key = b""
+        while page := self._read(partial(CatalogReader.names, after=key)):
+            yield from map(repository_name, page)
+            key = page[-1]
+
     def put(self, item: Item) -> None:
         row = row_of(item)
         self._write(partial(_put, rows=(row,)))
@@ -180,9 +204,97 @@ class SqliteCatalog:
         """The store does not say so any more."""
         self._write(partial(forget_transfer, label=label))
 
-    def close(self) -> None:
-        if self._process != os.getpid():
+    # Whether it is the catalogue of its store (`ibi.storage.store_generation`).
+
+    def standing(self) -> Standing:
+        return self._write(_standing)
+
+    def agrees(self) -> bool:
+        """Whether this is the catalogue of the store as the store is now, as far as both say so."""
+        return self._write(lambda connection: self._agrees(connection) and self._has_all_rows(connection))
+
+    def settle_standing(self) -> None:
+        """Have the store know the present state alone. Between two changes it knows the one before as well, in which a
+        process that died inside the last one would have left the catalogue; an older copy of the catalogue may be in
+        that state too."""
+        if self._generation is not None:
+            self._write(self._settle)
+
+    def _settle(self, connection: Connection) -> None:
+        assert self._generation is not None
+        if self._agrees(connection):
+            standing = _standing(connection)
+            self._generation.write(standing, standing)
+
+    def check(self) -> None:
+        """Raise an error if the file is not the sound catalogue that was opened, or lists another state of the store.
+        For whoever watches the server."""
+        self._watch.check()
+        if self._generation is not None and not self._write(self._agrees):
+            raise CatalogDamaged(path=self._path, reason=_DISAGREES)
+
+    def begin_rebuild(self, *, always: bool) -> bool:
+        """Say that this is not the catalogue of any store until `end_rebuild`; false if it agrees with its store, as
+        another process may have had it do meanwhile, and it is not `always` to be done."""
+        self._is_rebuilt = True
+        begun = self._write(partial(self._disown, always=always))
+        self._is_rebuilt = begun
+        return begun
+
+    def end_rebuild(self) -> None:
+        """Say that this is the catalogue of the store, in a new generation."""
+        self._is_rebuilt = True
+        try:
+            self._write(self._own_store)
+        finally:
+            self._is_rebuilt = False
+
+    def _agrees(self, connection: Connection) -> bool:
+        """In a transaction that excludes other writers: between a state in the file and the same state in the catalogue
+        there is none of theirs."""
+        assert self._generation is not None
+        expected = self._generation.read()
+        return expected is not None and expected.allows(_standing(connection))
+
+    def _has_all_rows(self, connection: Connection) -> bool:
+        """Rows that were lost with a page took no count along."""
+        return _standing(connection).items == _number(connection)
+
+    def _disown(self, connection: Connection, *, always: bool) -> bool:
+        if not always and self._agrees(connection) and self._has_all_rows(connection):
+            return False
+        before = _standing(connection)
+        if before.generation:  # to write it again would take space each time this is tried on a full disk
+            _set_standing(connection, replace(before, generation=""))
+        return True
+
+    def _own_store(self, connection: Connection) -> None:
+        assert self._generation is not None
+        expected = self._generation.read()
+        store = _standing(connection).store if expected is None else expected.after.store
+        standing = first_standing(store, _number(connection))
+        _set_standing(connection, standing)
+        self._generation.write(standing, standing, durably=True)
+
+    def _count_change(self, connection: Connection) -> None:
+        """At the end of a transaction: another state, told to the store before it is committed."""
+        assert self._generation is not None
+        if self._is_rebuilt:
             return
+        expected = self._generation.read()
+        ((store, generation, changes, items),) = connection.execute(COUNT_CHANGE).fetchall()
+        before = None if expected is None else expected.state_of(store, generation, changes - 1)
+        if before is None:
+            raise CatalogDamaged(path=self._path, reason=_DISAGREES)
+        self._has_counted = True
+        self._generation.write(before, Standing(store, generation, changes, items))
+
+    def close(self) -> None:
+        if self._process != os.getpid() or self._is_closed:
+            return
+        if self._has_counted:
+            with suppress(StorageError):
+                self.settle_standing()
         self._is_closed = True
         self._changes = next(self._count)
         with self._opening:
@@ -208,9 +320,13 @@ class SqliteCatalog:
     def _open_reader(self) -> CatalogReader:
         with self._opening, self._errors():
             self._check_usable()
-            reader = self._own.reader = CatalogReader(connect(self._path, MIGRATIONS), self._item)
+            reader = self._own.reader = CatalogReader(self._reading(), self._item)
             self._readers.add(reader)
         return reader
+
+    def _reading(self) -> Connection:
+        # The file is there in full: a second connection that made it anew would say that all items are unknown.
+        return connect(self._path, MIGRATIONS, kind=CATALOGUE, begin=False)
 
     def _item(self, record: Record) -> Item:
         item = self._decoded.get(record)
@@ -238,14 +354,36 @@ class SqliteCatalog:
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
-            with storage_errors(self._path):
+            with storage_errors(self._path, CatalogDamaged):
                 yield
         except NewerDocument:
             raise
         except InvalidDocument as error:
-            raise CatalogDamaged(path=self._path, reason=str(error)) from error
-        except StoreDamaged as error:
-            raise CatalogDamaged(**error.parameters) from error
+            raise self._noted(CatalogDamaged(path=self._path, reason=str(error))) from error
+        except CatalogDamaged as error:
+            if isinstance(error.__cause__, DatabaseError):
+                self._noted(error)
+            raise
+
+    def _noted(self, damage: CatalogDamaged) -> CatalogDamaged:
+        """What was found damaged while it was read stays so until it is opened again."""
+        if hasattr(self, "_watch"):
+            self._watch.damage = damage
+        return damage
+
+
+def _standing(connection: Connection) -> Standing:
+    row = connection.execute(STANDING).fetchone()
+    return Standing() if row is None else Standing(*row)
+
+
+def _set_standing(connection: Connection, standing: Standing) -> None:
+    connection.execute(SET_STANDING, (standing.store, standing.generation, standing.changes, standing.items))
+
+
+def _number(connection: Connection) -> int:
+    """Counted from an index: 25 ms for a million."""
+    return int(connection.execute(COUNT).fetchone()[0])
 
 
 def _put(connection: Connection, rows: tuple[Row, ...], *, anew: bool = False) -> None:

@@ -15,6 +15,7 @@ from ibi.ports.catalog import Link
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.sqlite.catalog_rows import (
     LINKED,
+    NAMES_AFTER,
     NEWEST,
     PAGE,
     PAGE_AFTER,
@@ -100,6 +101,10 @@ class CatalogReader:
         end = key_end(prefix)
         row = self._execute(NEWEST["rep" if "/" in prefix else "ibip"], {"prefix": end}).fetchone()
         return None if row is None else instant_of(row[0])
+
+    def names(self, after: bytes) -> list[bytes]:
+        """The keys of the next `PAGE` items after that key."""
+        return [key for (key,) in self._execute(NAMES_AFTER, (after, PAGE)).fetchall()]
 
     def page(self, after: bytes) -> list[tuple[bytes, Item]]:
         """The next `PAGE` items after that key, with their own. They are not remembered: whoever reads all of them

@@ -19,14 +19,19 @@ from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, unlist_item
 
 __all__ = [
+    "COUNT",
+    "COUNT_CHANGE",
     "FIND",
     "FIND_SEATED",
     "LINKED",
     "MIGRATIONS",
+    "NAMES_AFTER",
     "NEWEST",
     "PAGE",
     "PAGE_AFTER",
     "SEATS",
+    "SET_STANDING",
+    "STANDING",
     "Record",
     "Row",
     "decoded",
@@ -84,6 +89,20 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
         record BLOB NOT NULL
     ) WITHOUT ROWID
     """,
+    # One row that says of which state of which store this is the catalogue (`ibi.storage.store_generation`). What
+    # changes the number of items changes the count with it, whoever does it.
+    """
+    CREATE TABLE standing (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        store TEXT NOT NULL,
+        generation TEXT NOT NULL,
+        changes INTEGER NOT NULL,
+        items INTEGER NOT NULL
+    );
+    INSERT INTO standing SELECT 1, '', '', 0, count(*) FROM items;
+    CREATE TRIGGER item_added AFTER INSERT ON items BEGIN UPDATE standing SET items = items + 1; END;
+    CREATE TRIGGER item_removed AFTER DELETE ON items BEGIN UPDATE standing SET items = items - 1; END
+    """,
 )
 
 FIND_SEATED: Final = {
@@ -100,6 +119,11 @@ NEWEST: Final = {
     "rep": "SELECT rep FROM items WHERE substr(rep, -length(:prefix)) = :prefix ORDER BY rep DESC LIMIT 1",
     "ibip": "SELECT ibip FROM items WHERE substr(ibip, -length(:prefix)) = :prefix ORDER BY ibip DESC LIMIT 1",
 }
+NAMES_AFTER: Final = "SELECT rep FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
+COUNT: Final = "SELECT count(*) FROM items"
+STANDING: Final = "SELECT store, generation, changes, items FROM standing"
+COUNT_CHANGE: Final = "UPDATE standing SET changes = changes + 1 RETURNING store, generation, changes, items"
+SET_STANDING: Final = "UPDATE standing SET store = ?, generation = ?, changes = ?, items = ?"
 PAGE_AFTER: Final = "SELECT rep, item, local FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
 LINKED: Final = """
     SELECT items.item, items.local FROM links JOIN items ON items.number = links.item

@@ -6,12 +6,13 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibi.storage.descriptors import are_exhausted
 from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged, StoreNewer, TooManyOpenFiles
+from ibi.storage.sqlite.database_kind import KINDS, DatabaseKind
 
 # The wheel bundles a recent SQLite. The interpreter's own may be one whose write-ahead log can lose a commit when two
 # connections restart it at once: it serves as well, slower, with a rollback journal.
@@ -29,7 +30,16 @@ else:
 
         _JOURNAL = "delete"
 
-__all__ = ["Connection", "DatabaseError", "Migration", "connect", "storage_errors", "transaction"]
+__all__ = [
+    "Connection",
+    "DatabaseError",
+    "Migration",
+    "checkpoint",
+    "connect",
+    "inspect",
+    "storage_errors",
+    "transaction",
+]
 
 Connection = driver.Connection
 DatabaseError = driver.DatabaseError
@@ -48,48 +58,96 @@ _SETTINGS = (
 )
 _DAMAGE = {driver.SQLITE_CORRUPT, driver.SQLITE_NOTADB}
 _CANNOT_OPEN = 14
+_SHORT_READ = driver.SQLITE_IOERR | 2 << 8
+"""The file ends before a page that belongs to it (SQLITE_IOERR_SHORT_READ, which the module does not name)."""
+_INSPECTED = 4 << 20
+"""Bytes up to which all pages of a file are read when it is opened: that takes 25 ms at most. Of a larger one, damage
+inside is noticed when it is read."""
 _FAULTS_OF_OURS = (driver.ProgrammingError, driver.IntegrityError, driver.DataError, driver.NotSupportedError)
 
 
-def connect(path: Path, migrations: Sequence[Migration], *, patience: float = _PATIENCE) -> Connection:
+def connect(
+    path: Path,
+    migrations: Sequence[Migration],
+    *,
+    patience: float = _PATIENCE,
+    kind: DatabaseKind | None = None,
+    begin: bool = True,
+) -> Connection:
     """Open or make the store at `path`, whose format is the number of `migrations` it has been through.
 
     Usable from any thread, one at a time. Transactions are begun and ended by the caller, best with `transaction`.
+    With a `kind`, a file that is another database is refused before anything is written to it, and a small one is read
+    to its end. Without `begin` the file has to be there in full, as for a second connection to a store that is open.
     """
-    with storage_errors(path):
-        connection = driver.connect(str(path), timeout=patience, isolation_level=None, check_same_thread=False)
+    with storage_errors(path, StoreDamaged if kind is None else kind.damaged):
+        connection = _open(path, patience, kind, begin=begin)
         try:
+            if kind is not None:
+                _identify(connection, path, kind)
+                if begin:
+                    _read_small(connection, path, kind)
             _set_up(connection, patience)
-            _migrate(connection, path, migrations)
+            _migrate(connection, path, migrations, kind, begin=begin)
         except BaseException:
             connection.close()
             raise
     return connection
 
 
+def inspect(path: Path, kind: DatabaseKind) -> None:
+    """Look at the file anew, on a connection of its own: raise the `damaged` of its kind if it is not sound.
+
+    Other connections to it in this process would go on with the pages that they remember.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with storage_errors(path, kind.damaged):
+        connection = driver.connect(uri, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        try:
+            _identify(connection, path, kind)
+            _read_small(connection, path, kind)
+        finally:
+            connection.close()
+
+
+def _read_small(connection: Connection, path: Path, kind: DatabaseKind) -> None:
+    """Read every page of a small database. SQLite raises some of what it finds wrong, and returns the rest."""
+    if path.stat().st_size > _INSPECTED:
+        return
+    ((found,),) = connection.execute("PRAGMA quick_check(1)").fetchall()
+    if found != "ok":
+        raise kind.damaged(path=path, reason=" ".join(str(found).split()))
+
+
 class storage_errors:  # like a function; a generator would cost every commit three times as much
-    """What SQLite raises inside, raised as what it means to a person."""
+    """What SQLite raises inside, raised as what it means to a person; damage as the error that is given."""
 
-    __slots__ = ("_path",)
+    __slots__ = ("_damaged", "_path")
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, damaged: type[StoreDamaged] = StoreDamaged) -> None:
+        self._path, self._damaged = path, damaged
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, DatabaseError) and not isinstance(error, _FAULTS_OF_OURS):
-            raise _storage_error(self._path, error) from error
+            raise _storage_error(self._path, error, self._damaged) from error
 
 
-def _storage_error(path: Path, error: DatabaseError) -> StorageError:
+def _storage_error(path: Path, error: DatabaseError, damaged: type[StoreDamaged]) -> StorageError:
     # An extended code holds the plain one in its low byte.
-    if error.sqlite_errorcode & 0xFF in _DAMAGE:
-        return StoreDamaged(path=path, reason=str(error))
+    if error.sqlite_errorcode & 0xFF in _DAMAGE or error.sqlite_errorcode == _SHORT_READ:
+        return damaged(path=path, reason=str(error))
     if error.sqlite_errorcode & 0xFF == _CANNOT_OPEN and are_exhausted():
         return TooManyOpenFiles()
     return DiskRefused(path=path, reason=str(error))
+
+
+def checkpoint(connection: Connection) -> None:
+    """Copy what was committed from the log into the database itself, as far as no reader is in the way."""
+    with suppress(DatabaseError):  # it is durable in the log in any case
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 @contextmanager
@@ -103,6 +161,30 @@ def transaction(connection: Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _open(path: Path, patience: float, kind: DatabaseKind | None, *, begin: bool) -> Connection:
+    name = str(path)
+    if not begin:
+        # SQLite would take an emptied file for a new one, and wait for all others to let go of the old log.
+        if kind is not None and (not path.exists() or not path.stat().st_size):
+            raise kind.damaged(path=path, reason="it was emptied or deleted while it was open")
+        name = f"{path.absolute().as_uri()}?mode=rw"
+    return driver.connect(name, timeout=patience, isolation_level=None, check_same_thread=False, uri=not begin)
+
+
+def _identify(connection: Connection, path: Path, kind: DatabaseKind) -> None:
+    """Refuse what is not a database of that kind. Nothing is written."""
+    (found,) = connection.execute("PRAGMA application_id").fetchone()
+    if found not in (0, kind.application_id):
+        other = KINDS.get(found)
+        name = "a database of another program" if other is None else f"{other.file_name} under another name"
+        raise kind.damaged(path=path, reason=f"it is {name}")
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    # A file without anything in it is one that is just being made.
+    if (found or tables or _version(connection)) and not kind.tables <= tables:
+        missing = ", ".join(sorted(kind.tables - tables))
+        raise kind.damaged(path=path, reason=f"it is another database, or lost its tables ({missing})")
 
 
 def _set_up(connection: Connection, patience: float) -> None:
@@ -129,19 +211,31 @@ def _version(connection: Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _migrate(connection: Connection, path: Path, migrations: Sequence[Migration]) -> None:
+def _migrate(
+    connection: Connection, path: Path, migrations: Sequence[Migration], kind: DatabaseKind | None, *, begin: bool
+) -> None:
     known, found = len(migrations), _version(connection)
     if found > known:
         raise StoreNewer(path=path, found=found, known=known)
-    if found == known:
+    if found == known and (kind is None or _is_marked(connection, kind)):
         return
-    if found:
+    if not begin:
+        damaged = StoreDamaged if kind is None else kind.damaged
+        raise damaged(path=path, reason="it was emptied or replaced while it was open")
+    if 0 < found < known:
         _back_up(connection, path, found)
     with transaction(connection):
         # Somebody else may have done it meanwhile.
         for number in range(_version(connection), known):
             _run(connection, migrations[number])
             connection.execute(f"PRAGMA user_version = {number + 1}")
+        if kind is not None:
+            connection.execute(f"PRAGMA application_id = {kind.application_id}")
+
+
+def _is_marked(connection: Connection, kind: DatabaseKind) -> bool:
+    (found,) = connection.execute("PRAGMA application_id").fetchone()
+    return bool(found == kind.application_id)
 
 
 def _back_up(connection: Connection, path: Path, version: int) -> None:

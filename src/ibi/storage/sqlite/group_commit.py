@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from ibi.errors import IbiError
-from ibi.storage.errors import StorageError, StoreClosed
+from ibi.storage.errors import StorageError, StoreClosed, StoreDamaged
 from ibi.storage.sqlite.connection import Connection, storage_errors, transaction
 from ibi.storage.together import Together
 
@@ -25,8 +25,16 @@ _Change = Callable[[Connection], Any]
 class GroupCommit:
     """The only writer of a file in this process, for any number of threads."""
 
-    def __init__(self, path: Path, connection: Connection) -> None:
-        self._path = path
+    def __init__(
+        self,
+        path: Path,
+        connection: Connection,
+        before_commit: Callable[[Connection], None] | None = None,
+        damaged: type[StoreDamaged] = StoreDamaged,
+    ) -> None:
+        """`before_commit` is called inside each transaction that has changed something, at its end. Damage of the file
+        is raised as `damaged`."""
+        self._path, self._before_commit, self._damaged = path, before_commit, damaged
         self._connection: Connection | None = connection
         self._turn = Lock()
         self._together: Together[_Change, Any] = Together(self._committed)
@@ -58,10 +66,15 @@ class GroupCommit:
         with self._turn:
             if self._connection is None:
                 raise StoreClosed(path=self._path)
-            with storage_errors(self._path), transaction(self._connection):
+            with storage_errors(self._path, self._damaged), transaction(self._connection):
+                before = self._connection.total_changes
                 if len(changes) == 1:
-                    return [changes[0](self._connection)]
-                return [_attempted(change, self._connection) for change in changes]
+                    outcomes = [changes[0](self._connection)]
+                else:
+                    outcomes = [_attempted(change, self._connection) for change in changes]
+                if self._before_commit is not None and self._connection.total_changes != before:
+                    self._before_commit(self._connection)
+                return outcomes
 
 
 def _attempted(change: _Change, connection: Connection) -> Any:

@@ -10,11 +10,12 @@ from ibi.accounts.errors import PersonExists, UnknownPerson
 from ibi.instant import Instant
 from ibi.model.person import Person, Role, Session, SignInLink
 from ibi.storage.sqlite.connection import transaction
+from ibi.storage.sqlite.database_kind import PEOPLE
 from ibi.storage.sqlite.private_store import PrivateStore
 
 __all__ = ["FILE_NAME", "SqlitePeople"]
 
-FILE_NAME = "people.sqlite"
+FILE_NAME = PEOPLE.file_name
 
 # Names are ASCII (`ibi.accounts.sign_in.check_name`), so NOCASE folds all of them.
 _MIGRATIONS = (
@@ -49,7 +50,7 @@ class SqlitePeople(PrivateStore):
 
     def __init__(self, directory: Path) -> None:
         """`directory` is the data directory, made if it is missing."""
-        super().__init__(directory / FILE_NAME, _MIGRATIONS)
+        super().__init__(directory, PEOPLE, _MIGRATIONS)
 
     def add(self, person: Person) -> None:
         with self._open() as connection:

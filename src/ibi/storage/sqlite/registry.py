@@ -13,16 +13,18 @@ from typing import Final
 
 from ibi.label import Label
 from ibi.model.registration import Registration
-from ibi.storage.errors import StoreClosed, StoreForked
+from ibi.storage.errors import StoreClosed, StoreDamaged, StoreForked
 from ibi.storage.registry_order import kept, registration_order, require_free
-from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
+from ibi.storage.sqlite.connection import Connection, checkpoint, connect, storage_errors, transaction
+from ibi.storage.sqlite.database_file import FileWatch, note_begun, refuse_lost
+from ibi.storage.sqlite.database_kind import REGISTRY
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.private_file import keep_private
 from ibi.storage.sqlite.registry_rows import ALL, FIND, INSERT, INSERT_LABEL, MIGRATIONS, registration_of, row_of
 
 __all__ = ["FILE_NAME", "SqliteRegistry"]
 
-FILE_NAME: Final = "registry.sqlite"
+FILE_NAME: Final = REGISTRY.file_name
 
 _RECENT: Final = 0.01
 """Seconds for which the version, once read, is the recent one."""
@@ -51,10 +53,13 @@ class SqliteRegistry:
         self._seen: tuple[int, float, int] | None = None
         """The version that was read last: after which changes, until when it is recent, and which it was."""
         with _opening:
+            refuse_lost(self._path, REGISTRY)
             keep_private(self._path)
-            self._writer = connect(self._path, MIGRATIONS)
+            self._writer = connect(self._path, MIGRATIONS, kind=REGISTRY)
             try:
-                self._reader = connect(self._path, MIGRATIONS)
+                note_begun(self._path)
+                self._reader = connect(self._path, MIGRATIONS, kind=REGISTRY, begin=False)
+                self._watch = FileWatch(self._path, REGISTRY)
             except BaseException:
                 self._writer.close()
                 raise
@@ -110,6 +115,10 @@ class SqliteRegistry:
             self._seen = seen = changes, now + _RECENT, self.version()
         return seen[2]
 
+    def check(self) -> None:
+        """Raise an error if the file is not the sound database that was opened. For whoever watches the server."""
+        self._watch.check()
+
     def close(self) -> None:
         with self._reading, self._writing:
             for connection in (self._reader, self._writer):
@@ -121,19 +130,35 @@ class SqliteRegistry:
     @contextmanager
     def _read(self) -> Iterator[Connection]:
         self._check_process()
-        with self._reading, storage_errors(self._path):
+        with self._reading, self._errors():
             yield self._opened(self._reader)
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
         self._check_process()
-        with self._writing, storage_errors(self._path):
+        with self._writing, self._errors():
+            self._watch.check()
             connection = self._opened(self._writer)
             try:
                 with transaction(connection):
                     yield connection
             finally:
                 self._changes = next(self._count)
+            # Changes are few and matter: the file has them, also if its log is lost.
+            checkpoint(connection)
+            self._watch.note_own_change()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Damage that was found stays: what is missing in a damaged file must not be said to be unregistered."""
+        if self._watch.damage is not None:
+            raise self._watch.damage
+        try:
+            with storage_errors(self._path, REGISTRY.damaged):
+                yield
+        except StoreDamaged as damage:
+            self._watch.damage = damage
+            raise
 
     def _check_process(self) -> None:
         if self._process != os.getpid():

@@ -20,6 +20,7 @@ from ibi.model.identity import Identity
 from ibi.model.minting import Share, TickState
 from ibi.storage.mint_log_file import MintLogFile, Position
 from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, transaction
+from ibi.storage.sqlite.database_kind import TICKS
 from ibi.storage.sqlite.given_out import GivenOutRows
 from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
 
@@ -159,7 +160,7 @@ class TickStore:
         return None if batch is None else Share(batch, served.start, served.count, who)
 
     def _connect(self) -> None:
-        self._connection = connect(self.path, MIGRATIONS)
+        self._connection = connect(self.path, MIGRATIONS, kind=TICKS)
         self._connection.execute(_SHORT_LOG)
         self._rows = TickRows(self._connection)
         self._given_out = GivenOutRows(self._connection)

@@ -40,6 +40,7 @@ from ibi.storage.machine import MachineClocks
 from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.prefix_lock import Owner, PrefixLocks, PrefixRecord, Trail
 from ibi.storage.sqlite.connection import DatabaseError, storage_errors
+from ibi.storage.sqlite.database_kind import TICKS
 from ibi.storage.sqlite.tick_rows import Store
 from ibi.storage.sqlite.tick_store import Known, TickStore
 
@@ -211,7 +212,7 @@ class SqliteTicks:
             try:
                 self._lock.acquire()
                 self._step("locked")
-                with storage_errors(self._store.path):
+                with storage_errors(self._store.path, TICKS.damaged):
                     yield
             except BaseException as error:
                 self._store.rollback()

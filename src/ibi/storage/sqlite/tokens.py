@@ -8,11 +8,12 @@ from typing import Any
 from ibi.accounts.errors import TokenExists
 from ibi.instant import Instant
 from ibi.model.token import Scope, Token
+from ibi.storage.sqlite.database_kind import ACCOUNTS
 from ibi.storage.sqlite.private_store import PrivateStore
 
 __all__ = ["FILE_NAME", "SqliteTokens"]
 
-FILE_NAME = "accounts.sqlite"
+FILE_NAME = ACCOUNTS.file_name
 
 _MIGRATIONS = (
     """
@@ -42,7 +43,7 @@ class SqliteTokens(PrivateStore):
 
     def __init__(self, directory: Path) -> None:
         """`directory` is the data directory, made if it is missing."""
-        super().__init__(directory / FILE_NAME, _MIGRATIONS)
+        super().__init__(directory, ACCOUNTS, _MIGRATIONS)
 
     def add(self, token: Token) -> None:
         with self._open() as connection:

@@ -7,7 +7,7 @@ come together to the file once a second: a thousand downloads of an item cost on
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Condition, Lock, Thread, current_thread
@@ -16,20 +16,25 @@ from typing import Any, Final, TypeVar
 from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay, UsageKind
 from ibi.storage.disk import make_directory, refusals
-from ibi.storage.errors import DiskRefused, StorageError, StoreClosed, StoreForked
+from ibi.storage.errors import DiskRefused, StorageError, StoreClosed, StoreDamaged, StoreForked
 from ibi.storage.memory.usage import MemoryUsageLog, sum_by_item
-from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
+from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, storage_errors, transaction
+from ibi.storage.sqlite.database_file import note_begun, refuse_lost, set_aside
+from ibi.storage.sqlite.database_kind import USAGE
 from ibi.storage.sqlite.label_key import label_key, repository_name
 
 __all__ = ["FILE_NAME", "SqliteUsageLog"]
 
-FILE_NAME: Final = "usage.sqlite"
+FILE_NAME: Final = USAGE.file_name
 
 _INTERVAL: Final = 1.0
 """Seconds for which counts are gathered before they are written."""
 _EVER: Final = (-(1 << 62), 1 << 62)
 
 T = TypeVar("T")
+
+OnDamage = Callable[[StorageError, Path | None], None]
+"""Told what is wrong with the file, and under which name it was set aside; None if there was none."""
 
 _MIGRATIONS: Final = (
     """
@@ -63,8 +68,12 @@ _TOTALS = """
 class SqliteUsageLog:
     """The port `UsageLog` on one file."""
 
-    def __init__(self, path: Path, *, interval: float = _INTERVAL) -> None:
-        """Open or begin the counts in the file `path`, to be written every `interval` seconds."""
+    def __init__(self, path: Path, *, interval: float = _INTERVAL, on_damage: OnDamage | None = None) -> None:
+        """Open or begin the counts in the file `path`, to be written every `interval` seconds.
+
+        With `on_damage`, a file that cannot be used is set aside and counts begin anew, now or when it is noticed:
+        counts are no reason not to serve. Without it, that raises an error.
+        """
         self._path = path
         self._interval = interval
         self._process = os.getpid()
@@ -72,9 +81,10 @@ class SqliteUsageLog:
         self._writing = Lock()
         self._change = Condition()
         self._thread: Thread | None = None
+        self._on_damage = on_damage
         with refusals(DiskRefused, path):
             make_directory(path.parent)
-        self._connection: Connection | None = connect(path, _MIGRATIONS)
+        self._connection: Connection | None = self._begin()
 
     def count(self, day: UsageDay, kind: UsageKind) -> None:
         self._open()
@@ -114,6 +124,23 @@ class SqliteUsageLog:
                     connection.close()
             self._stop()
 
+    def _begin(self) -> Connection:
+        try:
+            if self._on_damage is not None:
+                refuse_lost(self._path, USAGE)
+            connection = connect(self._path, _MIGRATIONS, kind=USAGE)
+        except StorageError as error:
+            if self._on_damage is None:
+                raise
+            self._on_damage(error, set_aside(self._path))
+            connection = connect(self._path, _MIGRATIONS, kind=USAGE)
+        try:
+            note_begun(self._path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
     def _open(self) -> Connection:
         if self._process != os.getpid():
             raise StoreForked(path=self._path)
@@ -123,7 +150,7 @@ class SqliteUsageLog:
 
     def _ask(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         connection = self._open()
-        with storage_errors(self._path):
+        with storage_errors(self._path, USAGE.damaged):
             return connection.execute(statement, parameters).fetchall()
 
     def _flush(self, connection: Connection) -> None:
@@ -132,12 +159,24 @@ class SqliteUsageLog:
         if not taken:
             return
         try:
-            with storage_errors(self._path), transaction(connection):
+            with storage_errors(self._path, USAGE.damaged), transaction(connection):
                 connection.executemany(_ADD, map(_row, taken.items()))
-        except BaseException:
+        except BaseException as error:
             for day, usage in taken.items():
                 self._pending.add(day, usage)
+            if isinstance(error, StoreDamaged) and self._on_damage is not None:
+                self._flush(self._begin_anew(connection, error, self._on_damage))
+                return
             raise
+
+    def _begin_anew(self, damaged: Connection, error: StoreDamaged, on_damage: OnDamage) -> Connection:
+        """Set a damaged file aside while this process runs, and begin another."""
+        aside = set_aside(self._path)
+        self._connection = connection = connect(self._path, _MIGRATIONS, kind=USAGE)
+        with suppress(DatabaseError):
+            damaged.close()  # SQLite sees that its file was moved, and leaves the log of the new one alone
+        on_damage(error, aside)
+        return connection
 
     # The thread.
 

@@ -291,7 +291,9 @@ def test_a_record_of_a_newer_version_is_told_as_that(file: Connection, catalog: 
         catalog.find(labels(1)[0])
 
 
-def test_damage_on_the_way_is_told_as_damage(path: Path) -> None:
+def test_damage_on_the_way_is_told_as_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a catalogue that is too large to be read to its end when it is opened."""
+    monkeypatch.setattr("ibi.storage.sqlite.connection._INSPECTED", 0)
     with closing(SqliteCatalog(path)) as catalog:
         catalog.put_all(item(minute) for minute in range(200))
     with path.open("r+b") as raw:

@@ -120,8 +120,8 @@ def test_an_older_database_beside_the_journal_of_a_newer_one(bench: Bench, batch
     ticks.close()
     shutil.copy(bench.folder / "backup", bench.database)
     shutil.copy(bench.folder / "journal", journal)
-    ticks = bench.open()
     try:
+        ticks = bench.open()
         for number in range(batches):
             mint(ticks, bench.clocks, MintRequest(1, "ana", f"again {number}"))
     except StoreDamaged:

@@ -115,9 +115,14 @@ def test_a_row_for_each_item_and_none_more(file: Connection, catalog: SqliteCata
     file.execute("INSERT INTO search (search) VALUES ('integrity-check')")
 
 
-def test_a_damaged_index_is_told_as_damage(file: Connection, catalog: SqliteCatalog) -> None:
+def test_a_damaged_index_is_told_as_damage(
+    file: Connection, catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     catalog.put_all(item(minute, f"Title {minute}") for minute in range(50))
     file.execute("UPDATE search_data SET block = zeroblob(length(block)) WHERE id > 10")
+    with pytest.raises(CatalogDamaged, match="ibi rebuild"):
+        SqliteCatalog(catalog._path)
+    monkeypatch.setattr("ibi.storage.sqlite.connection._INSPECTED", 0)
     with closing(SqliteCatalog(catalog._path)) as opened, pytest.raises(CatalogDamaged, match="ibi rebuild"):
         opened.search(SearchQuery(text="title"))
 

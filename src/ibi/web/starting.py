@@ -1,0 +1,67 @@
+"""What is answered while a server is not ready to serve: that it lives, and that it starts.
+
+Requests would otherwise wait, on a socket that listens already, until a catalogue of a million items is made anew.
+"""
+
+from __future__ import annotations
+
+from socket import socket
+from threading import Thread
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ibi.web.health import healthz, not_ready
+from ibi.web.pages import refusal
+from ibi.web.refusals import ServerStarting
+from ibi.web.server import Server
+
+__all__ = ["StartingServer", "starting_app"]
+
+
+async def starting_app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Says `alive` at `/healthz`, and 503 everywhere else; each connection is for one answer."""
+    if scope["type"] == "lifespan":
+        await _lifespan(receive, send)
+        return
+    response = await _answer(Request(scope, receive))
+    response.headers["connection"] = "close"
+    await response(scope, receive, send)
+
+
+async def _answer(request: Request) -> Response:
+    if request.url.path == "/healthz":
+        return await healthz(request)
+    if request.url.path == "/readyz":
+        return not_ready((ServerStarting(),))
+    return refusal(ServerStarting(), request.scope)
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    for stage in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{stage}.complete"})
+
+
+class StartingServer:
+    """Serves `starting_app` on a listening socket of another server, in a thread, between `start` and `stop`."""
+
+    def __init__(self, listener: socket) -> None:
+        self._listener = listener
+        self._server: Server | None = None
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._server = server = Server(starting_app, grace=1)
+            # It closes the descriptor that it is given when it stops, and the server proper needs one.
+            sockets = [self._listener.dup()]
+            self._thread = Thread(target=lambda: server.run(sockets), name="starting", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join()
+        self._server = self._thread = None
