@@ -10,7 +10,7 @@ comes late, while there is still time, reopens its question: one slow Archive ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ibi.label import Label
@@ -20,9 +20,9 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.persistent_url import PersistentUrl
-from ibi.relation import Relation
+from ibi.resolver.addressing import Addressing
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import NO_ROUTING, Authority, Routing, Word, chain_after
+from ibi.resolver.authority import NO_ROUTING, Routing, Word
 from ibi.resolver.ending import deleted, ending, silence_of
 from ibi.resolver.heard import Heard
 from ibi.resolver.language import Wanted
@@ -35,7 +35,7 @@ from ibi.resolver.redirection import redirect
 from ibi.resolver.selection import Hearing
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import claims_to_show, counted, trusted_elsewhere
-from ibi.resolver.validity import Claim, Rule, broken_rule
+from ibi.resolver.validity import Claim, broken_rule, refused_urls
 from ibi.resolver.way import Way
 
 __all__ = ["Asking", "Resolution"]
@@ -66,10 +66,11 @@ class Resolution:
         self._archives = tuple(dict.fromkeys(archives)) if len(archives) > 1 else tuple(archives)
         # E21: `ibiurl.language` overrides what the browser says.
         self._preferences = preferences if url.language is None else (Preference(url.language.lower(), 1.0),)
-        self._base, self._routing, self._policy = base, routing, policy
-        self._latest = None if today is None else int(today) + policy.latest_date
+        self._base, self._policy = base, policy
+        latest = None if today is None else int(today) + policy.latest_date
         self._deadline = now + policy.budget
         self._now = now
+        self._addressing = Addressing(self._archives, routing, latest, needs_original=url.required_original)
         self._way = Way(url.label, policy)
         self._questions: list[Question] = []
         self._current: Question | None = None
@@ -159,7 +160,7 @@ class Resolution:
             question.deletions.append((archive, answer))
             note.verdict = Verdict.DELETED
             return
-        refused = self._refused_urls(question, archive, answer)
+        refused = refused_urls(archive, question.label, answer, self._policy.url_rules)
         heard = Heard(archive, answer, frozenset(refused))
         question.heard.append(heard)
         question.forget_word()
@@ -174,14 +175,11 @@ class Resolution:
 
     def _pass_on(self, question: Question, archive: ArchiveRef, to: Label, now: float) -> None:
         """The home, or the successor that it named, says who holds the Original now (E63)."""
-        ref = self._routing.archive(to)
-        homes = [home.service for home in question.authority.homes]
-        named = to if ref is None else ref.service.labels[0]
-        chain = chain_after(question.successors, homes, archive.service, named)
+        chain = self._addressing.chain_after(question, archive, to)
         if chain is None or chain == question.successors:
             return
         question.successors = chain
-        question.decide(*self._deciders(question.authority, chain))
+        question.decide(*self._addressing.deciders(question.authority, chain))
         self._outbox += question.ask_some(question.deciders, now)
 
     def _return_to(self, question: Question, archive: ArchiveRef) -> None:
@@ -196,25 +194,6 @@ class Resolution:
         if isinstance(lead, Following) and lead.forms == child.forms and lead.wanted == child.wanted:
             return
         self._current = question
-
-    def _deciders(
-        self, authority: Authority, successors: Sequence[Label]
-    ) -> tuple[tuple[ArchiveRef, ...], LabelForms | None]:
-        """Who decides, and the service of one that would and cannot be asked."""
-        if not successors:
-            return authority.homes, authority.away[0] if authority.away else None
-        holder = self._included(self._routing.archive(successors[-1]))
-        return ((holder,), None) if holder is not None else ((), LabelForms.of(successors[-1]))
-
-    def _refused_urls(self, question: Question, archive: ArchiveRef, answer: UrlList) -> Mapping[Relation, Rule]:
-        """The rules that URLs of a valid answer break; where there is none, nothing is claimed beyond the answer."""
-        refused: dict[Relation, Rule] = {}
-        for entry in answer.entries:
-            if entry.url is not None:
-                rule = broken_rule(Claim(archive, question.label, answer, entry.url), self._policy.url_rules)
-                if rule is not None:
-                    refused[entry.relation] = rule
-        return refused
 
     # --- going on ---
 
@@ -440,83 +419,36 @@ class Resolution:
 
     def _ask(self, step: Following, parent: Question | None, now: float) -> None:
         """Put a new question, to those first who are likely to know."""
-        label, authority = self._governed(step, parent)
+        to = self._addressing.addressees(step, parent, self._questions, self._now)
         if step.heard is not None and parent is not None:
             parent.notes[step.heard.archive].verdict = Verdict.FOLLOWED
-        successors = self._known_successors(label, authority)
-        deciders, unreachable = self._deciders(authority, successors)
-        holder = self._included(authority.holder)
-        first, waiting = self._order(step, label, authority, deciders, holder)
         request = UrlRequest(
-            self._clients, label, step.wanted.relation, self._url.file_path, self._url.file_list
+            self._clients, to.label, step.wanted.relation, self._url.file_path, self._url.file_list
         )  # E16: path and list travel along
         path = () if parent is None else (*parent.path, parent)
         number = len(self._questions)
         question = Question(
-            number, step.forms, step.wanted, request, step.reason, path, now, first, waiting, authority, holder
+            number,
+            step.forms,
+            step.wanted,
+            request,
+            step.reason,
+            path,
+            now,
+            to.first,
+            to.waiting,
+            to.authority,
+            to.holder,
+            to.deciders,
+            to.unreachable,
+            to.successors,
         )
-        question.deciders, question.unreachable, question.successors = deciders, unreachable, successors
-        question.is_early = self._is_early(label)
+        question.is_early = to.is_early
         question.pointed_by = None if step.heard is None else step.heard.archive
         self._way.add(step.forms, step.wanted)
         self._questions.append(question)
-        self._outbox += question.ask(now, everybody=not waiting)
+        self._outbox += question.ask(now, everybody=not to.waiting)
         self._current = question
-
-    def _included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
-        return archive if archive in self._archives else None
-
-    def _governed(self, step: Following, parent: Question | None) -> tuple[Label, Authority]:
-        """The form of the label to ask for, and who decides about it: one with a home before one without."""
-        if parent is not None and step.forms == parent.forms:
-            return parent.label, parent.authority  # as it was spelled
-        label, *others = step.forms.labels
-        authority = self._routing.authority(label)
-        for other in () if authority.exists else others:
-            found = self._routing.authority(other)
-            if found.exists:
-                return other, found
-        return label, authority
-
-    def _is_early(self, label: Label) -> bool:
-        return self._latest is not None and label.instant.seconds > self._latest
-
-    def _known_successors(self, label: Label, authority: Authority) -> tuple[Label, ...]:
-        """What this resolution has heard of the label before is newer than what was known."""
-        if authority.exists:
-            for question in reversed(self._questions):
-                if question.label == label:
-                    return question.successors
-        return authority.successors
-
-    def _order(
-        self,
-        step: Following,
-        label: Label,
-        authority: Authority,
-        deciders: tuple[ArchiveRef, ...],
-        holder: ArchiveRef | None,
-    ) -> tuple[Sequence[ArchiveRef], Sequence[ArchiveRef]]:
-        """E31: the likely ones, then all others; all at once for an Original, or if none is likely.
-
-        A home is asked first, with the successor that it named, and alone about labels of the future (E70). Whether
-        there is a later edition, or a better translation, only the holder can tell alone: without one all are asked.
-        """
-        first = tuple(dict.fromkeys((*deciders, *authority.homes)))
-        if self._is_early(label):
-            return first, ()
-        if first:
-            return first, [archive for archive in self._archives if archive not in first]
-        if authority.exists:
-            return self._archives, ()
-        likely = [archive for archive in self._routing.likely(label, self._now) if archive in self._archives]
-        if holder is not None:
-            likely.insert(0, holder)
-        needs_all = step.wanted.needs_holder and holder is None
-        if not likely or needs_all or self._url.required_original:
-            return self._archives, ()
-        first = tuple(dict.fromkeys(likely))
-        return first, tuple(archive for archive in self._archives if archive not in first)
 
     # --- ends ---
 

@@ -7,13 +7,14 @@ here need to know who was asked for what.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.persistent_url import MAX_LENGTH
+from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "has_bearable_length",
     "is_about_the_item",
     "is_on_a_declared_host",
+    "refused_urls",
     "speaks_for_itself",
 ]
 
@@ -72,6 +74,17 @@ def broken_rule(claim: Claim, rules: Iterable[Rule] = RULES) -> Rule | None:
         if not rule(claim):
             return rule
     return None
+
+
+def refused_urls(archive: ArchiveRef, label: Label, answer: UrlList, rules: Iterable[Rule]) -> Mapping[Relation, Rule]:
+    """The rules that URLs of a valid answer break, by the relation of their entry."""
+    refused: dict[Relation, Rule] = {}
+    for entry in answer.entries:
+        if entry.url is not None:
+            rule = broken_rule(Claim(archive, label, answer, entry.url), rules)
+            if rule is not None:
+                refused[entry.relation] = rule
+    return refused
 
 
 def _name_alike(one: LabelForms, other: LabelForms) -> bool:
