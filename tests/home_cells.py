@@ -7,7 +7,7 @@ rules of the home's word and nothing of how they are implemented.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from itertools import combinations, product
@@ -23,6 +23,13 @@ class Speed(Enum):
     SLOW = 0.6
     VERY_SLOW = 2.0
     DEAD = None
+    MUTE = 3600.0
+    """It takes the request and never answers."""
+
+    @property
+    def is_tried_with_all(self) -> bool:
+        """Each question to a mute one takes all the time there is for one, so that it is tried with few."""
+        return self is not Speed.MUTE
 
 
 class Liar(StrEnum):
@@ -55,6 +62,8 @@ class Kind(StrEnum):
     TRANSFERRED_COPY = "transferred item of which the home keeps a Copy"
     TRANSFERRED_UNKNOWN = "transferred item that was not asked for before"
     DELETED = "deleted item"
+    COPIED = "item of which the home says who holds Copies"
+    COPIED_FORMAT = "metadata format that only a holder of Copies offers"
 
     @property
     def link(self) -> str:
@@ -77,6 +86,7 @@ _LINKS: Final = {
     Kind.FILE: "/a.txt",
     Kind.NO_FILE: "/b.txt",
     Kind.LAST_METADATA: "!:",
+    Kind.COPIED_FORMAT: ":(marcxml)",
 }
 NOT_OFFERED: Final = (Kind.NO_TRANSLATION, Kind.NO_FORMAT)
 GIVEN_AWAY: Final = (Kind.TRANSFERRED, Kind.TRANSFERRED_COPY, Kind.TRANSFERRED_UNKNOWN)
@@ -109,24 +119,27 @@ class Place(StrEnum):
 
     HOME = "home"
     HOLDER = "new holder"
+    MIRROR = "holder of Copies"
     LIAR = "lying Archive"
 
 
 class Expected(NamedTuple):
-    """The statuses that are right, where a redirect has to lead, and whose claims a page has to show."""
+    """The statuses that are right, where a redirect may lead, and whose claims a page has to show."""
 
     statuses: frozenset[int]
-    place: Place | None = None
+    places: frozenset[Place] = frozenset()
     claimants: frozenset[Place] = frozenset()
 
 
-LEADS_HOME: Final = Expected(frozenset({302}), Place.HOME)
-LEADS_TO_HOLDER: Final = Expected(frozenset({302}), Place.HOLDER)
-LEADS_TO_LIAR: Final = Expected(frozenset({302}), Place.LIAR)
-SHOWN: Final = Expected(frozenset({300}), None, frozenset({Place.LIAR}))
+LEADS_HOME: Final = Expected(frozenset({302}), frozenset({Place.HOME}))
+LEADS_TO_HOLDER: Final = Expected(frozenset({302}), frozenset({Place.HOLDER}))
+LEADS_TO_MIRROR: Final = Expected(frozenset({302}), frozenset({Place.MIRROR}))
+LEADS_TO_LIAR: Final = Expected(frozenset({302}), frozenset({Place.LIAR}))
+SHOWN: Final = Expected(frozenset({300}), frozenset(), frozenset({Place.LIAR}))
 NOT_FOUND: Final = Expected(frozenset({404}))
 GONE: Final = Expected(frozenset({410}))
 UNHEARD: Final = Expected(frozenset({502, 504}))
+LATE: Final = Expected(frozenset({504}))
 
 
 class Moment(Enum):
@@ -136,14 +149,19 @@ class Moment(Enum):
     BEFORE_KILL = "before the resolver is killed"
     AFTER_KILL = "after the resolver was killed"
     REVIVED = "after the dead home came back"
+    SWITCHED_OFF = "after that home was switched off"
 
 
 def expected(plan: Plan, moment: Moment) -> Expected:
     is_dead = plan.speed is Speed.DEAD and moment is not Moment.REVIVED
-    if is_dead:
-        return _by_silence(plan)
+    if is_dead or plan.speed is Speed.MUTE:
+        return _by_silence(plan, moment)
     if plan.kind in GIVEN_AWAY:
         return LEADS_TO_HOLDER
+    if plan.kind is Kind.COPIED_FORMAT:
+        return LEADS_TO_MIRROR
+    if plan.kind is Kind.COPIED and plan.speed is Speed.VERY_SLOW:
+        return Expected(frozenset({302}), frozenset({Place.HOME, Place.MIRROR}))  # it was waited for a while
     if plan.kind is Kind.EARLY and moment is Moment.BEFORE_DEPOSIT:
         return NOT_FOUND
     if plan.kind is Kind.GIVEN_OUT or (plan.kind is Kind.EARLY_GIVEN_OUT and moment is Moment.BEFORE_DEPOSIT):
@@ -164,16 +182,21 @@ def _has_claim(plan: Plan) -> bool:
     return plan.lie is not Lie.COPY or plan.kind is not Kind.REQUIRED
 
 
-def _by_silence(plan: Plan) -> Expected:
+def _by_silence(plan: Plan, moment: Moment) -> Expected:
     """Rule 3: shown, or nothing to show; a successor that the home named before has its standing."""
-    if plan.kind in (Kind.TRANSFERRED, Kind.TRANSFERRED_COPY):
+    was_heard = moment is Moment.SWITCHED_OFF or plan.kind is not Kind.TRANSFERRED_UNKNOWN
+    if plan.kind in GIVEN_AWAY and was_heard:
         return LEADS_TO_HOLDER
+    if plan.kind in (Kind.COPIED, Kind.COPIED_FORMAT):
+        return LEADS_TO_MIRROR
     if plan.kind is Kind.FUTURE:
         return UNHEARD
+    if plan.speed is Speed.MUTE and not _has_claim(plan):
+        return LATE
     claimants = {Place.LIAR} if _has_claim(plan) else set()
     if plan.kind is Kind.TRANSFERRED_UNKNOWN:
         claimants.add(Place.HOLDER)
-    return Expected(frozenset({300}), None, frozenset(claimants)) if claimants else UNHEARD
+    return Expected(frozenset({300}), frozenset(), frozenset(claimants)) if claimants else UNHEARD
 
 
 def _by_claims(plan: Plan) -> Expected:
@@ -184,7 +207,7 @@ def _by_claims(plan: Plan) -> Expected:
     if plan.liar is Liar.BOTH:
         return SHOWN
     if plan.lie is Lie.COPY:
-        return Expected(frozenset({300, 302}), Place.LIAR, frozenset({Place.LIAR}))
+        return Expected(frozenset({300, 302}), frozenset({Place.LIAR}), frozenset({Place.LIAR}))
     return LEADS_TO_LIAR
 
 
@@ -192,26 +215,34 @@ def _by_claims(plan: Plan) -> Expected:
 
 
 def full_product() -> tuple[Plan, ...]:
-    return tuple(Plan(*each) for each in product(Kind, Speed, Liar, Lie))
+    speeds = [speed for speed in Speed if speed.is_tried_with_all]
+    return (*(Plan(*each) for each in product(Kind, speeds, Liar, Lie)), *_with_a_mute_home())
 
 
 def covering_selection() -> tuple[Plan, ...]:
     """Every pair of values of any two factors: each kind with each speed, and the others in turn beside them; and each
     lie about editions to a home that is slow enough for the lie to be heard before it."""
     heard = (Plan(Kind.LAST, Speed.VERY_SLOW, Liar.OLDER, lie) for lie in Lie)
-    return (*_selected(), *heard)
+    return (*_selected(), *heard, *_with_a_mute_home())
+
+
+def _with_a_mute_home() -> Iterator[Plan]:
+    """Fewer than failures make the resolver give the home a rest."""
+    for lie in (Lie.ORIGINAL, Lie.DELETED):
+        yield Plan(Kind.ORIGINAL, Speed.MUTE, Liar.OLDER, lie)
 
 
 def _selected() -> Iterator[Plan]:
     liars, lies = tuple(Liar), tuple(Lie)
     for number, kind in enumerate(Kind):
-        for index, speed in enumerate(Speed):
+        for index, speed in enumerate(each for each in Speed if each.is_tried_with_all):
             yield Plan(kind, speed, liars[(number // 4 + index) % 3], lies[(number + index) % 4])
 
 
 def missing_pairs(plans: tuple[Plan, ...]) -> set[tuple[Enum, Enum]]:
     """Pairs of values that no plan has."""
-    factors = (Kind, Speed, Liar, Lie)
+    speeds = [speed for speed in Speed if speed.is_tried_with_all]
+    factors: tuple[Iterable[Enum], ...] = (Kind, speeds, Liar, Lie)
     wanted = {pair for one, other in combinations(factors, 2) for pair in product(one, other)}
     had = {pair for plan in plans for pair in combinations((plan.kind, plan.speed, plan.liar, plan.lie), 2)}
     return wanted - had

@@ -1,7 +1,8 @@
 """A resolver, homes behind proxies and lying Archives, as they are in the world: each server a process of its own.
 
-The Archives are registered in this order: an old liar, the homes, the new holder of transferred items, a new liar. The
-living home is as slow as each label says; the other one dies when it is told to.
+The Archives are registered in this order: an old liar, the homes, the new holder of transferred items, a mirror that
+the homes name for Copies, a new liar. The living home is as slow as each label says; the other one dies when it is told
+to.
 """
 
 from __future__ import annotations
@@ -40,13 +41,14 @@ from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.deposits_by_hand import WHO, put
 from tests.ibi_command import IbiCommand
 from tests.loopback_archives import LoopbackArchives
-from tests.lying_archive import HomeProxy, LyingArchive, NewHolder, inclusion
+from tests.lying_archive import HomeProxy, HonestArchive, LoopbackMember, LyingArchive, inclusion
 from tests.membership_app import J
 
 KEY: Final = "7730914258"
 OLD_LIAR: Final = "evil.org/old/2009/07.21.14.01"
 NEW_LIAR: Final = "evil.org/new/2009/07.21.14.02"
 HOLDER: Final = "holder.org/arq/2009/07.21.14.03"
+MIRROR: Final = "mirror.org/arq/2009/07.21.14.04"
 BROWSER: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _AT_ONCE: Final = 24
 """Links that are asked for at a time: fewer than the connections that there may be to one Archive."""
@@ -86,7 +88,7 @@ class Home:
     host: str
     ip: str
     service: LabelForms = field(init=False)
-    stack: ExitStack = field(default_factory=ExitStack)
+    server: subprocess.Popen[str] | None = None
 
     @property
     def variables(self) -> dict[str, str]:
@@ -183,73 +185,47 @@ def in_process(command: IbiCommand, *arguments: str, **variables: str) -> str:
     return done.stdout
 
 
-@dataclass
-class HomeWorld:
-    """Everything runs once `begin` has returned."""
+class ResolverWorld:
+    """A resolver in a process of its own, and who is registered there."""
 
-    path: Path
-    sockets: LoopbackArchives
-    stack: ExitStack
-    resolver: IbiCommand = field(init=False)
-    address: str = ""
-    """Of the resolver."""
-    _server: subprocess.Popen[str] | None = None
+    def __init__(self, path: Path, sockets: LoopbackArchives, stack: ExitStack) -> None:
+        self.path, self.sockets, self.stack = path, sockets, stack
+        self.resolver = self.command("resolver")
+        self.address = ""
+        self._server: subprocess.Popen[str] | None = None
+        self._registered = 0
 
-    def __post_init__(self) -> None:
-        self.resolver = self._command("resolver")
-        self.living = self._home("living", "150.163.34.10")
-        self.dying = self._home("dying", "150.163.34.11")
-        self.old_liar = LyingArchive(self.sockets, OLD_LIAR)
-        self.new_liar = LyingArchive(self.sockets, NEW_LIAR)
-        self.holder = NewHolder(self.sockets, HOLDER)
-
-    def _command(self, name: str) -> IbiCommand:
+    def command(self, name: str) -> IbiCommand:
         (self.path / name).mkdir()
         return IbiCommand(self.path / name, log=self.path / f"{name}.log")
 
-    def _home(self, name: str, ip: str) -> Home:
-        proxy = HomeProxy(self.sockets)
-        self.stack.callback(proxy.close)
-        return Home(self._command(name), proxy, f"{name}.urlib.net", ip)
+    # --- the register ---
 
-    @property
-    def homes(self) -> tuple[Home, Home]:
-        return self.living, self.dying
-
-    def begin(self) -> None:
-        self._start_resolver()
-        self._register(OLD_LIAR)
-        registered = int(time.time())
-        for home in self.homes:
-            home.begin()
-        while int(time.time()) == registered:  # who was there first is told by the second
+    def register(self, *labels: str) -> None:
+        """Register an Archive later than all others: who was there first is told by the second."""
+        while int(time.time()) == self._registered:
             time.sleep(0.01)
-        for home in self.homes:
-            self._register(*(label.spelling for label in home.service.labels))
-        self._register(HOLDER)
-        registered = int(time.time())
-        with ThreadPoolExecutor() as pool:
-            for started in [pool.submit(self._start_home, home) for home in self.homes]:
-                started.result()
-        while int(time.time()) == registered:
-            time.sleep(0.01)
-        self._register(NEW_LIAR)
-        for service, address in (
-            (OLD_LIAR, self.old_liar.address),
-            (HOLDER, self.holder.address),
-            (NEW_LIAR, self.new_liar.address),
-        ):
-            # The label of the resolving service itself, which all resolvers have (R §7.2).
-            told = get(self.address, f"{J}?{inclusion(service, address, KEY)}")
-            assert (told.status, told.body[:23]) == (200, b"status.archive included"), told
+        self.register_too(*labels)
 
-    def _register(self, *labels: str) -> None:
+    def register_too(self, *labels: str) -> None:
         network = ("--allow-network", "127.0.0.0/8")
         in_process(self.resolver, "resolver", "register", *labels, *network, IBI_REGISTRATION_KEY=KEY)
+        self._registered = int(time.time())
 
-    # --- processes ---
+    def change(self, service: str, *flags: str) -> None:
+        in_process(self.resolver, "resolver", "set", service, *flags)
 
-    def _start_resolver(self) -> None:
+    def include(self, service: str, address: str) -> None:
+        told = get(self.address, f"{J}?{inclusion(service, address, KEY)}")
+        assert (told.status, told.body[:23]) == (200, b"status.archive included"), told
+
+    def add(self, archive: LoopbackMember) -> None:
+        self.register(archive.service)
+        self.include(archive.service, archive.address)
+
+    # --- the process ---
+
+    def start_resolver(self) -> None:
         port = self.address.partition(":")[2] or "0"
         # A machine that is busy with other tests takes its time: what is late there is not what is tried here.
         started = self.resolver.up("--port", port, "--log-level", "warning", IBI_RESOLVE_BUDGET="20")
@@ -261,22 +237,7 @@ class HomeWorld:
         assert self._server is not None
         self._server.send_signal(signal.SIGKILL)
         self._server.wait(30)
-        self._start_resolver()
-
-    def _start_home(self, home: Home) -> None:
-        member = {
-            "IBI_RESOLVER": f"http://{self.address}",
-            "IBI_ARCHIVE_REGISTRATION_KEY": KEY,
-            "IBI_ARCHIVE_ADMIN_EMAIL": "banon@dpi.inpe.br",
-            "IBI_ARCHIVE_IP": "127.0.0.1",
-        }
-        up = home.command.up("--log-level", "info", **home.variables, **member)
-        _, url = self.stack.enter_context(up)
-        home.proxy.upstream = int(url.rpartition(":")[2])
-        until = time.monotonic() + 60
-        while "included this Archive" not in home.command.log_text:
-            assert time.monotonic() < until, home.command.log_text
-            time.sleep(0.02)
+        self.start_resolver()
 
     # --- asking ---
 
@@ -287,6 +248,9 @@ class HomeWorld:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(lambda path: self.ask(path, accept), paths))
 
+    def beliefs(self) -> dict[str, set[tuple[object, ...]]]:
+        return belief_rows(self.resolver.data)
+
     def metrics(self, name: str) -> dict[str, float]:
         """The values of a metric, by what stands in its braces."""
         text = self.ask("/metrics").body.decode()
@@ -294,9 +258,73 @@ class HomeWorld:
         return {labels: float(value) for labels, value in found}
 
 
+class HomeWorld(ResolverWorld):
+    """With two homes, which are processes too, and Archives beside them. Everything runs once `begin` has returned."""
+
+    def __init__(self, path: Path, sockets: LoopbackArchives, stack: ExitStack) -> None:
+        super().__init__(path, sockets, stack)
+        self.living = self._home("living", "150.163.34.10")
+        self.dying = self._home("dying", "150.163.34.11")
+        self.old_liar = LyingArchive(sockets, OLD_LIAR)
+        self.new_liar = LyingArchive(sockets, NEW_LIAR)
+        self.holder = HonestArchive(sockets, HOLDER, "127.0.0.55")
+        self.mirror = HonestArchive(sockets, MIRROR, "127.0.0.44", state="Copy")
+
+    def _home(self, name: str, ip: str) -> Home:
+        proxy = HomeProxy(self.sockets)
+        self.stack.callback(proxy.close)
+        return Home(self.command(name), proxy, f"{name}.urlib.net", ip)
+
+    @property
+    def homes(self) -> tuple[Home, Home]:
+        return self.living, self.dying
+
+    def begin(self) -> None:
+        self.start_resolver()
+        self.add(self.old_liar)
+        for home in self.homes:
+            home.begin()
+            self.register(*(label.spelling for label in home.service.labels))
+        with ThreadPoolExecutor() as pool:
+            for started in [pool.submit(self._start_home, home) for home in self.homes]:
+                started.result()
+        for archive in (self.holder, self.mirror, self.new_liar):
+            self.add(archive)
+
+    def _start_home(self, home: Home) -> None:
+        member = {
+            "IBI_RESOLVER": f"http://{self.address}",
+            "IBI_ARCHIVE_REGISTRATION_KEY": KEY,
+            "IBI_ARCHIVE_ADMIN_EMAIL": "banon@dpi.inpe.br",
+            "IBI_ARCHIVE_IP": "127.0.0.1",
+            "IBI_ARCHIVE_COPIES_AT": MIRROR,
+        }
+        up = home.command.up("--log-level", "info", **home.variables, **member)
+        home.server, url = self.stack.enter_context(up)
+        home.proxy.upstream = int(url.rpartition(":")[2])
+        until = time.monotonic() + 60
+        while "included this Archive" not in home.command.log_text:
+            assert time.monotonic() < until, home.command.log_text
+            time.sleep(0.02)
+
+    def switch_off(self, home: Home) -> None:
+        """Stopped cleanly, it has itself excluded."""
+        assert home.server is not None
+        home.server.send_signal(signal.SIGTERM)
+        home.server.wait(30)
+
+
 @contextmanager
 def home_world(path: Path) -> Iterator[HomeWorld]:
     with LoopbackArchives() as sockets, ExitStack() as stack:
         world = HomeWorld(path, sockets, stack)
         world.begin()
+        yield world
+
+
+@contextmanager
+def resolver_world(path: Path) -> Iterator[ResolverWorld]:
+    with LoopbackArchives() as sockets, ExitStack() as stack:
+        world = ResolverWorld(path, sockets, stack)
+        world.start_resolver()
         yield world

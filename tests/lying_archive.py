@@ -1,8 +1,8 @@
 """A home Archive that is slow or dead on purpose, and Archives beside it that claim what is not theirs.
 
 `HomeProxy` stands between a resolver and a home, which is a process of its own: the home's registered address is the
-proxy's. `LyingArchive` claims the items it was told to claim, in the way it was told. `NewHolder` has what the home
-gave away. All of them are on loopback, in a thread of the tests (`tests/loopback_archives.py`); nothing of the product
+proxy's. `LyingArchive` claims the items it was told to claim, in the way it was told; `HonestArchive` has what it says.
+All of them are on loopback, in a thread of the tests (`tests/loopback_archives.py`); nothing of the product
 is used here.
 """
 
@@ -119,27 +119,47 @@ def _length(head: bytes) -> int:
 # --- beside the home -------------------------------------------------------------------------------------------------
 
 
-class LyingArchive:
-    """Claims the items in `lies`, confirms its inclusion, and has nothing else but its own bogus item."""
+class LoopbackMember:
+    """An Archive on loopback that confirms its inclusion; `says` answers requests for URLs."""
 
-    def __init__(self, sockets: LoopbackArchives, service: str) -> None:
+    def __init__(self, sockets: LoopbackArchives, service: str, host: str) -> None:
         self.service = service
-        self.lies: dict[str, Lie] = {}
-        """By label, in lower case; with `every` said of all others."""
-        self.every: Lie | None = None
-        self.listener = sockets.open(self._says, host=EVIL)
+        self.listener = sockets.open(self._respond, host=host)
 
     @property
     def address(self) -> str:
         return self.listener.address
 
-    def _says(self, request: bytes) -> bytes:
+    def says(self, asked: Asked) -> bytes:
+        raise NotImplementedError
+
+    def head(self, asked: Asked) -> list[str]:
+        """What every answer begins with."""
+        return [
+            f"archiveaddress {self.address}",
+            f"ibi {{{asked.form} {asked.label}}}",
+            f"ibi.archiveservice {{rep {self.service}}}",
+            "ibi.platformsoftware {}",
+        ]
+
+    def _respond(self, request: bytes) -> bytes:
         if b"inclusionConfirmationRequest" in request:
             return plain(b"confirmation yes")
         if b"servicesubject=urlRequest" not in request:
             return plain(b"notice {acknowledgment received}")
-        asked = Asked.of(request)
-        lie = Lie.ORIGINAL if asked.label.lower() == BOGUS else self.lies.get(asked.label.lower(), self.every)
+        return self.says(Asked.of(request))
+
+
+class LyingArchive(LoopbackMember):
+    """Claims the items in `lies`, and has nothing else but its own bogus item."""
+
+    def __init__(self, sockets: LoopbackArchives, service: str) -> None:
+        self.lies: dict[str, Lie] = {}
+        """By label, in lower case."""
+        super().__init__(sockets, service, EVIL)
+
+    def says(self, asked: Asked) -> bytes:
+        lie = Lie.ORIGINAL if asked.label.lower() == BOGUS else self.lies.get(asked.label.lower())
         if lie is None:
             return EMPTY
         # In headers it names itself too: as the new holder, as one that has Copies.
@@ -147,12 +167,7 @@ class LyingArchive:
         return plain(self._claim(asked, lie), *headers, b"Cache-Control: max-age=3600")
 
     def _claim(self, asked: Asked, lie: Lie) -> bytes:
-        lines = [
-            f"archiveaddress {self.address}",
-            f"ibi {{{asked.form} {asked.label}}}",
-            f"ibi.archiveservice {{rep {self.service}}}",
-            "ibi.platformsoftware {}",
-        ]
+        lines = self.head(asked)
         wanted = qualifier(asked.verbs)
         if lie is Lie.DELETED:
             lines += ["state Deleted", "timestamp 2020-05-06T07:08:09Z"]
@@ -175,39 +190,27 @@ def _pointer(wanted: str) -> str | None:
     return "nextedition" if first == "lastedition" else first
 
 
-class NewHolder:
-    """An honest Archive that took over the items in `holds` (R §5.2)."""
+class HonestArchive(LoopbackMember):
+    """Has the items in `holds`, and whatever is asked for of them: as the Original, or as a Copy."""
 
-    def __init__(self, sockets: LoopbackArchives, service: str) -> None:
-        self.service = service
+    def __init__(self, sockets: LoopbackArchives, service: str, host: str, state: str = "Original") -> None:
         self.holds: set[str] = set()
-        self.listener = sockets.open(self._says, host="127.0.0.55")
+        """Labels, in lower case."""
+        self.state = state
+        self.transferred_to: str | None = None
+        """The Archive that it names as the new holder of all it has, or had."""
+        super().__init__(sockets, service, host)
 
-    @property
-    def address(self) -> str:
-        return self.listener.address
-
-    def url(self, label: str) -> str:
-        return f"http://{self.address}/held/{label}"
-
-    def _says(self, request: bytes) -> bytes:
-        if b"inclusionConfirmationRequest" in request:
-            return plain(b"confirmation yes")
-        if b"servicesubject=urlRequest" not in request:
-            return plain(b"notice {acknowledgment received}")
-        asked = Asked.of(request)
+    def says(self, asked: Asked) -> bytes:
+        headers = () if self.transferred_to is None else (f"IBI-Transferred-To: {self.transferred_to}".encode(),)
         if asked.label.lower() not in self.holds:
-            return EMPTY
-        lines = (
-            f"archiveaddress {self.address}",
-            "contenttype Data",
-            f"ibi {{{asked.form} {asked.label}}}",
-            f"ibi.archiveservice {{rep {self.service}}}",
-            "ibi.platformsoftware {}",
-            "state Original",
-            f"url {self.url(asked.label)}",
-        )
-        return plain("\r\n".join(lines).encode())
+            return plain(b"", *headers)
+        lines = self.head(asked)
+        for each in dict.fromkeys(("", qualifier(asked.verbs))):
+            kind = "Metadata" if "metadata" in each else "Data"
+            url = f"http://{self.address}/held{each}/{asked.label}"
+            lines += [f"contenttype{each} {kind}", f"state{each} {self.state}", f"url{each} {url}"]
+        return plain("\r\n".join(lines).encode(), *headers)
 
 
 def inclusion(service: str, address: str, key: str) -> str:
