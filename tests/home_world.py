@@ -228,7 +228,7 @@ class ResolverWorld:
     def start_resolver(self) -> None:
         port = self.address.partition(":")[2] or "0"
         # A machine that is busy with other tests takes its time: what is late there is not what is tried here.
-        started = self.resolver.up("--port", port, "--log-level", "warning", IBI_RESOLVE_BUDGET="20")
+        started = self.resolver.up("--port", port, "--log-level", "warning", IBI_RESOLVE_BUDGET="10")
         self._server, url = self.stack.enter_context(started)
         self.address = url.removeprefix("http://")
 

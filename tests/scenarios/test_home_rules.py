@@ -122,6 +122,10 @@ def check_silent_home(rules: Rules, transferred: str) -> None:
     assert rules.place(transferred) == HOLDER
     page = world.ask(f"/{label}", BROWSER)
     assert (page.status, page.headers["cache-control"], page.location) == (300, "no-store", None)
+    for where in (("--data", str(world.resolver.data)), ("--server", f"http://{world.address}")):
+        told = world.resolver("resolve", label, *where)
+        assert (told.code, told.out, told.err.count("\n")) == (1, "", 1), told
+        assert f"{rules.home.address}, which named {label}, does not answer." in told.err
     world.change(MIRROR, "--vouched")
     assert rules.place(label) == MIRROR
     world.change(MIRROR, "--not-vouched")
