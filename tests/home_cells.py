@@ -62,6 +62,9 @@ class Kind(StrEnum):
     TRANSFERRED_COPY = "transferred item of which the home keeps a Copy"
     TRANSFERRED_UNKNOWN = "transferred item that was not asked for before"
     DELETED = "deleted item"
+    CAPITALS = "Original under its label in capitals"
+    OTHER_PORT = "label of the same host with the port written out"
+    EDITION_TRANSLATION = "translation of the last edition that the home does not offer"
     COPIED = "item of which the home says who holds Copies"
     COPIED_FORMAT = "metadata format that only a holder of Copies offers"
 
@@ -87,8 +90,9 @@ _LINKS: Final = {
     Kind.NO_FILE: "/b.txt",
     Kind.LAST_METADATA: "!:",
     Kind.COPIED_FORMAT: ":(marcxml)",
+    Kind.EDITION_TRANSLATION: "!+(pt)",
 }
-NOT_OFFERED: Final = (Kind.NO_TRANSLATION, Kind.NO_FORMAT)
+NOT_OFFERED: Final = (Kind.NO_TRANSLATION, Kind.NO_FORMAT, Kind.EDITION_TRANSLATION)
 GIVEN_AWAY: Final = (Kind.TRANSFERRED, Kind.TRANSFERRED_COPY, Kind.TRANSFERRED_UNKNOWN)
 EARLY: Final = (Kind.EARLY, Kind.EARLY_GIVEN_OUT)
 
@@ -166,7 +170,7 @@ def expected(plan: Plan, moment: Moment) -> Expected:
         return NOT_FOUND
     if plan.kind is Kind.GIVEN_OUT or (plan.kind is Kind.EARLY_GIVEN_OUT and moment is Moment.BEFORE_DEPOSIT):
         return _by_claims(plan)
-    if plan.kind in (Kind.RESERVED, Kind.NEVER, Kind.FUTURE, Kind.NO_FILE):
+    if plan.kind in (Kind.RESERVED, Kind.NEVER, Kind.FUTURE, Kind.NO_FILE, Kind.OTHER_PORT):
         return NOT_FOUND
     if plan.kind is Kind.DELETED:
         return GONE
