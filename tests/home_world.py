@@ -225,19 +225,20 @@ class ResolverWorld:
 
     # --- the process ---
 
-    def start_resolver(self) -> None:
+    def start_resolver(self, **settings: str) -> None:
         port = self.address.partition(":")[2] or "0"
         # A machine that is busy with other tests takes its time: what is late there is not what is tried here.
-        started = self.resolver.up("--port", port, "--log-level", "warning", IBI_RESOLVE_BUDGET="10")
+        settings = {"IBI_RESOLVE_BUDGET": "10", **settings}
+        started = self.resolver.up("--port", port, "--log-level", "warning", **settings)
         self._server, url = self.stack.enter_context(started)
         self.address = url.removeprefix("http://")
 
-    def kill_resolver(self) -> None:
+    def kill_resolver(self, **settings: str) -> None:
         """SIGKILL, and a new process on the same data at the same address."""
         assert self._server is not None
         self._server.send_signal(signal.SIGKILL)
         self._server.wait(30)
-        self.start_resolver()
+        self.start_resolver(**settings)
 
     # --- asking ---
 

@@ -199,6 +199,7 @@ class HonestArchive(LoopbackMember):
         self.state = state
         self.transferred_to: str | None = None
         """The Archive that it names as the new holder of all it has, or had."""
+        self.max_age = 0
         super().__init__(sockets, service, host)
 
     def says(self, asked: Asked) -> bytes:
@@ -210,7 +211,7 @@ class HonestArchive(LoopbackMember):
             kind = "Metadata" if "metadata" in each else "Data"
             url = f"http://{self.address}/held{each}/{asked.label}"
             lines += [f"contenttype{each} {kind}", f"state{each} {self.state}", f"url{each} {url}"]
-        return plain("\r\n".join(lines).encode(), *headers)
+        return plain("\r\n".join(lines).encode(), *headers, f"Cache-Control: max-age={self.max_age}".encode())
 
 
 def inclusion(service: str, address: str, key: str) -> str:

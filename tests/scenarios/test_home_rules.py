@@ -17,6 +17,7 @@ HOME, HOLDER, MIRROR = (
     "mirror.org/x/2009/07.21.14.04",
 )
 OLD_LIAR, NEW_LIAR = "evil.org/old/2009/07.21.14.01", "evil.org/new/2009/07.21.14.02"
+SECONDS = 5
 REQUIRED = "?ibiurl.requireditemstatus=Original"
 
 
@@ -58,6 +59,7 @@ def test_what_a_home_of_another_make_says_and_what_the_administrator_says(tmp_pa
         transferred = rules.label()
         check_home_without_the_original(rules)
         check_home_restored_from_a_backup(rules, transferred)
+        check_what_another_process_was_told(rules)
         homeless = "moved.org/x/2010/01.01.00.01"
         rules.old_liar.lies[homeless] = Lie.ORIGINAL
         assert rules.place(homeless) == OLD_LIAR  # no Archive is registered for its prefix
@@ -65,6 +67,7 @@ def test_what_a_home_of_another_make_says_and_what_the_administrator_says(tmp_pa
         check_home_restored_from_a_backup(rules, transferred)
         check_home_that_gets_the_prefix_later(rules, homeless)
         check_silent_home(rules, transferred)
+        check_setting(rules)
 
 
 def check_home_without_the_original(rules: Rules) -> None:
@@ -100,6 +103,18 @@ def check_home_restored_from_a_backup(rules: Rules, label: str) -> None:
     rules.home.holds.discard(label)
 
 
+def check_what_another_process_was_told(rules: Rules) -> None:
+    """Rule 2: beliefs are those of the data directory."""
+    label = rules.label()
+    rules.holder.holds.add(label)
+    rules.home.transferred_to = HOLDER
+    told = rules.world.resolver("resolve", label, "--data", str(rules.world.resolver.data))
+    assert (told.code, told.out) == (0, f"http://{rules.holder.address}/held/{label}\n"), told
+    rules.home.transferred_to = None
+    rules.home.holds.add(label)
+    assert rules.place(label) == HOLDER
+
+
 def check_home_that_gets_the_prefix_later(rules: Rules, label: str) -> None:
     """Rules 1 and 2: what was learned without a home yields to a home that the administrator names."""
     assert rules.place(label) == OLD_LIAR
@@ -126,8 +141,11 @@ def check_silent_home(rules: Rules, transferred: str) -> None:
         told = world.resolver("resolve", label, *where)
         assert (told.code, told.out, told.err.count("\n")) == (1, "", 1), told
         assert f"{rules.home.address}, which named {label}, does not answer." in told.err
+    rules.mirror.max_age = 3600
     world.change(MIRROR, "--vouched")
     assert rules.place(label) == MIRROR
+    kept_for = world.ask(f"/{label}").headers["cache-control"].removeprefix("max-age=")
+    assert int(kept_for) <= SECONDS  # the home may come back the next moment
     world.change(MIRROR, "--not-vouched")
     assert rules.place(label) == f"300 {NEW_LIAR} {OLD_LIAR} {MIRROR}"
     rules.holder.holds.add(label)
@@ -135,5 +153,19 @@ def check_silent_home(rules: Rules, transferred: str) -> None:
     assert rules.place(label) == HOLDER
     world.change(HOME, "--no-successor")
     assert rules.place(label) == f"300 {NEW_LIAR} {OLD_LIAR} {HOLDER} {MIRROR}"
+    world.sockets.shut(rules.holder.listener)  # its successor is silent too
+    assert rules.place(transferred) == f"300 {OLD_LIAR}"
+    assert rules.place(transferred + REQUIRED) == f"300 {OLD_LIAR}"
     beliefs = world.beliefs()
     assert not [row for name in ("successors", "copies") for row in beliefs[name] if "evil.org" in str(row)]
+
+
+def check_setting(rules: Rules) -> None:
+    """`resolve.unproven = follow` leads to what is claimed, and nothing of that is kept."""
+    rules.world.kill_resolver(IBI_RESOLVE_UNPROVEN="follow")
+    label, before = rules.label(), rules.world.beliefs()
+    rules.old_liar.lies[label] = Lie.ORIGINAL
+    for _ in range(2):
+        assert rules.place(label) == OLD_LIAR
+        assert rules.world.ask(f"/{label}").headers["cache-control"] == "no-store"
+    assert rules.world.beliefs() == before
