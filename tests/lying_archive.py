@@ -200,14 +200,19 @@ class HonestArchive(LoopbackMember):
         self.transferred_to: str | None = None
         """The Archive that it names as the new holder of all it has, or had."""
         self.max_age = 0
+        self.next_editions: dict[str, str] = {}
+        """By label, in lower case: items that may be at other Archives."""
         super().__init__(sockets, service, host)
 
     def says(self, asked: Asked) -> bytes:
         headers = () if self.transferred_to is None else (f"IBI-Transferred-To: {self.transferred_to}".encode(),)
         if asked.label.lower() not in self.holds:
             return plain(b"", *headers)
-        lines = self.head(asked)
-        for each in dict.fromkeys(("", qualifier(asked.verbs))):
+        lines, wanted = self.head(asked), qualifier(asked.verbs)
+        if wanted.startswith(".lastedition") and (later := self.next_editions.get(asked.label.lower())):
+            lines.append(f"ibi.nextedition {{rep {later}}}")
+            wanted = ""
+        for each in dict.fromkeys(("", wanted)):
             kind = "Metadata" if "metadata" in each else "Data"
             url = f"http://{self.address}/held{each}/{asked.label}"
             lines += [f"contenttype{each} {kind}", f"state{each} {self.state}", f"url{each} {url}"]

@@ -16,6 +16,7 @@ HOME, HOLDER, MIRROR = (
     "holder.org/arq/2009/07.21.14.03",
     "mirror.org/x/2009/07.21.14.04",
 )
+SECOND = "second.org/arq/2009/07.21.14.05"
 OLD_LIAR, NEW_LIAR = "evil.org/old/2009/07.21.14.01", "evil.org/new/2009/07.21.14.02"
 SECONDS = 5
 REQUIRED = "?ibiurl.requireditemstatus=Original"
@@ -29,8 +30,9 @@ class Rules:
         self.old_liar, self.new_liar = LyingArchive(world.sockets, OLD_LIAR), LyingArchive(world.sockets, NEW_LIAR)
         self.home = HonestArchive(world.sockets, HOME, "127.0.0.33")
         self.holder = HonestArchive(world.sockets, HOLDER, "127.0.0.55")
+        self.second = HonestArchive(world.sockets, SECOND, "127.0.0.22")
         self.mirror = HonestArchive(world.sockets, MIRROR, "127.0.0.44", "Copy")
-        for archive in (self.old_liar, self.home, self.holder, self.mirror, self.new_liar):
+        for archive in (self.old_liar, self.home, self.second, self.holder, self.mirror, self.new_liar):
             world.add(archive)
         self._given = 0
 
@@ -42,7 +44,7 @@ class Rules:
     def place(self, path: str) -> str:
         """The service to which a link leads, or the status and who is shown."""
         answer = self.world.ask(f"/{path}")
-        archives = (self.old_liar, self.new_liar, self.home, self.holder, self.mirror)
+        archives = (self.old_liar, self.new_liar, self.home, self.second, self.holder, self.mirror)
         if answer.status == 302:
             assert answer.location is not None
             return next(each.service for each in archives if answer.location.startswith(f"http://{each.address}/"))
@@ -66,6 +68,7 @@ def test_what_a_home_of_another_make_says_and_what_the_administrator_says(tmp_pa
         world.kill_resolver()
         check_home_restored_from_a_backup(rules, transferred)
         check_home_that_gets_the_prefix_later(rules, homeless)
+        check_next_edition_elsewhere(rules)
         check_silent_home(rules, transferred)
         check_setting(rules)
 
@@ -123,6 +126,22 @@ def check_home_that_gets_the_prefix_later(rules: Rules, label: str) -> None:
     assert rules.place(label) == HOME
     assert rules.place(label + REQUIRED) == HOME
     rules.world.change(HOME, "--remove-prefix", "moved.org/x")
+
+
+def check_next_edition_elsewhere(rules: Rules) -> None:
+    """Rule 4: the home's word on editions is final; of the next one its own home decides, silent or not."""
+    for state in (Lie.ORIGINAL, Lie.POINTER, Lie.DELETED):
+        label, later = rules.label(), f"second.org/arq/2011/01.01.00.{len(rules.second.holds):02}"
+        rules.home.holds.add(label)
+        rules.home.next_editions[label] = later
+        rules.second.holds.add(later)
+        rules.old_liar.lies |= dict.fromkeys((label, later), state)
+        for modifier in ("!", f"!{REQUIRED}", "!:(oai_dc)"):
+            assert rules.place(label + modifier) == SECOND
+        rules.world.sockets.shut(rules.second.listener)
+        for modifier in ("!", f"!{REQUIRED}", "!/a.txt"):
+            assert rules.place(label + modifier) == ("502" if state is Lie.DELETED else f"300 {OLD_LIAR}")
+        rules.world.sockets.reopen(rules.second.listener)
 
 
 def check_silent_home(rules: Rules, transferred: str) -> None:
