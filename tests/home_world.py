@@ -107,7 +107,8 @@ class Home:
         ):
             identity = ticks.identity()
             assert identity is not None
-            yield HomeStore(store, LocalMinter(ticks, identity, Rules(), MachineClocks()), self.service)
+            minter = LocalMinter(ticks, identity, Rules(), MachineClocks(), lambda: None)
+            yield HomeStore(store, minter, self.service)
 
 
 class HomeStore:
@@ -227,8 +228,9 @@ class ResolverWorld:
 
     def start_resolver(self, **settings: str) -> None:
         port = self.address.partition(":")[2] or "0"
-        # A machine that is busy with other tests takes its time: what is late there is not what is tried here.
-        settings = {"IBI_RESOLVE_BUDGET": "10", **settings}
+        # A machine that is busy with other tests takes its time: what is late there is not what is tried here. And all
+        # these readers come from one network.
+        settings = {"IBI_RESOLVE_BUDGET": "10", "IBI_RESOLVE_MISSES_PER_NETWORK": "0", **settings}
         started = self.resolver.up("--port", port, "--log-level", "warning", **settings)
         self._server, url = self.stack.enter_context(started)
         self.address = url.removeprefix("http://")
