@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +29,16 @@ class IbiCommand:
     home: Path
     first: str = ""
     """Python to be run in each process before the command."""
+    log: Path | None = None
+    """Where standard error of servers goes, for those that say much: a pipe that is not read fills up."""
 
     @property
     def data(self) -> Path:
         return self.home / "ibi-data"
+
+    @property
+    def log_text(self) -> str:
+        return "" if self.log is None else self.log.read_text()
 
     def environment(self, **variables: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("IBI_")}
@@ -54,27 +60,33 @@ class IbiCommand:
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*self._program(), *arguments],
-            cwd=self.home,
-            env=self.environment(**variables),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with ExitStack() as opened:
+            error = subprocess.PIPE if self.log is None else opened.enter_context(self.log.open("a"))
+            return subprocess.Popen(
+                [*self._program(), *arguments],
+                cwd=self.home,
+                env=self.environment(**variables),
+                stdout=subprocess.PIPE,
+                stderr=error,
+                text=True,
+            )
 
     @contextmanager
     def up(self, *arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         """A server on a free port, and its URL; stopped at the end if it still runs."""
         server = self.start("up", "--port", "0", "--log-level", "error", *arguments, **variables)
         assert server.stdout is not None
-        assert server.stderr is not None
         try:
             first = server.stdout.readline()
             found = re.search(r"http://\S+", first)
-            assert found, (first, server.stderr.read() if server.poll() is not None else "")
+            assert found, (first, self._complaint(server))
             yield server, found[0]
         finally:
             if server.poll() is None:
                 server.send_signal(signal.SIGTERM)
             server.communicate(timeout=30)
+
+    def _complaint(self, server: subprocess.Popen[str]) -> str:
+        """What a server said that did not start."""
+        server.wait(30)
+        return self.log_text if server.stderr is None else server.stderr.read()

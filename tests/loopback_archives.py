@@ -46,6 +46,9 @@ class LoopbackArchive:
     requests: list[bytes] = field(default_factory=list)
     connections: int = 0
     changed: threading.Condition = field(default_factory=threading.Condition)
+    writers: set[asyncio.StreamWriter] = field(default_factory=set)
+    """Of the connections there are."""
+    server: asyncio.Server | None = None
 
     @property
     def address(self) -> str:
@@ -59,6 +62,7 @@ class LoopbackArchive:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.writers.add(writer)
         with suppress(asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, asyncio.CancelledError):
             if self.talk is not None:
                 await self.talk(reader, writer)
@@ -69,6 +73,7 @@ class LoopbackArchive:
                     self.changed.notify_all()
                 writer.write(self.says(request))
                 await writer.drain()
+        self.writers.discard(writer)
         writer.close()
 
 
@@ -96,10 +101,26 @@ class LoopbackArchives:
         self._run(self._open(archive))
         return archive
 
+    def shut(self, archive: LoopbackArchive) -> None:
+        """Have it take no connection any more, and end those there are."""
+        self._run(self._shut(archive))
+
+    def reopen(self, archive: LoopbackArchive) -> None:
+        """One that was shut, on its port of before."""
+        self._run(self._open(archive))
+
     async def _open(self, archive: LoopbackArchive) -> None:
-        server = await asyncio.start_server(archive.serve, archive.host, 0, backlog=512)
-        archive.port = server.sockets[0].getsockname()[1]
+        server = await asyncio.start_server(archive.serve, archive.host, archive.port, backlog=512)
+        archive.port, archive.server = server.sockets[0].getsockname()[1], server
         self._servers.append(server)
+
+    async def _shut(self, archive: LoopbackArchive) -> None:
+        if archive.server is not None:
+            archive.server.close()
+            self._servers.remove(archive.server)
+            archive.server = None
+        for writer in tuple(archive.writers):
+            writer.transport.abort()
 
     async def _close(self) -> None:
         for server in self._servers:

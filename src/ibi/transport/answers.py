@@ -30,11 +30,15 @@ def label_of(line: bytes, server: str) -> dict[str, object]:
 
 
 def refusal_of(status: int, body: bytes, server: str) -> ServerRefused | UnexpectedAnswer:
-    """What a status other than success says: the server's problem details, or else the status itself."""
-    if 300 <= status < 400:
-        return UnexpectedAnswer(server=server, reason="it sends elsewhere, and a token goes to one server only")
+    """What a status other than success says: the server's problem details, or else the status itself.
+
+    300 with problem details is no redirect: it shows claims, and leads nowhere by itself.
+    """
     problem = _json(body)
-    if not isinstance(problem, dict) or not str(problem.get("type")).startswith(_PROBLEM):
+    is_told = isinstance(problem, dict) and str(problem.get("type")).startswith(_PROBLEM)
+    if 300 <= status < 400 and not (status == 300 and is_told):
+        return UnexpectedAnswer(server=server, reason="it sends elsewhere, and a token goes to one server only")
+    if not isinstance(problem, dict) or not is_told:
         return ServerRefused(server=server, status=status, detail=f"HTTP status {status}.", problem=None)
     return ServerRefused(
         server=server,

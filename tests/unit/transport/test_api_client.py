@@ -284,6 +284,17 @@ def test_a_redirect_is_not_followed_and_the_token_stays_here() -> None:
         assert elsewhere.asked == []
 
 
+def test_claims_that_a_resolver_shows_are_a_problem_and_no_redirect() -> None:
+    """300 has no address to go to: what it says is for the person who asked."""
+    body = problem(type="urn:ibi:problem:unproven-claim", status=300, detail="Its home does not answer.")
+    with scripted(reply(300, body, "application/problem+json")) as server:
+        with pytest.raises(ServerRefused, match="Its home does not answer") as refused:
+            ApiClient(server.url).identity()
+        assert (refused.value.status, refused.value.problem) == (300, "unproven-claim")
+    with scripted(reply(300, b"<html>")) as server, pytest.raises(UnexpectedAnswer):
+        ApiClient(server.url).identity()
+
+
 def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://192.0.2.1:9")
     with scripted(reply(200, b"{}")) as server:
