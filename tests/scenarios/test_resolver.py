@@ -152,10 +152,11 @@ def test_an_archive_elsewhere_is_asked_over_http_and_the_reader_sent_there(tmp_p
             assert traced["archive"]["address"] == archive_url.removeprefix("http://")
             assert resolver("resolve", there["rep"]).out == f"{archive_url}/col/{there['rep']}/doc/there.txt\n"
             stop(server)
-        # Excluded with its stop: nobody else has the item, and nobody was silent.
-        answer, body = get(f"{url}/{there['ibip']}")
-        assert answer.status == 404
-        assert json.loads(body)["archives_silent"] == []
+        # Excluded with its stop: it is the home of both forms of the label, and cannot be asked (E67).
+        for form in ("rep", "ibip"):
+            answer, body = get(f"{url}/{there[form]}")
+            assert answer.status == 502
+            assert json.loads(body)["home"]["address"] is None
     counted = json.loads(archive("stats", "--json").out)
     assert (counted["rep"], counted["resolutions"] >= 1) == (there["rep"], True)
 

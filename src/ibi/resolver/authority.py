@@ -49,6 +49,12 @@ class Homes:
         ordered = sorted(archives, key=lambda each: each.registered)
         return cls((Home(archive.service, archive), archive_prefixes(archive)) for archive in ordered)
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Homes) and self._by_prefix == other._by_prefix)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._by_prefix))
+
     def of(self, label: Label) -> tuple[Home, ...]:
         return self._by_prefix.get(home_prefix(label), ())
 

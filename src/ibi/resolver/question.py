@@ -266,6 +266,8 @@ class Question:
         if report.verdict is not Verdict.OUTRANKED:
             return report
         if self.word in (Word.GIVEN, Word.DELETED) and report.archive not in self.deciders:
+            if self._leading is None and self.may_be_offered_elsewhere:
+                return replace(report, verdict=Verdict.UNPROVEN)
             return replace(report, because=Outranking.HOME)
         if self.word in (Word.SILENT, Word.AWAITED) and report.archive not in self.trusted:
             return replace(report, verdict=Verdict.UNPROVEN)

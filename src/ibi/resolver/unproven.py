@@ -46,10 +46,16 @@ def _is_trusted(question: Question, heard: Heard) -> bool:
 
 def _sole_claim(question: Question, heard: Sequence[Heard], *, follow_unproven: bool) -> tuple[Heard, ...]:
     """R §5.2: the home transferred the item, and does not say where to. One that claims the Original is followed, of
-    two that differ none; without one, the Copy of the home, of who is trusted, or the only one there is."""
+    two that differ none; without one, the Copy of the home, of who is trusted, or the only one there is.
+
+    Where the home did say where to, and the successor has nothing, it may have given the item back: the home alone is
+    followed then.
+    """
     leads = {each.archive: _lead_of(question, each) for each in heard}
     useful = tuple(each for each in heard if leads[each.archive] is not None)
     claims = tuple(each for each in useful if _claims_original(question, each))
+    if question.successors and not follow_unproven:
+        return tuple(each for each in useful if each.archive in question.authority.homes or _is_trusted(question, each))
     if claims:
         agree = _agree([leads[each.archive] for each in claims]) or _name_one_edition(question, claims)
         return claims if agree or follow_unproven else ()

@@ -228,7 +228,7 @@ class Resolving:
     def _begun(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives = self._directory.archives()
-        state = archives, None if self._changes is None else self._changes()
+        state = archives, self._directory.homes(), None if self._changes is None else self._changes()
         self._cache.enter(state)
         wish = Wish.of(reader.url, reader.preferences)
         remembered = None if fresh else self._cache.find(wish, began)

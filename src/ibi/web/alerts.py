@@ -331,7 +331,7 @@ class _Alerts:
         return Alert(
             "unproven-claim",
             HTTPStatus.MULTIPLE_CHOICES,
-            _("This link cannot be confirmed at the moment"),
+            _("This link cannot be confirmed"),
             self._unproven_words(outcome),
             facts,
             tuple(self._claim(claim) for claim in outcome.claims),
@@ -344,12 +344,13 @@ class _Alerts:
         match outcome.why:
             case Unsettled.HOME_SILENT:
                 said = _(
-                    "{archive}, which named {label}, does not answer. What others claim cannot be compared with it."
+                    "{archive}, which decides about {label}, does not answer."
+                    " What others claim cannot be compared with it."
                 )
             case Unsettled.NOT_OFFERED:
                 said = _("{archive} has {label}, but not what was asked for. Another Archive claims to have that.")
             case Unsettled.SEVERAL:
-                said = _("{archive}, which named {label}, has it no longer. Several Archives claim to have it now.")
+                said = _("{archive}, which decides about {label}, does not have it. Others claim to have it.")
         return said.format(archive=self._home_name(outcome), label=label)
 
     def _home_name(self, outcome: UnprovenClaims) -> str:

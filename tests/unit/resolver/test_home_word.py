@@ -196,11 +196,13 @@ class TestWhatTheHomeDoesNotOffer:
         assert chosen(World(says, TRUSTING).outcome(f"/{ITEM}:(oai_dc)")) == COPY
 
     def test_is_shown_if_a_stranger_claims_to_have_it(self) -> None:
-        says = {LIAR: has(LIAR, relation=self.RELATION), HOME: has(HOME)}
-        outcome = World(says).outcome(f"/{ITEM}:(oai_dc)")
+        world = World({LIAR: has(LIAR, relation=self.RELATION), HOME: has(HOME)})
+        outcome = world.outcome(f"/{ITEM}:(oai_dc)")
         assert isinstance(outcome, UnprovenClaims)
         assert outcome.why is Unsettled.NOT_OFFERED
         assert [claim.archive for claim in outcome.claims] == [LIAR]
+        verdicts = {report.archive: report.verdict for report in world.run.trace.hops[0].reports}
+        assert verdicts[LIAR] is Verdict.UNPROVEN
 
     def test_is_missing_if_no_other_has_it(self) -> None:
         outcome = World({LIAR: b"", HOME: has(HOME)}).outcome(f"/{ITEM}:(oai_dc)")
@@ -377,6 +379,14 @@ class TestASuccessor:
         routing = replace(ROUTING, successors={parse(ITEM): (self.TO,)})
         says = {HOME: has(HOME), NEW_HOLDER: Reply(b"", to=HOME.service.labels[0]), LIAR: has(LIAR)}
         assert chosen(World(says, routing).outcome()) == HOME
+
+    def test_that_has_nothing_lets_no_stranger_in(self) -> None:
+        routing = replace(ROUTING, successors={parse(ITEM): (self.TO,)})
+        empty = World({HOME: Reply(b"", to=self.TO), NEW_HOLDER: b"", LIAR: has(LIAR)}, routing).outcome()
+        assert isinstance(empty, UnprovenClaims)
+        assert [claim.archive for claim in empty.claims] == [LIAR]
+        back = World({HOME: has(HOME), NEW_HOLDER: b"", LIAR: has(LIAR)}, routing).outcome()
+        assert chosen(back) == HOME
 
     def test_that_is_not_registered_here_cannot_be_asked(self) -> None:
         unknown = parse("elsewhere.org/x/2008/03.17.15.17")
