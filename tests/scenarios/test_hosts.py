@@ -40,7 +40,7 @@ def answer(port: int, head: str) -> bytes:
     ],
 )
 def test_pages_are_for_names_of_the_server(port: int, host: str, status: int) -> None:
-    for path in ("/", "/search", "/api/identity"):
+    for path in ("/", "/search", "/api/openapi.json"):
         assert answer(port, f"GET {path} HTTP/1.1\r\nHost: {host}").startswith(b"HTTP/1.1 %d " % status)
 
 
