@@ -246,7 +246,7 @@ def a_link(network: Network, random: Random) -> Link:
         case 5:
             return Link(label(archive, 6), 410)
         case 6:
-            return Link(f"{label(archive, 7)}{original}", 409)
+            return Link(f"{label(archive, 7)}{original}", 302, (network.url(archive, 7),))  # the home decides (E66)
         case 7:
             return Link(f"lab.br/nobody{random.randrange(50)}/2009/01.01.00.{random.randrange(60):02}", 404)
         case _:

@@ -27,7 +27,7 @@ _EXHAUSTION: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _MOST_RESERVED: Final = 4096
 """Descriptors for databases, files of deposits, connections to Archives and mail servers, and connections that are
 accepted before they are counted; a quarter where there are fewer."""
-_OWN: Final = 64
+_OWN: Final = 96
 """Descriptors that a server has open before anything is asked of it, and some more."""
 _MOST_CONNECTIONS: Final = 8192
 """Each takes some ten kilobytes of memory, whatever it does."""
