@@ -170,7 +170,7 @@ def pipelined(attacked: Target, opened: ExitStack) -> Iterator[None]:
     """As many requests as go into 27 MB over one connection, none of whose answers is read."""
     connection = opened.enter_context(connected(attacked, ADDRESSES[0], receive=4096))
     connection.setblocking(False)
-    request = f"GET {attacked.file} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    request = f"GET {attacked.file} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     rest = memoryview(request * (PIPELINED // len(request)))
     deadline = time.monotonic() + 2 * SECONDS
     while rest and time.monotonic() < deadline:
@@ -186,11 +186,13 @@ def pipelined(attacked: Target, opened: ExitStack) -> Iterator[None]:
 
 def unread_downloads(attacked: Target, opened: ExitStack) -> Iterator[None]:
     """Downloads that begin and are never read."""
-    request = f"GET {attacked.file} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    request = f"GET {attacked.file} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     for address in islice(cycle(ADDRESSES), DOWNLOADS):
         with suppress(OSError):
             connection = opened.enter_context(connected(attacked, address, receive=4096))
             connection.sendall(request)
+            if address is ADDRESSES[0]:
+                assert connection.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 200", "no download has begun"
         yield
     yield from looks()
 
@@ -201,7 +203,7 @@ def slow_heads(attacked: Target, opened: ExitStack) -> Iterator[None]:
     for address in islice(cycle(ADDRESSES), HEADS):
         with suppress(OSError):
             connection = opened.enter_context(connected(attacked, address))
-            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
             connections.append(connection)
         yield
     deadline = time.monotonic() + SECONDS
@@ -216,15 +218,16 @@ def slow_heads(attacked: Target, opened: ExitStack) -> Iterator[None]:
 
 def uploads(attacked: Target, opened: ExitStack) -> Iterator[None]:
     """Files of eight megabytes, sent as quickly as they are taken."""
-    draft, size = draft_of(attacked), 8 << 20
+    draft, size, sent = draft_of(attacked), 8 << 20, []
     watched = opened.enter_context(selectors.DefaultSelector())
     piece = memoryview(os.urandom(1 << 16))
     for number, address in enumerate(islice(cycle(ADDRESSES), UPLOADS)):
         connection = opened.enter_context(connected(attacked, address))
-        head = f"PUT /api/records/{draft}/files/f{number} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n"
+        head = f"PUT /api/records/{draft}/files/f{number} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n"
         connection.sendall(f"{head}Authorization: Bearer {attacked.token}\r\n\r\n".encode())
         connection.setblocking(False)
         watched.register(connection, selectors.EVENT_WRITE, [size])
+        sent.append(connection)
     deadline = time.monotonic() + 4 * SECONDS
     while watched.get_map() and time.monotonic() < deadline:
         for key, _ in watched.select(1):
@@ -236,6 +239,9 @@ def uploads(attacked: Target, opened: ExitStack) -> Iterator[None]:
                 watched.unregister(key.fileobj)
         yield
     yield from looks(2)
+    for connection in sent:
+        connection.settimeout(30)
+        assert connection.recv(12) == b"HTTP/1.1 201", "an upload was not taken"
 
 
 def draft_of(attacked: Target) -> str:

@@ -10,15 +10,23 @@ from __future__ import annotations
 from hashlib import sha256, sha512
 from typing import Final
 
-__all__ = ["BLOCK", "BlockHasher", "block_count", "block_digest", "fits", "has_blocks"]
+__all__ = ["BLOCK", "BlockHasher", "block_count", "block_digest", "fits", "has_blocks", "has_kept_digests"]
 
 BLOCK: Final = 1 << 20
 _DIGEST: Final = 32
+_SMALL: Final = 80 * 1024
 
 
 def has_blocks(size: int) -> bool:
-    """Whether a file of that size has more than one block; otherwise the digest of the whole serves as well."""
+    """Whether a file of that size has more than one block; otherwise the digest of the whole serves as well, if more
+    slowly."""
     return size > BLOCK
+
+
+def has_kept_digests(size: int) -> bool:
+    """Whether the digests of blocks are kept for a file of that size, though it be one block. Of a smaller file the
+    SHA-512 takes no longer than to look for another digest."""
+    return size > _SMALL
 
 
 def block_count(size: int) -> int:

@@ -77,8 +77,18 @@ class DraftUploads:
     views: DraftViews
     ledger: DraftLedger
 
-    def begin(self, who: Depositor, draft: str, path: str, announced: int, check: FileCheck = _no_conditions) -> Upload:
-        """Begin to take a file in, if one of this name and of `announced` bytes may come."""
+    def begin(
+        self,
+        who: Depositor,
+        draft: str,
+        path: str,
+        announced: int,
+        check: FileCheck = _no_conditions,
+        *,
+        with_sha256: bool = False,
+    ) -> Upload:
+        """Begin to take a file in, if one of this name and of `announced` bytes may come. Its SHA-256 is among the
+        digests if asked for."""
         check_file_name(path)
         record = self.views.open_record(who, draft)
         check(self._file(record, path))
@@ -86,7 +96,7 @@ class DraftUploads:
         self.views.rules.check_room(path, number + len(record.kept), others, announced)
         share = self.ledger.promise(record.owner, draft, path, announced)
         try:
-            incoming = self.files.receive(draft)
+            incoming = self.files.receive(draft, with_sha256=with_sha256)
         except BaseException:
             share.release()
             raise

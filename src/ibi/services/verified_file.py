@@ -5,9 +5,9 @@ memory for it, a block of 1 MiB is read, checked and given out as one. Elsewhere
 which the last is held back until the digest of the block is right, so that a reader of damaged content gets no answer
 that looks whole, and at most one piece is in memory.
 
-Files of one block are checked by the digest of the whole. Of longer ones the digests of blocks are known from when they
-were taken in or verified; where they are not, a whole file is hashed as a whole, and a part waits until the file was
-read through once.
+The digests of blocks are known from when a file was taken in or verified. Where they are not, a file of one block is
+checked by the digest of the whole, which takes twice as long; a longer one is hashed as a whole, and a part of it waits
+until the file was read through once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hashlib import sha256, sha512
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from ibi.model.block_digests import BLOCK, BlockHasher, block_digest, fits, has_blocks
+from ibi.model.block_digests import BLOCK, BlockHasher, block_digest, fits, has_blocks, has_kept_digests
 from ibi.model.content import Damage, Problem
 from ibi.ports.content import ContentDamaged, OpenFile
 from ibi.ports.integrity import BlockDigests
@@ -160,8 +160,8 @@ class VerifiedFile:
         content = self._read(start, stop - start)
         hasher = self._hasher()
         hasher.update(content)
-        self._judge(number, hasher.digest())
-        return content[offset - start : end - start]
+        self._judge(number, hasher)
+        return content if end - offset == len(content) else content[offset - start : end - start]
 
     def _block(self, number: int, offset: int, end: int) -> Iterator[bytes]:
         """The part of one block from `offset` to `end`; what lies around it in the block is hashed as well."""
@@ -176,7 +176,7 @@ class VerifiedFile:
         held = self._read(offset, end - offset)
         hasher.update(held)
         self._hash(hasher, end, stop)
-        self._judge(number, hasher.digest())
+        self._judge(number, hasher)
         yield held
 
     def _check_block(self, number: int, begun: bytes = b"") -> None:
@@ -184,9 +184,9 @@ class VerifiedFile:
         hasher = self._hasher()
         hasher.update(begun)
         self._hash(hasher, start + len(begun), stop)
-        self._judge(number, hasher.digest())
+        self._judge(number, hasher)
 
-    def _hash(self, hasher: _Hash, start: int, end: int) -> None:
+    def _hash(self, hasher: _Hash | BlockHasher, start: int, end: int) -> None:
         for position in range(start, end, _READ):
             hasher.update(self._read(position, min(_READ, end - position)))
 
@@ -202,31 +202,33 @@ class VerifiedFile:
         self._accept(hasher)
         yield held
 
-    def _judge(self, number: int, found: bytes) -> None:
-        if found != self._expected(number):
+    def _judge(self, number: int, hasher: _Hash | BlockHasher) -> None:
+        if isinstance(hasher, BlockHasher):
+            self._accept(hasher)
+        elif hasher.digest() != self._expected(number):
             raise self.damage()
 
     def _accept(self, hasher: BlockHasher) -> None:
         if hasher.digest() != self.digest:
             raise self.damage()
         self._blocks = hasher.blocks()
-        if self._digests is not None and has_blocks(self.size):
+        if self._digests is not None and has_kept_digests(self.size):
             self._digests.keep_blocks(self.digest, self._blocks)
 
     def _bounds(self, number: int) -> tuple[int, int]:
         return number * BLOCK, min(self.size, (number + 1) * BLOCK)
 
-    def _hasher(self) -> _Hash:
-        return sha256() if has_blocks(self.size) else sha512()
+    def _hasher(self) -> _Hash | BlockHasher:
+        """For one block. Of a file that has no other, the digest of the block is learnt where it is not known yet."""
+        if self._known_blocks() is not None:
+            return sha256()
+        return sha512() if self._digests is None else BlockHasher()
 
     def _expected(self, number: int) -> bytes:
-        if not has_blocks(self.size):
-            return bytes.fromhex(self.digest)
-        blocks = self._known_blocks()
-        return b"" if blocks is None else block_digest(blocks, number)
+        return bytes.fromhex(self.digest) if self._blocks is None else block_digest(self._blocks, number)
 
     def _known_blocks(self) -> bytes | None:
-        if self._blocks is None and self._digests is not None:
+        if self._blocks is None and self._digests is not None and has_kept_digests(self.size):
             found = self._digests.find_blocks(self.digest)
             self._blocks = found if found is not None and fits(found, self.size) else None
         return self._blocks

@@ -204,8 +204,8 @@ class DraftFiles:
             return {Path(one.place).name: one.file.size for one in self.uploads(draft).values()}
         return {}
 
-    def receive(self, draft: str) -> Incoming:
-        return Incoming(self._place(draft) / _BYTES)
+    def receive(self, draft: str, *, with_sha256: bool = False) -> Incoming:
+        return Incoming(self._place(draft) / _BYTES, with_sha256=with_sha256)
 
     def keep(self, draft: str, incoming: Incoming, file: File) -> None:
         """Have the finished bytes be that file, in the place of what it was. For whoever is alone on the draft."""

@@ -58,17 +58,19 @@ class Incoming:
     tells what nobody is sending any more.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, with_sha256: bool = False) -> None:
+        """SHA-512 is always computed, SHA-256 only for a sender that wants it checked: it costs half as much again."""
         self.path = folder / secrets.token_hex(16)
         self.size = 0
-        self._sha512, self._sha256 = sha512(), sha256()
+        self._sha512, self._sha256 = sha512(), sha256() if with_sha256 else None
         self._lock = Lock()
         with room_refusals(self.path):
             self._descriptor = _created(self.path)
 
     def write(self, piece: bytes) -> None:
         self._sha512.update(piece)
-        self._sha256.update(piece)
+        if self._sha256 is not None:
+            self._sha256.update(piece)
         with self._lock, room_refusals(self.path):
             view = memoryview(piece)
             while view:
@@ -77,7 +79,8 @@ class Incoming:
 
     def digests(self) -> dict[str, bytes]:
         """Of what was written so far, by the names that HTTP has for the algorithms."""
-        return {"sha-512": self._sha512.digest(), "sha-256": self._sha256.digest()}
+        found = {"sha-512": self._sha512.digest()}
+        return found if self._sha256 is None else {**found, "sha-256": self._sha256.digest()}
 
     def finish(self) -> None:
         """Have all of it on the disk."""

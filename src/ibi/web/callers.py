@@ -23,6 +23,9 @@ Made = TypeVar("Made")
 
 _SHORT_WORKS: Final = 16
 """Changes at a time; most of them wait, for the disk or for each other."""
+_BULK_WORKS: Final = 2
+"""Pieces of uploads that are hashed and written at a time. It keeps the processors busy; with more threads the event
+loop would wait behind all of them for a processor and for the interpreter's lock, at each of its steps."""
 _LONG_WORKS: Final = 4
 """Publications at a time: they read every byte of what is published, and readers are not to wait for that."""
 
@@ -33,6 +36,7 @@ class Callers:
     def __init__(self, site: ArchiveSite, authentication: Authentication) -> None:
         self.site, self._authentication = site, authentication
         self._short_works = ThreadPoolExecutor(_SHORT_WORKS, thread_name_prefix="ibi-draft")
+        self._bulk_works = ThreadPoolExecutor(_BULK_WORKS, thread_name_prefix="ibi-upload")
         self._long_works = ThreadPoolExecutor(_LONG_WORKS, thread_name_prefix="ibi-deposit")
 
     def token(self, request: Request, needed: Scope) -> Token:
@@ -58,6 +62,10 @@ class Callers:
         """Waiting for the disk is done beside the event loop, and for whoever has the same draft beside those who only
         read: a hundred changes of one draft keep no reader waiting."""
         return await asyncio.get_running_loop().run_in_executor(self._short_works, work)
+
+    async def in_bulk(self, work: Callable[[], Made]) -> Made:
+        """Hash and write what a client sends, beside the event loop and in the order of arrival."""
+        return await asyncio.get_running_loop().run_in_executor(self._bulk_works, work)
 
     async def at_length(self, work: Callable[[], Made]) -> Made:
         """Done beside the event loop, and beside the short works that others wait for."""

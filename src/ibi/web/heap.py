@@ -22,8 +22,10 @@ _SLACK: Final = 8 * 1024 * 1024
 _PAUSE: Final = 10.0
 _LONG_PAUSE: Final = 30.0
 """Seconds until the next try, and after one that gave nothing back."""
-_QUICK: Final = 0.02
-"""Seconds that others may have to wait for it."""
+_SHARE: Final = 0.001
+"""Of all time, what others may have to wait for the collector."""
+_MOST_WAIT: Final = 0.1
+"""Seconds that they may have to wait for it at a time."""
 _STATM: Final = Path("/proc/self/statm")
 
 
@@ -55,7 +57,7 @@ class Heap:
     ) -> None:
         self._resident, self._trim = resident, trim
         self._least, self._next = 0, 0.0
-        self._is_quick = True
+        self._next_collection = float("-inf")
 
     def is_due(self, now: float) -> bool:
         """Whether `trim` should be called at this time, in seconds of any clock."""
@@ -67,12 +69,14 @@ class Heap:
         return size > self._least + _SLACK
 
     def collect(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Have the interpreter drop what it keeps for the next time. Its lock is held meanwhile: where that takes long,
-        because very much is in use, it is not done again."""
-        if self._is_quick:
-            began = clock()
+        """Have the interpreter drop what it keeps for the next time, and what a burst of connections left in circles.
+        Its lock is held meanwhile: the longer that takes, because much is in use, the longer it is until it is done
+        again. Where it takes too long, it is not."""
+        began = clock()
+        if began >= self._next_collection:
             gc.collect()
-            self._is_quick = clock() - began < _QUICK
+            seconds = clock() - began
+            self._next_collection = began + seconds / _SHARE if seconds < _MOST_WAIT else float("inf")
 
     def trim(self, now: float) -> None:
         """Blocks for some milliseconds, not holding the interpreter's lock."""

@@ -191,6 +191,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._has_body = True
         self._body_left = max(0, self._body_left - len(body))
         super().on_body(body)
+        if self.cycle.response_complete and not self.flow.is_resting:
+            # Dropped as quickly as it comes, megabytes would be read here while others wait.
+            self.flow.rest()
+            self.loop.call_soon(self._wake)
 
     def on_message_complete(self) -> None:
         self._in_message = False
@@ -307,6 +311,10 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self._held and not self.transport.is_closing():
             self.flow.release()
             self._count_waiting()
+
+    def _wake(self) -> None:
+        if not self.transport.is_closing():
+            self.flow.wake()
 
     def _count_waiting(self) -> None:
         """Tell how many bytes wait here for something that the client, or the application, has to do."""

@@ -15,9 +15,9 @@ def _nothing() -> None:
 
 
 class ReadingFlow(FlowControl):
-    """Reads on only if the application has room for more of a body, and no requests wait for their turn. uvicorn asks
-    for the former by `pause_reading` and `resume_reading`, also while an answer is sent; `changed` is called when
-    reading stops or goes on."""
+    """Reads on only if the application has room for more of a body, no requests wait for their turn, and other
+    connections had theirs. uvicorn asks for the first by `pause_reading` and `resume_reading`, also while an answer is
+    sent; `changed` is called when reading stops or goes on."""
 
     def __init__(self, transport: asyncio.Transport, changed: Callable[[], object]) -> None:
         super().__init__(transport)
@@ -26,6 +26,8 @@ class ReadingFlow(FlowControl):
         """Whether the application has enough of a body for now."""
         self.is_held = False
         """Whether requests wait for their turn."""
+        self.is_resting = False
+        """Whether others have their turn first."""
 
     def pause_reading(self) -> None:
         self.is_full = True
@@ -43,13 +45,21 @@ class ReadingFlow(FlowControl):
         self.is_held = False
         self._apply()
 
+    def rest(self) -> None:
+        self.is_resting = True
+        self._apply()
+
+    def wake(self) -> None:
+        self.is_resting = False
+        self._apply()
+
     def forget(self) -> None:
         """Call `changed` no more: it belongs to the connection, and each would keep the other until the collector
         comes."""
         self._changed = _nothing
 
     def _apply(self) -> None:
-        wanted = self.is_full or self.is_held
+        wanted = self.is_full or self.is_held or self.is_resting
         if wanted == self.read_paused:
             return
         self.read_paused = wanted

@@ -33,6 +33,9 @@ _MOST_SHED = 16
 """Connections that give way in a second when no descriptor is left."""
 _MOST_UNSENT = 256 * 1024
 """Bytes of a connection that the system takes before it can send them: it would take megabytes of what nobody reads."""
+_ACCEPTED_PER_TURN = 8
+"""Connections that the event loop accepts before it looks at the others again. uvloop accepts one for each descriptor
+that listens: behind a hundred new clients, another one would wait for a hundred turns."""
 _COLLECTION = (20_000, 20, 20)
 """How many values are made before the collector looks for circles among them: a request makes hundreds, all of which
 are gone by themselves when it is answered."""
@@ -110,6 +113,11 @@ def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
     return type("ServedProtocol", (GuardedProtocol,), {"buffers": BufferBound(), **given})
 
 
+def _accepts_one_per_turn(loop: asyncio.AbstractEventLoop) -> bool:
+    """asyncio's own loop accepts all that wait, uvloop one."""
+    return type(loop).__module__.partition(".")[0] == "uvloop"
+
+
 def spare_collector() -> None:
     """What is there now stays as long as the server: the collector need not look through it again and again."""
     gc.collect()
@@ -139,6 +147,8 @@ class Server(uvicorn.Server):
             )
         )
         self._ready, self._heap = ready, Heap()
+        self._listeners: list[socket.socket] = []
+        """More descriptors of the sockets that listen."""
         state = getattr(app, "state", None)
         self._load: LoadLog | None = getattr(state, "load", None)
         self._bound: ConnectionBound | None = getattr(state, "bound", None)
@@ -165,7 +175,14 @@ class Server(uvicorn.Server):
             loop.run_in_executor(None, self._heap.trim, loop.time())
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        if sockets and _accepts_one_per_turn(asyncio.get_running_loop()):
+            self._listeners = [each.dup() for each in sockets for _ in range(_ACCEPTED_PER_TURN - 1)]
+        try:
+            await super().startup(None if sockets is None else [*sockets, *self._listeners])
+        finally:
+            if not self.started:
+                for each in self._listeners:
+                    each.close()
         spare_collector()
         if self.started and self._ready is not None:
             self._ready(url_of((sockets or [])[0]))
@@ -175,7 +192,7 @@ class Server(uvicorn.Server):
         ending = getattr(getattr(self.config.app, "state", None), "ending", None)
         if ending is not None:
             ending()
-        await super().shutdown(sockets)
+        await super().shutdown(None if sockets is None else [*sockets, *self._listeners])
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -87,7 +87,8 @@ class UploadPages:
         _check_whole(headers)
         media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced(headers)
         check = _conditions(headers)
-        upload = await self._callers.beside(lambda: desk.drafts.uploads.begin(who, draft, path, announced, check))
+        begin = partial(desk.drafts.uploads.begin, who, draft, path, announced, check, with_sha256="sha-256" in digests)
+        upload = await self._callers.beside(begin)
         try:
             await self._take(request.receive, upload)
             check_digests(digests, upload.digests(), path)
@@ -107,7 +108,7 @@ class UploadPages:
 
     async def _take(self, receive: Receive, upload: Upload) -> None:
         async for piece in _pieces(receive, self._patience, self._least_speed):
-            await self._callers.beside(partial(upload.write, piece))
+            await self._callers.in_bulk(partial(upload.write, piece))
 
     def _answer(self, draft: str, file: File, status: HTTPStatus) -> Response:
         document = sent_file(self._site, draft, file)

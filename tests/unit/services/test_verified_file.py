@@ -99,7 +99,7 @@ def test_pieces_are_small_unless_blocks_are_allowed() -> None:
 @pytest.mark.parametrize("known", [False, True])
 def test_nothing_damaged_comes_to_its_end(size: int, by_block: bool, known: bool) -> None:
     right, digests = content_of(size), Digests()
-    if known and size > BLOCK:
+    if known:
         digests.keep_blocks(hashed(right).digest(), hashed(right).blocks())
     for offset in {0, size // 2, size - 1}:
         for begin, end in {(0, size), (offset, offset + 1), (offset, size)}:
@@ -143,6 +143,33 @@ def test_a_whole_download_teaches_the_blocks() -> None:
     assert not file.knows_blocks()
     assert b"".join(file.pieces(0, len(right))) == right
     assert digests.kept == {hashed(right).digest(): hashed(right).blocks()}
+
+
+@pytest.mark.parametrize("by_block", [False, True])
+@pytest.mark.parametrize("size", [PIECE + 1, BLOCK])
+def test_a_file_of_one_block_is_checked_by_the_quicker_digest_once_it_was_read(size: int, by_block: bool) -> None:
+    right, digests = content_of(size), Digests()
+    assert b"".join(opened(right, digests=digests)[0].pieces(7, size - 9, lambda: by_block)) == right[7:-2]
+    assert digests.kept == {hashed(right).digest(): hashed(right).blocks()}
+    # Only the digest of the block tells of a file whose digest of the whole was not computed.
+    digests.kept = {hashed(right).digest(): hashed(flipped(right, 0)).blocks()}
+    file, found = opened(right, digests=digests)
+    with pytest.raises(ContentDamaged):
+        next(file.pieces(0, size, lambda: by_block))
+    assert len(found) == 1
+
+
+def test_damage_teaches_nothing() -> None:
+    right, digests = content_of(BLOCK), Digests()
+    with pytest.raises(ContentDamaged):
+        next(opened(flipped(right, 9), right, digests)[0].pieces(0, BLOCK))
+    assert not digests.kept
+
+
+def test_no_digests_are_kept_of_small_files() -> None:
+    right, digests = content_of(PIECE), Digests()
+    assert b"".join(opened(right, digests=digests)[0].pieces(0, PIECE)) == right
+    assert not digests.kept
 
 
 def test_the_beginning_is_checked() -> None:

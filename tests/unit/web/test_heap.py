@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+
+import pytest
+
 from ibi.web.heap import Heap
 
 MB = 1 << 20
@@ -57,9 +61,28 @@ def test_a_system_without_the_means_is_left_alone() -> None:
     assert not Heap(lambda: memory.size, None).is_due(0)
 
 
-def test_a_collection_that_takes_long_is_not_repeated() -> None:
-    times = iter([0.0, 5.0])
-    heap = Heap(lambda: 0, None)
-    heap.collect(lambda: next(times))
-    heap.collect(lambda: next(times))  # would ask for the time again, of which there is no more
-    assert next(times, None) is None
+class Times:
+    """A clock, and a collection that takes some seconds of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        self.now, self.collections = 0.0, 0
+
+        def collect() -> None:
+            self.collections += 1
+            self.now += seconds
+
+        monkeypatch.setattr(gc, "collect", collect)
+
+    def clock(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.001, 100), (0.025, 34), (0.085, 12), (0.2, 1)])
+def test_a_collection_is_repeated_the_later_the_longer_it_takes(
+    seconds: float, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times, heap = Times(monkeypatch, seconds), Heap(lambda: 0, None)
+    for now in range(0, 1000, 10):
+        times.now = float(now)
+        heap.collect(times.clock)
+    assert times.collections == expected

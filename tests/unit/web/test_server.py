@@ -11,17 +11,19 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+import uvloop
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ibi.web.protocol import MOST_HEAD, GuardedProtocol
-from ibi.web.server import AddressInUse, AddressUnusable, listen, serve, url_of
+from ibi.web.server import AddressInUse, AddressUnusable, Server, listen, serve, url_of
 from tests.minting_app import made
 from tests.running_server import RunningServer, running
 
@@ -54,6 +56,41 @@ def test_a_port_in_use_is_refused_in_one_line() -> None:
             serve(Starlette(), "127.0.0.1", port)
     assert "\n" not in str(refusal.value)
     assert str(port) in str(refusal.value)
+
+
+async def let_in(clients: int, turns: int) -> int:
+    """How many of the clients that wait are let in within so many turns of the event loop."""
+    server, listener = Server(Starlette()), listen("127.0.0.1", 0)
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup([listener])
+    try:
+        with ExitStack() as opened:
+            for _ in range(clients):
+                opened.enter_context(socket.create_connection(listener.getsockname()[:2]))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return len(server.server_state.connections)
+    finally:
+        await server.shutdown([listener])
+
+
+def test_many_new_clients_are_let_in_within_few_turns() -> None:
+    """uvloop accepts one connection a turn by itself, and each turn lasts as long as the others have work."""
+    assert uvloop.run(let_in(clients=24, turns=6)) == 24
+
+
+def test_nothing_listens_any_more_where_the_application_did_not_start() -> None:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "no"})
+
+    with listen("127.0.0.1", 0) as listener:
+        address, server = listener.getsockname()[:2], Server(refuse)
+        with pytest.raises(SystemExit):
+            server.run([listener])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address)
 
 
 @pytest.mark.parametrize("host", ["203.0.113.1", "no such host", "256.1.1.1"])

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable
 from hashlib import sha512
 
-from ibi.model.block_digests import BlockHasher, has_blocks
+from ibi.model.block_digests import BlockHasher, has_kept_digests
 from ibi.model.content import Bytes, Copy, Move, Source, Stream
 from ibi.ports.content import SourceRefused
 from ibi.storage.descriptors import raise_if_exhausted
@@ -81,11 +81,20 @@ class Intake:
             self._batch.add_directory(f"{folder}{place[self._length :]}")
 
     def _take_bytes(self, path: str, content: bytes) -> None:
-        if self._is_new(path, sha512(content).hexdigest()):
+        if self._is_new(path, self._digest(content)):
             self._held[path] = content
             self._held_size += len(content)
             if self._held_size >= CHUNK:
                 self.write()
+
+    def _digest(self, content: bytes) -> str:
+        if self._keep_blocks is None or not has_kept_digests(len(content)):
+            return sha512(content).hexdigest()
+        hasher = BlockHasher()
+        hasher.update(content)
+        digest = hasher.digest()
+        self._keep_blocks(digest, hasher.blocks())
+        return digest
 
     def _write(self, place: str, content: bytes) -> None:
         descriptor = os.open(place, _NEW, 0o644)
@@ -161,7 +170,7 @@ class Intake:
         """What these bytes are is true whether the change is made or not: the digests of their blocks are kept now."""
         hasher = _copied(read, descriptor, origin, head)
         digest = hasher.digest()
-        if self._keep_blocks is not None and has_blocks(hasher.size):
+        if self._keep_blocks is not None and has_kept_digests(hasher.size):
             self._keep_blocks(digest, hasher.blocks())
         return digest, hasher.size
 

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ibi.model.block_digests import BlockHasher, has_blocks
+from ibi.model.block_digests import BlockHasher, has_kept_digests
 from ibi.model.content import Damage, Problem
 from ibi.ports.integrity import BlockDigests
 from ibi.storage.descriptors import raise_if_exhausted
@@ -218,7 +218,7 @@ def _content_problems(
             else:
                 if hasher.digest() != digest:
                     yield Problem(Damage.DAMAGED, "E092", place, "its content is not what was deposited", digest)
-                elif blocks is not None and has_blocks(hasher.size):
+                elif blocks is not None and has_kept_digests(hasher.size):
                     blocks.keep_blocks(digest, hasher.blocks())
 
 

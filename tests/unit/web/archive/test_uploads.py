@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import threading
 from pathlib import Path
 
 import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
+from ibi.services.draft_uploads import Upload
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
 from ibi.web.refusals import UploadTooSlow
@@ -273,6 +275,33 @@ async def test_whoever_waits_for_a_draft_keeps_no_reader_waiting(
             assert (read.status, read.body) == (200, b"content")
             assert not any(each.done() for each in waiting)
         assert {answer.status for answer in await asyncio.gather(*waiting)} == {200}
+
+
+async def test_uploads_that_wait_for_the_disk_keep_no_other_change_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, threads = threading.Event(), set()
+    write = Upload.write
+
+    def blocked(self: Upload, piece: bytes) -> None:
+        threads.add(threading.current_thread())
+        assert go_on.wait(60)
+        write(self, piece)
+
+    monkeypatch.setattr(Upload, "write", blocked)
+    async with records_app(tmp_path) as app:
+        draft = await app.begin()
+        sending = [asyncio.ensure_future(app.send(draft, f"{number}.txt")) for number in range(20)]
+        try:
+            async with asyncio.timeout(60):
+                while len(left(tmp_path)) < len(sending):  # until each of them has begun
+                    assert (await app.ask("GET", draft)).status == 200
+                assert (await app.ask("PUT", draft, SAID)).status == 200
+        finally:
+            go_on.set()
+        await asyncio.gather(*sending)
+        assert len(await paths(app, draft)) == len(sending)
+    assert len(threads) <= 2
 
 
 # --- how fast ---
