@@ -303,8 +303,10 @@ def test_a_crash_while_the_catalogue_is_made_anew_begins_again(data: Path) -> No
 def as_an_earlier_version(data: Path) -> None:
     (data / STORE / FILE_NAME).unlink()
     with raw(data) as connection:
-        for statement in ("DROP TRIGGER item_added", "DROP TRIGGER item_removed", "DROP TABLE standing"):
-            connection.execute(statement)
+        for trigger in ("item_added", "item_removed"):
+            connection.execute(f"DROP TRIGGER {trigger}")
+        for table in ("standing", "transfers"):
+            connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA user_version = 2")
         connection.execute("PRAGMA application_id = 0")
 

@@ -44,9 +44,11 @@ def minted(ticks: SqliteTicks, clocks: SetClocks, *askers: str, count: int = 1, 
     return [parse(label.rep) for outcome in decision.outcomes for label in share(outcome).labels()]
 
 
-def final(data: Path, clocks: SetClocks, *labels: Label) -> list[bool]:
+def final(data: Path, clocks: SetClocks, *labels: Label, after: int = 1) -> list[bool]:
+    """So many seconds from now: the first dates of a minter are later than now, and are waited for."""
+    now = clocks.read().wall
     with closing(SqliteGivenOut(data)) as record:
-        return [record.is_final(label, clocks.read().wall) for label in labels]
+        return [record.is_final(label, Instant(now.seconds + after, now.fraction)) for label in labels]
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ def test_neither_what_is_older_than_the_record_nor_the_future_is_certain(data: P
         clocks.advance(60)
     texts = ("12.00.29", "12.00.30", "12.00.31", "12.01.30", "12.01.31")
     labels = [parse(f"sid.inpe.br/mtc-m18/2027/03.01.{text}") for text in texts]
-    assert final(data, clocks, *labels) == [False, False, True, True, False]
+    assert final(data, clocks, *labels, after=0) == [False, False, True, True, False]
 
 
 def test_every_process_that_mints_is_seen(data: Path, clocks: SetClocks) -> None:
@@ -95,8 +97,9 @@ def test_every_process_that_mints_is_seen(data: Path, clocks: SetClocks) -> None
 def test_a_date_of_the_past_can_still_be_given_out(data: Path, clocks: SetClocks) -> None:
     """Algorithm 4 rounds down: nothing may be kept of what was final a moment ago."""
     with opened(data, clocks) as ticks, closing(SqliteGivenOut(data)) as record:
-        clocks.advance(50)
-        (expected,) = (parse("sid.inpe.br/mtc-m18/2027/03.01.12.01"),)
+        minted(ticks, clocks, HERE)  # the first one is later than now
+        clocks.advance(110)
+        (expected,) = (parse("sid.inpe.br/mtc-m18/2027/03.01.12.02"),)
         assert record.is_final(expected, clocks.read().wall)
         assert minted(ticks, clocks, "cli:ana") == [expected]
         assert not record.is_final(expected, clocks.read().wall)
@@ -192,6 +195,7 @@ def test_a_prefix_that_is_not_minted_with_any_more_ends(data: Path, clocks: SetC
         (new,) = minted(ticks, clocks, HERE, identity=MOVED)
         after = parse("sid.inpe.br/mtc-m18/2027/03.01.12.03")
         assert final(data, clocks, before, new, after) == [True, True, False]
+        clocks.advance(1)
         ticks.freeze(IDENTITY)
         assert final(data, clocks, before, new, after) == [False, True, False]
 
@@ -216,6 +220,7 @@ def test_the_moment_only_moves_forward(data: Path, clocks: SetClocks) -> None:
         given, kept = minted(ticks, clocks, "cli:ana", HERE)
         restart_given_out(data, START)
         assert final(data, clocks, given, kept) == [False, True]
+        clocks.advance(1)
         restart_given_out(data, clocks.read().wall)
         assert final(data, clocks, given, kept) == [False, False]
         clocks.advance(1)
@@ -228,6 +233,7 @@ def test_where_the_record_cannot_be_read_nothing_is_certain(data: Path, clocks: 
     with opened(data, clocks) as ticks:
         clocks.advance(60)
         (kept,) = minted(ticks, clocks, HERE)
+    clocks.advance(1)
     record = SqliteGivenOut(data)
     assert record.is_final(kept, clocks.read().wall)
     record.close()

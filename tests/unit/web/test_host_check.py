@@ -31,7 +31,7 @@ async def get(path: str, headers: dict[str, str], method: str = "GET") -> Answer
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/search", "/static/ibi.css", "/api/identity", FILE, f"/col/{REP}/metadata", "/%63ol/x", "/x", "//a/b"],
+    ["/", "/search", "/static/ibi.css", "/api/openapi.json", FILE, f"/col/{REP}/metadata", "/%63ol/x", "/x", "//a/b"],
 )
 async def test_a_name_of_others_gets_neither_pages_nor_files(path: str) -> None:
     answer = await get(path, EVIL)
