@@ -16,6 +16,7 @@ _COMMANDS = {
     "delete": "ibi.cli.delete",
     "deposit": "ibi.cli.deposit",
     "explain": "ibi.cli.explain",
+    "init": "ibi.cli.init",
     "mint": "ibi.cli.mint",
     "person": "ibi.cli.person",
     "rebuild": "ibi.cli.rebuild",
