@@ -5,6 +5,12 @@ Tests leave `max_examples` to the profile, so that a soak multiplies them all.
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 _EXAMPLES = 100
@@ -20,3 +26,38 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _working_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run all tests where the default data directory is a trap: one that reads it by mistake is refused by name.
+
+    The path has a space in it, because the path of a clone may have one. A test that needs a working directory of its
+    own changes to its `tmp_path`.
+    """
+    place = tmp_path_factory.mktemp("working directory")
+    (place / "ibi-data").mkdir()
+    (place / "ibi-data" / "ibi.toml").write_text('a_test_depends_on_the_working_directory = "use tmp_path"\n')
+    before = Path.cwd()
+    os.chdir(place)
+    yield place
+    os.chdir(before)
+
+
+@pytest.fixture(autouse=True)
+def _working_directory_is_left_alone(_working_directory: Path) -> Iterator[None]:
+    """Fail the test that wrote into the working directory, or left it for another."""
+    yield
+    where, found = Path.cwd(), sorted(path.name for path in _working_directory.iterdir())
+    os.chdir(_working_directory)
+    for name in set(found) - {"ibi-data"}:  # so that the next test is not blamed for it
+        _remove(_working_directory / name)
+    assert where == _working_directory, "the test changed the working directory for the tests after it"
+    assert found == ["ibi-data"], "the test wrote into the working directory: use tmp_path"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

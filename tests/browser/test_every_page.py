@@ -65,6 +65,34 @@ def test_a_page_fits_a_telephone_and_a_dark_room(name: str, dark: bool, site: Si
     assert _violations(page) == []
 
 
+BROKEN_WORDS = """
+() => [...document.querySelectorAll("main table")].flatMap(table => {
+  const texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT), broken = [];
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (text.parentElement.closest("pre, code") || !text.parentElement.checkVisibility()) continue;
+    for (const word of text.data.matchAll(/(?<![\\p{L}\\p{N}])\\p{L}+(?![\\p{L}\\p{N}])/gu)) {
+      const range = document.createRange();
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map(each => each.top)).size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+})
+"""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["trace", "item with folders", "file list"])
+def test_no_word_of_a_table_is_broken_on_a_telephone(name: str, language: str, site: Site, opened: Opened) -> None:
+    page = opened(language, NARROW)
+    page.goto(PAGES[name](site))
+
+    assert page.locator("main table").count()
+    assert page.evaluate(BROKEN_WORDS) == []
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_says_the_same_without_scripts(name: str, site: Site, opened: Opened) -> None:
     with_scripts, without = opened(), opened(scripts=False)

@@ -21,8 +21,8 @@ PACKAGES = {"argon2": "argon2-cffi"}
 PIN = re.compile(r"(?P<name>[a-z0-9-]+)==[^ ;]+( ; [^\\]+)?( --hash=sha256:[0-9a-f]{64})+")
 
 
-def names(group: str) -> set[str]:
-    return {re.split(r"[^a-z0-9-]", requirement, maxsplit=1)[0] for requirement in GROUPS[group]}
+def names(group: str) -> list[str]:
+    return [re.split(r"[^a-z0-9-]", requirement, maxsplit=1)[0] for requirement in GROUPS[group]]
 
 
 def pins(lock: str) -> list[str]:
@@ -32,10 +32,16 @@ def pins(lock: str) -> list[str]:
 
 def test_every_dependency_is_argued() -> None:
     argued = rows(ROOT / "docs" / "dependencies.md", ["Package", "For", "Why this one"])
-    assert {name for row in argued for name in code_spans(row["Package"])} == {
-        name for group in GROUPS for name in names(group)
-    }
+    # Lists, so that a package which is declared or argued twice is found.
+    assert sorted(name for row in argued for name in code_spans(row["Package"])) == sorted(
+        dict.fromkeys(name for group in GROUPS for name in names(group))
+    )
     assert all(row["For"] and row["Why this one"] for row in argued)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_no_dependency_is_declared_twice(group: str) -> None:
+    assert names(group) == sorted(set(names(group)))
 
 
 def imported_roots(file: Path) -> Iterator[str]:
@@ -50,7 +56,7 @@ def imported_roots(file: Path) -> Iterator[str]:
 def test_the_package_imports_nothing_that_is_not_declared() -> None:
     imported = {root for file in (ROOT / "src").rglob("*.py") for root in imported_roots(file)}
     third_party = imported - sys.stdlib_module_names - {"ibi"}
-    assert {PACKAGES.get(root, root.replace("_", "-")) for root in third_party} <= names("run")
+    assert {PACKAGES.get(root, root.replace("_", "-")) for root in third_party} <= set(names("run"))
 
 
 @pytest.mark.parametrize("lock", LOCKS)

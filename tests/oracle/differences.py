@@ -223,6 +223,21 @@ def _begins_with_no_label(text: str) -> bool:
     return not any(expected(rule, label) for rule, label in candidates)
 
 
+_AFTER_THE_NAME = re.compile(r"([^/?#!+:]+/[^/?#!+:]+/[0-9]+/[0-9.]*[0-9])(.*)", re.DOTALL)
+
+
+def is_derived_by_a_false_ibip(text: str) -> bool:
+    """Whether a derived persistent URL is derived only because its first two words look like an IBIp that is none
+    (E71): behind a repository name, what is left of the text is no modifier, path and query."""
+    rest = text[len(BASE) :]
+    if expected("IBIp", "/".join(re.split("[!+:?]", rest)[0].split("/")[:2])):
+        return False
+    name = _AFTER_THE_NAME.match(rest)
+    return not (
+        name and derives("repository", name[1]) and derives("URL-persistente", f"{BASE}LK47B6W/362SFKH{name[2]}")
+    )
+
+
 def _has_an_odd_path(text: str) -> bool:
     decoded = _Url.of(text).decoded.rstrip(b" \t\r\n")
     segments = decoded.split(b"/")

@@ -12,7 +12,9 @@ from tests.ibi_command import IbiCommand
 
 @pytest.fixture
 def ibi(tmp_path: Path) -> IbiCommand:
-    return IbiCommand(tmp_path)
+    command = IbiCommand(tmp_path)
+    command.data.mkdir()
+    return command
 
 
 def test_somebody_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) -> None:

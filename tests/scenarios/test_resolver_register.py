@@ -43,7 +43,9 @@ registrationkey = {KEY}
 
 @pytest.fixture
 def ibi(tmp_path: Path) -> IbiCommand:
-    return IbiCommand(tmp_path)
+    command = IbiCommand(tmp_path)
+    command.data.mkdir()
+    return command
 
 
 def register(ibi: IbiCommand, *arguments: str, key: str = KEY, **variables: str) -> Outcome:

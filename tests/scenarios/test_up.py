@@ -81,6 +81,22 @@ def test_the_command_mints_beside_a_running_server_and_through_it(command: IbiCo
     assert command("mint", "--verify-log").out.endswith("12 labels.\n")
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["ibi.toml", "--config"])
+def test_settings_that_name_no_minter_do_not_keep_a_sandbox_from_beginning(command: IbiCommand, named: bool) -> None:
+    command.data.mkdir()
+    file = command.home / "other.toml" if named else command.data / "ibi.toml"
+    file.write_text('port = 1\n[mint]\ngranularity = 1\n[site]\nname = "Kept"\n')
+    written = file.read_text()
+    with command.up(*(["--config", str(file)] if named else [])) as (_, url):
+        port = urlsplit(url).port
+        with urllib.request.urlopen(f"{url}/api/identity", timeout=60) as answer:
+            identity = json.load(answer)
+    assert (identity["sandbox"], identity["host_port"], identity["granularity"]) == (True, port, "1")
+    assert file.read_text() == written
+    # What was begun is kept: the directory goes on without the settings that began it.
+    assert json.loads(command("mint", "--json").out)["rep"].startswith(f"localhost/ibi.{port}/")
+
+
 def test_labels_of_a_sandbox_are_flagged_to_people_too(command: IbiCommand) -> None:
     with command.up():
         outcome = command("mint")
@@ -89,6 +105,7 @@ def test_labels_of_a_sandbox_are_flagged_to_people_too(command: IbiCommand) -> N
 
 
 def test_without_an_identity_it_says_what_to_do_in_one_line(command: IbiCommand) -> None:
+    command.data.mkdir()
     outcome = command("mint")
     assert outcome.code == 1
     assert outcome.err.startswith("ibi: ")

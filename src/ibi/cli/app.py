@@ -10,38 +10,68 @@ from ibi import __version__
 
 __all__ = ["app"]
 
-# Command and the module that defines it under the same name.
-_COMMANDS = {
-    "archive": "ibi.cli.archive",
-    "delete": "ibi.cli.delete",
-    "deposit": "ibi.cli.deposit",
-    "explain": "ibi.cli.explain",
-    "mint": "ibi.cli.mint",
-    "person": "ibi.cli.person",
-    "rebuild": "ibi.cli.rebuild",
-    "relate": "ibi.cli.relate",
-    "resolve": "ibi.cli.resolve",
-    "resolver": "ibi.cli.resolver",
-    "show": "ibi.cli.show",
-    "stats": "ibi.cli.stats",
-    "token": "ibi.cli.token",
-    "trace": "ibi.cli.trace",
-    "up": "ibi.cli.up",
-    "update": "ibi.cli.update",
-    "url": "ibi.cli.url",
-    "verify": "ibi.cli.verify",
+_GROUPS = {
+    "Read labels and links": {
+        "explain": "Who named an item and when, from its label alone",
+        "url": "Take a persistent URL apart",
+        "resolve": "Print the address to which a link leads",
+        "trace": "Show how a link is resolved, question by question",
+    },
+    "Begin, and serve": {
+        "up": "Start every service; in an empty directory, a sandbox",
+        "init": "Make a data directory for labels that last",
+        "archive": "Begin an Archive, see its status, join a resolver",
+        "resolver": "Register Archives, list, change and remove them",
+    },
+    "Mint and keep": {
+        "mint": "Mint labels that nobody else can get",
+        "deposit": "Keep files, folders or a Web service as an item",
+        "update": "Give an item other files or another description",
+        "relate": "Say what the next edition or a translation is",
+        "show": "Show items: labels, description, relations, files",
+        "delete": "Delete an item; its label stays taken",
+        "stats": "How often items were resolved and downloaded",
+    },
+    "Look after it": {
+        "person": "Accounts of people who sign in to the pages",
+        "token": "Tokens of programs that use the API",
+        "verify": "Read everything again, to see that it is whole",
+        "rebuild": "Make the catalogue anew from the store alone",
+    },
 }
+"""The commands as `ibi --help` shows them. Each is defined in the module of its name; its line of help is written here,
+so that no module is imported for it, and is short enough to be shown whole."""
+
+_EXAMPLES = """\
+Examples:
+  ibi explain 8JMKD3MGP8W/34PGRBS
+  ibi up --demo
+  ibi deposit report.pdf --title "Annual report" --creator "Silva, Ana"
+  ibi init --host HOST --ip ADDRESS --data /srv/ibi
+
+`ibi COMMAND --help` shows the flags of a command.
+"""
 
 
 class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
+        return sorted(name for commands in _GROUPS.values() for name in commands)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
+        if name not in self.list_commands(ctx):
             return None
-        command: click.Command = getattr(import_module(_COMMANDS[name]), name)
+        command: click.Command = getattr(import_module(f"ibi.cli.{name}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        widest = max(map(len, self.list_commands(ctx)))
+        for title, commands in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in commands.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write(_EXAMPLES)
 
 
 @click.group(cls=_Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

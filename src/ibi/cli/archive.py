@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 from ibi.cli.archive_membership import MEMBERSHIP_COMMANDS
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import WholeHelpGroup, setting_options, settings_to_mint
 from ibi.cli.output import as_json_option, print_json, print_lines
 
 if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.storage.archive_record import ArchiveRecord
 
-__all__ = ["archive"]
+__all__ = ["archive", "begin_and_print"]
 
 _where = setting_options("data", "config", "server", "token")
 
 
-@click.group()
+@click.group(cls=WholeHelpGroup)
 def archive() -> None:
     """Begin an Archive, see how it is, and have a resolver ask it."""
 
@@ -35,14 +35,20 @@ for _each in MEMBERSHIP_COMMANDS:
 @_where
 def init(title: str, *, as_json: bool, **flags: str | None) -> None:
     """Begin an Archive: its own service becomes an item with a label, by which resolvers will know it."""
-    from ibi.cli.archive_store import local_settings, opened_archive, who
+    from ibi.cli.archive_store import local_settings
+
+    begin_and_print(local_settings(flags, settings_to_mint), title, as_json=as_json)
+
+
+def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
+    """Begin the Archive of the data directory, and show the links of its own item."""
+    from ibi.cli.archive_store import opened_archive, who
     from ibi.cli.item_output import links, print_links
     from ibi.services.archive_beginning import begin_archive
 
-    with opened_archive(local_settings(**flags), begin=True) as opened:
+    with opened_archive(settings, begin=True) as opened:
         if opened.record is not None:
             raise click.ClickException(f"this Archive was begun before, as {opened.record.service.labels[0]}")
-        settings = opened.settings
         record = begin_archive(opened.deposits, settings.data, settings.own_url, title, who())
         item = opened.store.find(record.service.labels[0])
         print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
@@ -53,7 +59,7 @@ def init(title: str, *, as_json: bool, **flags: str | None) -> None:
 @_where
 def status(*, as_json: bool, **flags: str | None) -> None:
     """Show the labels and addresses of this Archive, whether its resolver asks it and its store is in order."""
-    settings = settings_from(**flags)
+    settings = settings_to_mint(**flags)
     if settings.is_remote:
         from ibi.cli.remote_items import remote_standing
 

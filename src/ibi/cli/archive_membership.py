@@ -33,7 +33,7 @@ def switch_on(*, as_json: bool, **flags: str | None) -> None:
     from ibi.cli.membership import membership_request
     from ibi.storage.membership_files import MembershipFiles
 
-    settings = local_settings(**flags)
+    settings = local_settings(flags)
     request = membership_request(settings, settings.own_url, _service(settings))
     files = MembershipFiles(settings.data)
     files.switch(on=True)
@@ -52,7 +52,7 @@ def switch_off(*, as_json: bool, **flags: str | None) -> None:
     from ibi.cli.archive_store import local_settings
     from ibi.storage.membership_files import MembershipFiles
 
-    settings = local_settings(**flags)
+    settings = local_settings(flags)
     service = _service(settings)
     files = MembershipFiles(settings.data)
     files.switch(on=False)
@@ -82,7 +82,7 @@ def registration_mail(sender: str | None, recipient: str | None, *, one_form: bo
     from ibi.messages.registration import SUBJECT, RegistrationKey, RegistrationMail
     from ibi.storage.machine import MachineClocks
 
-    settings = local_settings(**flags)
+    settings = local_settings(flags)
     key, sender = settings.archive.registration_key, sender or settings.archive.admin_email
     if key is None:
         raise MembershipIncomplete(missing="archive.registration_key")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -47,9 +47,9 @@ class Archive:
     record: ArchiveRecord | None
 
 
-def local_settings(**flags: str | None) -> Settings:
+def local_settings(flags: Mapping[str, str | None], read: Callable[..., Settings] = settings_from) -> Settings:
     """The settings of a command that works on a data directory only."""
-    settings = settings_from(**flags)
+    settings = read(**flags)
     if settings.is_remote:
         raise click.UsageError("this is done on the data directory (--data), on the machine that has it")
     return settings

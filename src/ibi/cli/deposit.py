@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibi.cli.item_options import described, item_options
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import setting_options, settings_to_mint
 from ibi.cli.output import as_json_option, shown
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def deposit(
     """Keep files or folders, or a Web service, as an item with a label that lasts."""
     from ibi.label import parse
 
-    settings = settings_from(**{name: given.pop(name) for name in WHERE})
+    settings = settings_to_mint(**{name: given.pop(name) for name in WHERE})
     if bool(paths) == (url is not None):
         raise click.UsageError("give files or folders, or --url for a Web service")
     found = gathered(paths, hidden=hidden)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import setting_options, settings_from, settings_to_mint
 from ibi.cli.output import as_json_option, print_json
 from ibi.config import Settings
 
@@ -58,7 +58,7 @@ def mint(
     **flags: str | None,
 ) -> None:
     """Mint labels that nobody else can get. Each is on disk before it is shown."""
-    settings = settings_from(**flags)
+    settings = settings_from(**flags) if verify_log else settings_to_mint(**flags)
     if settings.is_remote:
         _refuse_for_a_server(
             verify_log=verify_log, accept=accept_clock or accept_copy or accept_loss or accept_identity

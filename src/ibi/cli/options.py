@@ -11,11 +11,20 @@ import click
 
 from ibi.config import Settings, load_settings, setting
 
-__all__ = ["setting_options", "settings_from"]
+__all__ = ["WholeHelpGroup", "setting_options", "settings_from", "settings_to_begin", "settings_to_mint"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _METAVARS = {"data": "DIR", "config": "FILE", "server": "URL", "port": "N"}
+
+
+class WholeHelpGroup(click.Group):
+    """A group whose help shows the first sentence of each command whole, over several lines where it must."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in found if one is not None])
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
@@ -33,13 +42,36 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_from(**flags: str | None) -> Settings:
-    """The settings with these flags on top; a variable that looks misspelled is mentioned. What this process makes from
-    now on is for its owner alone, or for those to whom the data directory is open."""
+    """The settings with these flags on top, of a command that asks a server or works on a data directory there is."""
+    settings = settings_to_begin(**flags)
+    if not settings.is_remote:
+        _require_data(settings)
+    return settings
+
+
+def settings_to_mint(**flags: str | None) -> Settings:
+    """The same, of a command that also makes the data directory when the settings say in whose name it mints."""
+    settings = settings_to_begin(**flags)
+    if not settings.is_remote and settings.identity() is None:
+        _require_data(settings)
+    return settings
+
+
+def settings_to_begin(**flags: str | None) -> Settings:
+    """The same, of a command that makes the data directory; a variable that looks misspelled is mentioned. What this
+    process makes from now on is for its owner alone, or for those to whom the data directory is open."""
     settings = load_settings(flags, os.environ)
     _shut_out_others(settings.data)
     for hint in settings.hints:
         click.echo(f"ibi: {hint}", err=True)
     return settings
+
+
+def _require_data(settings: Settings) -> None:
+    """A new directory in the place of a mistyped one would look like everything had been lost."""
+    if not settings.data.is_dir():
+        made = "`ibi init` makes one, and `ibi up` one to try things out"
+        raise click.ClickException(f"there is no data directory {settings.data}: name one with --data; {made}")
 
 
 def _shut_out_others(data: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def sign_in_url(site: str, secret: str) -> str:
     return f"{site.rstrip('/')}/sign-in/{secret}"
 
 
-@click.group()
+@click.group(cls=WholeHelpGroup)
 def person() -> None:
     """Give people an account, a link to sign in with, or a new password."""
 

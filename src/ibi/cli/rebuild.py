@@ -27,7 +27,7 @@ def rebuild(*, empty: str | None, as_json: bool, **flags: str | None) -> None:
     from ibi.cli.archive_store import local_settings
     from ibi.services.archive_store import STORE, rebuild_catalogue
 
-    data = local_settings(**flags).data
+    data = local_settings(flags).data
     if empty is not None:
         _begin_empty(data / f"{empty}.sqlite", as_json=as_json)
         return

@@ -41,7 +41,7 @@ def relate(
     from ibi.label import parse
     from ibi.languages import LanguageTag
 
-    settings, this = settings_from(**flags), parse(label)
+    this = parse(label)
     text = None if translation is None else translation[1]
     given = {"next_edition": next_edition, "translation": text, "metadata_item": metadata}
     named = [(kind, name) for kind, name in given.items() if name is not None]
@@ -49,6 +49,7 @@ def relate(
         raise click.UsageError("give --next-edition IBI, --translation LANG IBI, or --metadata IBI")
     kind, other = named[0][0], parse(named[0][1])
     language = None if translation is None else LanguageTag.parse(translation[0], registered=True)
+    settings = settings_from(**flags)
     if settings.is_remote:
         from ibi.cli.remote_items import item_of, links_of, records_client
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _weak = click.option(
 )
 
 
-@click.group()
+@click.group(cls=WholeHelpGroup)
 def resolver() -> None:
     """Register Archives with the resolver, list them, change them and take them off."""
 

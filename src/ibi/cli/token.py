@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _desk(**flags: str | None) -> Iterator[TokenDesk]:
         tokens.close()
 
 
-@click.group()
+@click.group(cls=WholeHelpGroup)
 def token() -> None:
     """Create, list and revoke the tokens that programs show to be let in."""
 

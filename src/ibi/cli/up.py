@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from ibi.cli.options import setting_options, settings_from
+from ibi.cli.options import setting_options, settings_to_begin
 
 if TYPE_CHECKING:
     from ibi.config import Settings
@@ -21,21 +22,42 @@ def up(*, demo: bool, **flags: str | None) -> None:
     """Start every service in one process. In an empty data directory it begins with a sandbox."""
     from ibi.web.server import listen
 
-    settings = settings_from(**flags)
+    settings = settings_to_begin(**flags)
     with listen(settings.host, settings.port) as listener:
-        # The port that was bound, not the one asked for: with port 0 each sandbox gets a name of its own.
-        if _begin_sandbox(settings, int(listener.getsockname()[1])):
-            settings = settings_from(**flags)
+        if _is_new(settings):
+            # The port that was bound, not the one asked for: with port 0 each sandbox gets a name of its own.
+            port = int(listener.getsockname()[1])
+            settings = _with_sandbox(settings, port) if settings.file else _begin_sandbox(settings, port, flags)
         from ibi.cli.server import run_server
 
         run_server(settings, listener, demo=demo)
 
 
-def _begin_sandbox(settings: Settings, port: int) -> bool:
-    """Write the settings of a sandbox into a directory that has nothing yet, unless an identity is given elsewhere."""
+def _is_new(settings: Settings) -> bool:
+    """Whether no identity is given, and the data directory has nothing yet but settings."""
+    from ibi.config import FILE_NAME
+
+    if settings.identity() is not None:
+        return False
+    return not settings.data.is_dir() or all(each.name == FILE_NAME for each in settings.data.iterdir())
+
+
+def _begin_sandbox(settings: Settings, port: int, flags: dict[str, str | None]) -> Settings:
+    """Write the settings of a sandbox into the data directory."""
     from ibi.config import FILE_NAME, write_initial_toml
     from ibi.model.identity import Identity
 
-    if settings.identity() is not None or (settings.data.is_dir() and any(settings.data.iterdir())):
-        return False
-    return write_initial_toml(settings.data / FILE_NAME, Identity.of_sandbox(port), port=port)
+    write_initial_toml(settings.data / FILE_NAME, Identity.of_sandbox(port), port=port)
+    return settings_to_begin(**flags)
+
+
+def _with_sandbox(settings: Settings, port: int) -> Settings:
+    """The settings with a sandbox added. Their file is a person's and stays as it is: the data directory remembers its
+    identity from the first start on."""
+    from ibi.model.identity import Identity
+
+    it = Identity.of_sandbox(port)
+    mint = replace(
+        settings.mint, host=it.host, ip=it.ip, host_port=it.host_port, ip_port=it.ip_port, sandbox=it.sandbox
+    )
+    return replace(settings, mint=mint)

@@ -21,7 +21,7 @@ def verify(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> No
     from ibi.label import parse
 
     items = damaged = 0
-    with opened_store(local_settings(**flags)) as store, progress("verifying", None) as on_bytes:
+    with opened_store(local_settings(flags)) as store, progress("verifying", None) as on_bytes:
         for verified in store.verify(map(parse, labels), on_bytes):
             items, damaged = items + (verified.name is not None), damaged + bool(verified.problems)
             for problem in verified.problems:

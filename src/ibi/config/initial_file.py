@@ -18,29 +18,33 @@ _HEAD = """\
 # What begins with # is not set; the value shown is the default.
 """
 _SANDBOX = """\
-# A sandbox: its labels are for trying out, and nobody guarantees that they are unique.
-# For labels that last, give a host and an address of your own and say sandbox = false.
+# A sandbox: its labels are for trying out, and others may have the same. It stays a sandbox.
+# For labels that last, `ibi init --host HOST --ip ADDRESS --data DIRECTORY` makes a new data directory.
 """
 
 
-def write_initial_toml(path: Path, identity: Identity, *, port: int | None = None) -> bool:
+def write_initial_toml(
+    path: Path, identity: Identity, *, port: int | None = None, public_url: str | None = None
+) -> bool:
     """Write a commented file with this identity, whole or not at all; False if there is a file already: it stays.
 
-    With a `port` on which the services listen, other than the default, links that a command prints lead there.
+    With a `port` on which the services listen, other than the default, links that a command prints lead there;
+    a `public_url` is where readers reach the Archive.
 
     The directory is made if it is missing, for its owner alone. `SettingsFileUnwritable` if the disk refuses.
     """
     identity.prefixes  # noqa: B018  (malformed parts are refused before anything is written)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _write_new(path, _text(identity, port).encode("utf-8"))
+        return _write_new(path, _text(identity, port, public_url).encode("utf-8"))
     except OSError as error:
         raise SettingsFileUnwritable(file=shown_path(path), reason=error.strerror or str(error)) from None
 
 
-def _text(identity: Identity, port: int | None) -> str:
+def _text(identity: Identity, port: int | None, public_url: str | None) -> str:
     values = {
         "port": None if port is None or str(port) == setting("port").default else str(port),
+        "public_url": public_url,
         "mint.host": identity.host,
         "mint.ip": identity.ip,
         "mint.host_port": str(identity.host_port),

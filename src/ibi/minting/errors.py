@@ -18,6 +18,7 @@ __all__ = [
     "IdentityNotGlobal",
     "InvalidCount",
     "QueueTooLong",
+    "SandboxIsFinal",
 ]
 
 
@@ -40,6 +41,13 @@ class IdentityChanged(IbiError):
     with `ibi mint --accept-identity`: it starts a new clock."""
 
     code = "identity-changed"
+
+
+class SandboxIsFinal(IbiError):
+    """This data directory is a sandbox ({frozen}) and stays one: what it keeps has labels that others may have. For
+    labels that last, `ibi init --host HOST --ip ADDRESS --data DIRECTORY` makes a new data directory."""
+
+    code = "sandbox-is-final"
 
 
 class InvalidCount(IbiError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.label.reach import address_is_global, host_is_global
-from ibi.minting.errors import IdentityChanged, IdentityMissing, IdentityNotGlobal
+from ibi.minting.errors import IdentityChanged, IdentityMissing, IdentityNotGlobal, SandboxIsFinal
 from ibi.model.identity import Identity
 
 __all__ = ["check_identity", "is_loopback_sandbox", "settled_identity"]
@@ -29,12 +29,15 @@ def is_loopback_sandbox(identity: Identity) -> bool:
 def settled_identity(frozen: Identity | None, configured: Identity | None, *, accept: bool = False) -> Identity:
     """Who mints here: the identity frozen in the data directory, which the settings may repeat but not quietly change.
 
-    The first use freezes what is configured; later another is taken only if an operator says so.
+    The first use freezes what is configured; later another is taken only if an operator says so. A sandbox
+    stays one: the Archive's own label, and those of all it keeps, are for trying out.
     """
     if configured is None or configured == frozen:
         if frozen is None:
             raise IdentityMissing
         return frozen
+    if frozen is not None and frozen.sandbox and not configured.sandbox:
+        raise SandboxIsFinal(frozen=str(frozen))
     if frozen is not None and not accept:
         raise IdentityChanged(frozen=str(frozen), configured=str(configured))
     check_identity(configured)

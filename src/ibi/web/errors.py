@@ -180,6 +180,7 @@ ANSWERS: Mapping[str, Answer] = {
     "minter-stopping": Answer(503),
     "identity-not-global": Answer(503),
     "identity-changed": Answer(503),
+    "sandbox-is-final": Answer(503),
     # the store
     "store-unwritable": Answer(503),
     "disk-refused": Answer(503, told=False),

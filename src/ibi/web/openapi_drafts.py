@@ -285,7 +285,7 @@ _USAGE = {
 }
 _ARCHIVE = {
     "get": operation(
-        "getArchive",
+        "getOwnArchive",
         "The Archive: its labels and addresses, and how it stands with its resolver.",
         answers={"200": json_answer("It.", "Archive")},
     )

@@ -56,7 +56,7 @@ def test_two_files_of_one_name_are_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link to a file", "link to a folder", "dangling link", "pipe", "socket", "nothing"])
-def test_what_is_no_plain_file_is_refused_by_name(folder: Path, kind: str) -> None:
+def test_what_is_no_plain_file_is_refused_by_name(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     victim = folder / "f" / "victim"
     with socket.socket(socket.AF_UNIX) as listener:
         match kind:
@@ -69,7 +69,7 @@ def test_what_is_no_plain_file_is_refused_by_name(folder: Path, kind: str) -> No
             case "pipe":
                 os.mkfifo(victim)
             case "socket":
-                os.chdir(folder / "f")
+                monkeypatch.chdir(folder / "f")  # the path of a socket has a bound
                 listener.bind("victim")
         for paths in ([victim], [folder / "f"]) if kind != "nothing" else ([victim],):
             with pytest.raises(SourceRefused, match="victim"):

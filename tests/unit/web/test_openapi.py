@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 from starlette.routing import Route
 
 from ibi import __version__
@@ -54,9 +55,12 @@ def test_every_reference_leads_somewhere() -> None:
             node = node[part]
 
 
-def test_operations_have_names_of_their_own() -> None:
-    names = [DOCUMENT["paths"][path][method]["operationId"] for path, method in OPERATIONS]
-    assert len(set(names)) == len(names)
+@pytest.mark.parametrize("register", [False, True], ids=["no register", "register"])
+@pytest.mark.parametrize("archive", [False, True], ids=["no Archive", "Archive"])
+def test_it_is_a_valid_description(archive: bool, register: bool) -> None:
+    described = document(archive=archive, register=register)
+
+    assert [error.message for error in OpenAPIV31SpecValidator(described).iter_errors()] == []
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)

@@ -71,3 +71,19 @@ async def test_no_name_ends_the_header_that_leads_elsewhere() -> None:
 
 async def test_without_a_host_of_their_own_bytes_are_where_the_pages_are() -> None:
     assert (await archive_app(kept(REP)).get(FILE, {"host": "arq.lab.br"})).status == 200
+
+
+@pytest.mark.parametrize(
+    ("content_url", "host"),
+    [
+        *((f"{BASE}:80", "arq.lab.br"), (f"{BASE}:80", "arq.lab.br:80"), (f"{BASE}:80/", "ARQ.lab.br.")),
+        *(("https://arq.lab.br:443", "arq.lab.br"), ("https://arq.lab.br:443", "arq.lab.br:443")),
+        ("HTTP://Arq.Lab.BR.", "arq.lab.br"),
+    ],
+)
+async def test_a_content_url_that_is_the_public_url_in_another_spelling_is_no_host_of_its_own(
+    content_url: str, host: str
+) -> None:
+    same = archive_app(kept(REP), content_url=content_url)
+    for path in ("/", "/search", PAGE, FILE, "/api/identity"):
+        assert (await same.get(path, {"host": host})).status == 200

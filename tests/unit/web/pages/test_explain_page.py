@@ -102,6 +102,15 @@ async def test_the_wishes_of_a_link_are_told_one_by_one() -> None:
     ]
 
 
+async def test_each_part_has_one_caption_and_the_wishes_share_theirs() -> None:
+    (example,) = {link for link in (await explained("")).links if link.startswith("/explain?q=sid.inpe.br/")}
+    page = read_page((await APP.get(example)).body)
+
+    (parts,) = page.all("ol", class_="anatomy")
+    captions = [" ".join("".join(each.itertext()).split()) for each in parts]
+    assert captions == ["sid.inpe.brwho", "/", "mtc-m18who", "/", "2009/02.16.17.46when", "!:what"]
+
+
 async def test_nothing_to_explain_is_no_error() -> None:
     assert "Any identifier or link" in (await explained("")).text
 

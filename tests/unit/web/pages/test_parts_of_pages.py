@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay
+from ibi.web import pages
 from ibi.web.pages.drawing import drawing, element
 from ibi.web.pages.preview import MOST_IMAGE, MOST_TEXT, first_look
 from ibi.web.pages.qr_code import qr_code
@@ -162,3 +165,14 @@ async def test_a_refusal_speaks_the_readers_language() -> None:
 
     assert answer.status == 404
     assert f"{REP} não tem o arquivo 'x'." in read_page(answer.body).text
+
+
+GENERIC = re.compile(r"<(?:b|bdi|code|div|i|p|pre|small|span|strong)\b(?=[^>]*\baria-label)(?![^>]*\brole=)[^>]*>")
+
+
+@pytest.mark.parametrize(
+    "template", sorted((Path(pages.__file__).parent / "templates").glob("*.html")), ids=lambda p: p.name
+)
+def test_no_element_without_a_role_has_a_name(template: Path) -> None:
+    """ARIA forbids a name for what is generic: it may be passed over, and is by some screen readers."""
+    assert GENERIC.findall(template.read_text(encoding="utf-8")) == []
