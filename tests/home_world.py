@@ -8,6 +8,7 @@ to.
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -181,7 +182,11 @@ def in_process(command: IbiCommand, *arguments: str, **variables: str) -> str:
     """What a command prints that is run in this process: there are many, and each would take half a second to start."""
     unset = {name: None for name in command.environment() if name.startswith("IBI_")}
     runner = CliRunner(env={**unset, "IBI_LOCK_DIR": str(command.home / "locks"), **variables})
-    done = runner.invoke(app, [*arguments, "--data", str(command.data)], catch_exceptions=False)
+    umask = os.umask(0o022)
+    try:
+        done = runner.invoke(app, [*arguments, "--data", str(command.data)], catch_exceptions=False)
+    finally:
+        os.umask(umask)  # a command shuts out others, and this process goes on
     assert done.exit_code == 0, done.output
     return done.stdout
 

@@ -21,6 +21,7 @@ BATCH = 1_000
 
 def test_a_million_labels_and_no_two_alike(tmp_path: Path) -> None:
     command = IbiCommand(tmp_path)
+    command.data.mkdir()
     token = command("token", "create", "--scope", "deposit").out.strip()
     with command.up(**NO_WAITING) as (_, url), ThreadPoolExecutor(COMMANDS + 1) as together:
         minting = [together.submit(by_command, command) for _ in range(COMMANDS)]

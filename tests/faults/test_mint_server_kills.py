@@ -66,6 +66,7 @@ class Load:
 
 def test_no_acknowledged_label_is_lost_or_given_twice(tmp_path: Path) -> None:
     command = IbiCommand(tmp_path)
+    command.data.mkdir()
     token = command("token", "create", "--scope", "deposit").out.strip()
     lives: list[list[list[str]]] = []
     for life in range(KILLS):

@@ -39,7 +39,7 @@ def test_connections_of_one_client(tmp_path: Path, settings: dict[str, str], adm
 
 # --- few descriptors ---
 
-DESCRIPTORS = 160
+DESCRIPTORS = 256
 
 
 def connected(url: str, source: str) -> socket.socket:

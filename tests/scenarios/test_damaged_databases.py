@@ -73,6 +73,7 @@ def ask(url: str, token: str = "") -> tuple[int, Any]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """One that a server has run on. A copy of it would be refused, so each test puts right what it damages."""
     site = Site(tmp_path_factory.mktemp("home"))
+    site.data.mkdir()
     site.token = site.run("token", "create", "--scope", "deposit").strip()
     with site.up():
         pass

@@ -159,7 +159,7 @@ def check_silent_home(rules: Rules, transferred: str) -> None:
     for where in (("--data", str(world.resolver.data)), ("--server", f"http://{world.address}")):
         told = world.resolver("resolve", label, *where)
         assert (told.code, told.out, told.err.count("\n")) == (1, "", 1), told
-        assert f"{rules.home.address}, which named {label}, does not answer." in told.err
+        assert f"{rules.home.address}, which decides about {label}, does not answer." in told.err
     rules.mirror.max_age = 3600
     world.change(MIRROR, "--vouched")
     assert rules.place(label) == MIRROR

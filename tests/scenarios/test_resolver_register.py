@@ -348,4 +348,4 @@ def test_a_server_may_be_asked_instead(ibi: IbiCommand) -> None:
         assert done.out == f"{REP} is changed.  vouched; home of sid.inpe.br/mtc-m18\n"
         assert ibi("resolver", "forget", REP, **admin).code == 0
         assert resolver.found() is None
-    assert not ibi.data.exists()
+    assert list(ibi.data.iterdir()) == []

@@ -176,7 +176,6 @@ ANSWERS: Mapping[str, Answer] = {
     "clock-jumped": Answer(503),
     "queue-too-long": Answer(503, "count"),
     "another-instance": Answer(503),
-    "no-identity": Answer(503, told=False),
     "minter-stopping": Answer(503),
     "identity-not-global": Answer(503),
     "identity-changed": Answer(503),
