@@ -24,7 +24,7 @@ from typing import NamedTuple
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bench.catalogue import SIZES, Place, filled, label_at
+from bench.catalogue import SIZES, Place, filled, label_at, own
 from bench.content import DISK, rate, three_files
 from bench.figure import Figure, figure_table
 from bench.serving import Client, Running, Spent, ibi_up, nginx, running
@@ -206,6 +206,7 @@ def over_http(home: Path, sizes: Sequence[int]) -> Iterator[Figure]:
             data = home / f"data-{size}" / "ibi-data"
             data.mkdir(parents=True)
             places.append(filled(data / CATALOGUE, size))
+            own(data)
             if size == sizes[0]:
                 large, kept_at = deposit_large(data)
             servers.append(stack.enter_context(ibi_up(data)))

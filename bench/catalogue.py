@@ -30,10 +30,13 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
+from ibi.services.archive_store import CATALOGUE, STORE
+from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, SEATS, find_record
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.store_generation import GenerationFile
 
 __all__ = ["figures"]
 
@@ -101,6 +104,17 @@ FILL = """
         :local
     FROM seconds
 """
+
+
+def own(data: Path) -> None:
+    """Have the catalogue of a data directory count as that of its store, which has none of the items: only what looks
+    them up is measured."""
+    OcflStore(data / STORE).close()
+    with (
+        closing(GenerationFile(data / STORE)) as generation,
+        closing(SqliteCatalog(data / CATALOGUE, generation)) as catalog,
+    ):
+        catalog.end_rebuild()
 
 
 def filled(path: Path, size: int) -> Place:

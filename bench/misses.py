@@ -25,7 +25,7 @@ from ipaddress import ip_address, ip_network
 from itertools import count, cycle
 from pathlib import Path
 
-from bench.catalogue import filled, label_at
+from bench.catalogue import filled, label_at, own
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, Running, running
@@ -194,6 +194,7 @@ def up(home: Path, port: int, number: int) -> Iterator[Running]:
     data = home / "ibi-data"
     data.mkdir(parents=True)
     filled(data / CATALOGUE, ITEMS)
+    own(data)
     with closing(SqliteRegistry(data)) as registry:
         for each in range(number):
             registry.put(registration(each, port))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from bench.catalogue import own
 from bench.figure import Figure, figure_table
 from bench.search import COMMON, Words, filled, sample
 from bench.serving import Client, Running, ibi_up
@@ -49,6 +50,7 @@ def _starts(data: Path) -> Iterator[Figure]:
 def _pages(data: Path) -> Iterator[Figure]:
     words = Words.invented()
     filled(data / "catalogue.sqlite", ITEMS, words)
+    own(data)
     with ibi_up(data) as server, Client(server) as client:
         for name, targets in _targets(words).items():
             client.ask(targets[:2])  # templates are read, and the first of everything is dearer

@@ -23,7 +23,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
-from bench.catalogue import Place, filled, label_at
+from bench.catalogue import Place, filled, label_at, own
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, Client, Running, Spent, nginx, running
@@ -149,6 +149,7 @@ def data_directory(home: Path) -> Path:
     data = home / "ibi-data"
     data.mkdir(parents=True)
     filled(data / CATALOGUE, ITEMS)
+    own(data)
     return data
 
 
