@@ -56,6 +56,14 @@ def _working_directory_is_left_alone(_working_directory: Path) -> Iterator[None]
     assert found == ["ibi-data"], "the test wrote into the working directory: use tmp_path"
 
 
+@pytest.fixture(autouse=True)
+def _umask_is_put_back() -> Iterator[None]:
+    """Give every test the umask most systems have: a command run in this process narrows it for the process."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)

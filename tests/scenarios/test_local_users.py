@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,11 +19,9 @@ FIRST = [
 
 
 @pytest.fixture
-def ibi(tmp_path: Path) -> Iterator[IbiCommand]:
+def ibi(tmp_path: Path) -> IbiCommand:
     (tmp_path / "paper.txt").write_text("secret until 2999")
-    before = os.umask(0o022)  # as most systems have it
-    yield IbiCommand(tmp_path)
-    os.umask(before)
+    return IbiCommand(tmp_path)
 
 
 def run(ibi: IbiCommand, *arguments: str) -> None:
