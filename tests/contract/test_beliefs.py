@@ -133,11 +133,17 @@ class TestSqlite:
         one, other = SqliteBeliefs(tmp_path), SqliteBeliefs(tmp_path)
         try:
             assert one.successors(ITEM) == ()
+            assert one.holder(OTHER, NOW) is None
             other.record_successors(ITEM, (A,), NOW)
+            other.record_holder(OTHER, B, NOW)
             other.record_copies(A, frozenset({B}), NOW)
             one._looked = float("-inf")  # ten milliseconds later
             assert one.successors(ITEM) == (A,)
             assert one.copies(A) == {B}
+            assert one.holder(OTHER, NOW) == B
+            other.forget_holder(OTHER)
+            one._looked = float("-inf")
+            assert one.holder(OTHER, NOW) is None
         finally:
             one.close()
             other.close()

@@ -136,7 +136,7 @@ class Cache:
             self._found.clear()
             self._varied.clear()
             self._nothing.clear()
-            self._state = state
+        self._state = state  # also an equal one: that the next is the very same is seen at once
 
     def is_in(self, state: Hashable) -> bool:
         """Whether this is still the state: what was found under another may not be true any more."""

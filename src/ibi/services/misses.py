@@ -16,7 +16,6 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
-from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 from typing import Final
@@ -54,8 +53,6 @@ _MOST_KNOWN: Final = 8192
 """Networks whose use is remembered."""
 _BETWEEN_LOGS: Final = 60.0
 _LOG = structlog.get_logger("ibi.resolver")
-
-_network = lru_cache(maxsize=4096)(network_of)
 
 
 def _nothing() -> None:
@@ -128,14 +125,14 @@ class MissLimit:
             return True  # nearly always: no network has to be told from another
         if self._all_used_until - now >= _AT_ONCE:
             return False
-        network = _network(client)
+        network = network_of(client)
         return network not in self._lines and self._used_until.get(network, 0.0) - now < _AT_ONCE
 
     def may_ask_others(self, client: IpAddress | None) -> bool:
         """The same for a miss that has had its turn."""
         if not self._rate:
             return True
-        return self._has_burst(_network(client), self._clock())
+        return self._has_burst(network_of(client), self._clock())
 
     def _has_burst(self, network: IpNetwork | None, now: float) -> bool:
         return self._used_until.get(network, 0.0) - now < _BURST and self._all_used_until - now < _BURST
@@ -143,7 +140,7 @@ class MissLimit:
     def charge(self, client: IpAddress | None, cost: int) -> None:
         if not self._rate:
             return
-        now, network = self._clock(), _network(client)
+        now, network = self._clock(), network_of(client)
         seconds = cost / (MISS * self._rate)
         self._all_used_until = max(now, self._all_used_until) + seconds / _NETWORKS
         if network not in self._used_until and len(self._used_until) >= _MOST_KNOWN:
@@ -159,7 +156,7 @@ class MissLimit:
 
     async def turn(self, client: IpAddress | None) -> None:
         """Wait until it is the turn of this miss. `TooManyLinks` if there are too many that wait, or for too long."""
-        network = _network(client)
+        network = network_of(client)
         line = self._lines.get(network)
         waiting = 0 if line is None else len(line)
         if waiting >= _MOST_OF_ONE or self._waiting >= _MOST_WAITING or self._has_ended:

@@ -39,6 +39,11 @@ class BoundedCache(Generic[K, V]):
             while len(self._kept) > 1 and (len(self._kept) > self._most or self._size > self._largest):
                 self._size -= self._kept.popitem(last=False)[1][1]
 
+    def drop(self, key: K) -> None:
+        with self._lock:
+            _, size = self._kept.pop(key, (None, 0))
+            self._size -= size
+
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()

@@ -6,7 +6,7 @@ and to lead it through the application would take longer than to answer it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from logging import DEBUG
 from typing import Any, Final, NamedTuple, Protocol
@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.web.boundary import REQUEST, REQUEST_HEADER, hardened
 from ibi.web.metrics import Metrics
 
-__all__ = ["Answer", "AtOnce", "Head", "Prompt", "Written"]
+__all__ = ["Answer", "AtOnce", "Head", "Prompt", "Written", "server_lines"]
 
 _NAMED: Final = b"%b" + REQUEST_HEADER + b": %b\r\n"
 
@@ -44,6 +44,21 @@ class Head(NamedTuple):
     def named(self, request: str) -> Head:
         """The same with the name of the request."""
         return Head(_NAMED % (self.lines, request.encode("ascii")), self.number + 1)
+
+
+_server_lines: tuple[Sequence[tuple[bytes, bytes]], Head] = ((), Head(b"", 0))
+
+
+def server_lines(headers: Sequence[tuple[bytes, bytes]]) -> Head:
+    """The headers that the server puts before all others, as they are written.
+
+    The server replaces the list once a second, with the date: until then it is not written again.
+    """
+    global _server_lines
+    if _server_lines[0] is not headers:
+        lines = [b"%b: %b\r\n" % header for header in headers]
+        _server_lines = headers, Head(b"".join(lines), len(lines))
+    return _server_lines[1]
 
 
 class Answer(NamedTuple):

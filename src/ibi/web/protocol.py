@@ -17,7 +17,7 @@ from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ibi.errors import IbiError
-from ibi.web.at_once import Written
+from ibi.web.at_once import Written, server_lines
 from ibi.web.buffer_bound import BufferBound
 from ibi.web.connection_bound import Admission, Claim, ConnectionBound, Place
 from ibi.web.connection_refusals import Refusals, plain_refusal
@@ -457,10 +457,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _is_sent(self, answer: Written, *, with_body: bool) -> bool:
         lines, number = answer.head
-        own = [b"%b: %b\r\n" % header for header in self.server_state.default_headers]
-        head = b"%b%b%b\r\n" % (STATUS_LINE[answer.status], b"".join(own), lines)
+        own = server_lines(self.server_state.default_headers)
+        head = b"%b%b%b\r\n" % (STATUS_LINE[answer.status], own.lines, lines)
         # A value with a line break in it would be taken for another header: the application refuses to send it.
-        if len(head) - len(head.translate(None, _CONTROL)) != 2 * (1 + len(own) + number + 1):
+        if len(head) - len(head.translate(None, _CONTROL)) != 2 * (1 + own.number + number + 1):
             return False
         self.transport.write(head + answer.body if with_body else head)
         return True

@@ -49,3 +49,13 @@ def test_it_can_be_emptied() -> None:
     cache.keep("b", "B", 5)
     cache.keep("c", "C", 5)
     assert kept(cache, "a", "b", "c") == ["b", "c"]
+
+
+def test_what_is_dropped_leaves_its_room() -> None:
+    cache: BoundedCache[str, str] = BoundedCache(100, 10)
+    cache.keep("a", "A", 5)
+    cache.keep("b", "B", 5)
+    cache.drop("a")
+    cache.drop("never kept")
+    cache.keep("c", "C", 5)
+    assert kept(cache, "a", "b", "c") == ["b", "c"]

@@ -18,6 +18,7 @@ from ibi.label import Label, parse
 from ibi.label.home_prefix import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreDamaged, StoreForked
 from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
@@ -34,6 +35,8 @@ OnDamage = Callable[[StoreDamaged, Path | None], None]
 
 _RECENT: Final = 0.01
 """Seconds for which changes by other processes may go unnoticed."""
+_MOST_IN_MEMORY: Final = 16_384
+"""Labels whose holder, or that they have none, is kept in memory."""
 
 
 def _bounded(table: str, columns: str) -> str:
@@ -71,7 +74,8 @@ class SqliteBeliefs:
     """The port `Beliefs` on one data directory.
 
     Most labels were never given on. Which prefixes have any that were is kept in memory, so that asking about the
-    others costs no statement.
+    others costs no statement. So are the holders that were asked for last: a statement takes longer than the rest of
+    what a resolution asks before it sends its first request.
     """
 
     prompt = True
@@ -83,6 +87,9 @@ class SqliteBeliefs:
         self._looked, self._version = float("-inf"), -1
         self._passed_on: frozenset[str] = frozenset()
         self._copies: dict[str, frozenset[Label]] = {}
+        self._holders: BoundedCache[Label, tuple[Label, int] | tuple[()]] = BoundedCache(
+            _MOST_IN_MEMORY, _MOST_IN_MEMORY
+        )
         with refusals(DiskRefused, self._path):
             make_directory(directory)
         self._connection: Connection | None = self._connected(on_damage)
@@ -135,9 +142,18 @@ class SqliteBeliefs:
     # --- holders of items without a home ---
 
     def holder(self, label: Label, now: int) -> Label | None:
+        self._follow_changes()
+        known = self._holders.get(label)
+        if known is None:
+            known = self._read_holder(label)
+        return known[0] if known and now < known[1] + HOLDER_AGE else None
+
+    def _read_holder(self, label: Label) -> tuple[Label, int] | tuple[()]:
         with self._open() as connection:
             row = connection.execute("SELECT owner, at FROM holdings WHERE label = ?", (label_key(label),)).fetchone()
-        return parse(row[0]) if row is not None and now < row[1] + HOLDER_AGE else None
+            known = () if row is None else (parse(row[0]), row[1])
+            self._holders.keep(label, known, 1)  # under the lock, so that no change comes in between
+        return known
 
     def record_holder(self, label: Label, holder: Label, at: int) -> None:
         owner = str(holder)
@@ -146,11 +162,21 @@ class SqliteBeliefs:
             connection.execute(
                 "INSERT INTO holdings (owner, label, at) VALUES (?, ?, ?)", (owner, label_key(label), at)
             )
-            _bound(connection, "holdings", owner, MOST_HOLDINGS)
+            has_dropped = _bound(connection, "holdings", owner, MOST_HOLDINGS)
+            self._forget_holders(None if has_dropped else label)
 
     def forget_holder(self, label: Label) -> None:
         with self._change() as connection:
             connection.execute("DELETE FROM holdings WHERE label = ?", (label_key(label),))
+            self._forget_holders(label)
+
+    def _forget_holders(self, label: Label | None) -> None:
+        """Drop from memory what is changed: one label, or all of them. Called while the lock is held, so that what was
+        read before the change is not put back."""
+        if label is None:
+            self._holders.clear()
+        else:
+            self._holders.drop(label)
 
     # --- holders of Copies ---
 
@@ -204,6 +230,7 @@ class SqliteBeliefs:
             (version,) = connection.execute("PRAGMA data_version").fetchone()
             if version != self._version:
                 self._read(connection)
+                self._holders.clear()
                 self._version = version
         self._looked = now + _RECENT
 
@@ -221,9 +248,10 @@ class SqliteBeliefs:
             self._read(connection)
 
 
-def _bound(connection: Connection, table: str, owner: str, most: int) -> None:
-    """Drop what the owner had recorded first if it has more than it may."""
+def _bound(connection: Connection, table: str, owner: str, most: int) -> bool:
+    """Drop what the owner had recorded first if it has more than it may. Return whether anything was dropped."""
     (rows,) = connection.execute(f"SELECT rows FROM {table}_counts WHERE owner = ?", (owner,)).fetchone()  # noqa: S608
     if rows > most:
         oldest = f"SELECT id FROM {table} WHERE owner = ? ORDER BY id LIMIT ?"  # noqa: S608
         connection.execute(f"DELETE FROM {table} WHERE id IN ({oldest})", (owner, rows - most))  # noqa: S608
+    return bool(rows > most)
