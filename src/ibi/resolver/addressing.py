@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Authority, Routing, chain_after
+from ibi.resolver.authority import NO_AUTHORITY, NO_ROUTING, Authority, Routing, chain_after
 from ibi.resolver.lead import Following
 from ibi.resolver.question import Question
 
@@ -40,6 +40,8 @@ class Addressing:
         self, step: Following, parent: Question | None, earlier: Sequence[Question], now: float
     ) -> Addressees:
         """For a new question. `earlier` are the questions of this resolution, in order."""
+        if self._routing is NO_ROUTING:
+            return self._all_of_them(step, parent)
         label, authority = self._governed(step, parent)
         successors = _known_successors(label, authority, earlier)
         deciders, unreachable = self.deciders(authority, successors)
@@ -47,6 +49,13 @@ class Addressing:
         first, waiting = self._order(step, label, authority, deciders, holder, now)
         early = self._is_early(label)
         return Addressees(label, authority, successors, deciders, unreachable, first, waiting, holder, early)
+
+    def _all_of_them(self, step: Following, parent: Question | None) -> Addressees:
+        """Nothing is known that could tell one Archive from another: the outcome of the rules below, without them."""
+        is_same = parent is not None and step.forms == parent.forms
+        label = parent.label if parent is not None and is_same else step.forms.labels[0]
+        early = self._is_early(label)
+        return Addressees(label, NO_AUTHORITY, (), (), None, () if early else self._archives, (), None, early)
 
     def deciders(
         self, authority: Authority, successors: Sequence[Label]

@@ -40,7 +40,7 @@ def deleted(question: Question) -> Deleted | None:
     """E20: who decides is believed, or the known holder where the label has no home; any other only if none has a URL
     that is, and no holder is known."""
     copies = tuple(heard.archive for heard in question.heard if any(map(heard.is_believed, heard.answer.entries)))
-    has_home = question.authority.exists
+    has_home = question.has_home
     deciders = question.deciders if has_home or question.holder is None else (question.holder,)
     believed = [
         (archive, deletion)

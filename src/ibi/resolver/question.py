@@ -106,6 +106,8 @@ class Question:
     """Whether the label is dated later than it can have been given, so that only its home is asked (E70)."""
     refused_url: bool = False
     """Whether an answer had the URL that is wanted, and it broke a rule."""
+    has_home: bool = False
+    """Whether the label has a home, so that claims of others need proof."""
     _word: Word | None = None
 
     @property
@@ -127,7 +129,7 @@ class Question:
         return self._send(due, now)
 
     def _send(self, due: Sequence[ArchiveRef], now: float) -> list[Asking]:
-        self._word = None
+        self.forget_word()
         if not self.waiting and self.all_asked is None:
             self.all_asked = now
         self.pending.update(due)
@@ -140,7 +142,7 @@ class Question:
         if archive not in self.pending:
             return None
         self.pending.remove(archive)
-        self._word = None
+        self.forget_word()
         note = self.notes[archive]
         note.answered_at = now
         return note
@@ -166,13 +168,13 @@ class Question:
     @property
     def word(self) -> Word:
         """What those who decide about the label have said by now."""
+        if not self.has_home:
+            return Word.NO_HOME
         if self._word is None:
             self._word = self._read_word()
         return self._word
 
     def _read_word(self) -> Word:
-        if not self.authority.exists:
-            return Word.NO_HOME
         words = {self._word_of(archive) for archive in self.deciders}
         for word in (Word.GIVEN, Word.DELETED, Word.AWAITED):
             if word in words:
@@ -224,7 +226,7 @@ class Question:
 
     def may_speak(self, archive: ArchiveRef) -> bool:
         """Whether the word of an Archive counts without proof."""
-        return not self.authority.exists or archive in self.deciders or archive in self.trusted
+        return not self.has_home or archive in self.deciders or archive in self.trusted
 
     @property
     def awaits_a_home(self) -> bool:
@@ -254,7 +256,7 @@ class Question:
         return self.holder is not None and (self.holder in self.pending or self.holder in self.waiting)
 
     def traced(self) -> trace.Hop:
-        self._word = None  # what came too late is told as well
+        self.forget_word()  # what came too late is told as well
         parent = self.path[-1].number if self.path else None
         reports = tuple(self._explained(note.report(archive)) for archive, note in self.notes.items())
         return trace.Hop(

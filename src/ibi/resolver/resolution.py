@@ -218,7 +218,7 @@ class Resolution:
         """Take one step from a question; False if there is nothing to do but wait."""
         if question.waiting:
             self._ask_others(question, now)
-        if question.word is Word.DELETED or question.holder_deletion is not None:
+        if question.deletions and (question.word is Word.DELETED or question.holder_deletion is not None):
             return self._end_deleted(question, now)
         if question.reason is Reason.NO_NEXT_EDITION and self._hearing(question.path[-1]).has_next_edition:
             self._current = question.path[-1]  # somebody knows of one after all
@@ -315,9 +315,7 @@ class Resolution:
         if question.reason is Reason.NO_NEXT_EDITION:
             # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
-        holder = question.holder_heard
-        if question.word is Word.GIVEN and heard:
-            holder = heard[0]
+        holder = heard[0] if heard and question.word is Word.GIVEN else question.holder_heard
         return Hearing(question.wanted, heard, self._preferences, holder, self._way.misled)
 
     def _counted(self, question: Question) -> tuple[Heard, ...]:
@@ -443,7 +441,7 @@ class Resolution:
             to.unreachable,
             to.successors,
         )
-        question.is_early = to.is_early
+        question.is_early, question.has_home = to.is_early, to.authority.exists
         question.pointed_by = None if step.heard is None else step.heard.archive
         self._way.add(step.forms, step.wanted)
         self._questions.append(question)

@@ -227,8 +227,8 @@ class Resolving:
 
     def _begun(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
         began = self._clock()
-        archives = self._directory.archives()
-        state = archives, self._directory.homes(), None if self._changes is None else self._changes()
+        archives, homes = self._directory.archives(), self._directory.homes()
+        state = archives, homes, None if self._changes is None else self._changes()
         self._cache.enter(state)
         wish = Wish.of(reader.url, reader.preferences)
         remembered = None if fresh else self._cache.find(wish, began)
@@ -237,7 +237,7 @@ class Resolving:
         elif not has_turn and not self.misses.is_within(reader.client, began):
             return partial(self._in_turn, reader, fresh=fresh)
         else:
-            self._memory.include(archives, self._directory.homes(), self._wall())
+            self._memory.include(archives, homes, self._wall())
             asked = self._asked(reader, archives, wish, began, state)
             if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
                 return partial(self._finish, asked)
