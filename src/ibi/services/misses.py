@@ -37,12 +37,19 @@ QUESTION: Final = 2
 _AT_ONCE: Final = 1.0
 """Seconds of allowance that can be used without waiting for a turn."""
 _BURST: Final = 30.0
-"""Seconds of allowance that can be used in turns that follow each other as soon as the server has one to give."""
+"""Seconds of allowance that can be used in turns that follow each other more quickly."""
 _PATIENCE: Final = 8.0
 """Seconds for which a miss waits for its turn: less than a server that stops gives to what is under way."""
 _REFUSALS: Final = 2.5
 """Refusals of those that have waited for so long, by turns of one network: in a very long line they wait longer."""
 _RETRY_AFTER: Final = 5
+_BURST_PACE: Final = 4.0
+"""Turns of one network during its burst, by those after it: what waits when a burst begins has its turn before it is
+refused, and the turns of one network leave room for those of others."""
+_CONNECTIONS: Final = 50
+"""New connections a second that are read of a network whose misses wait."""
+_LONGEST_DELAY: Final = 5.0
+"""Seconds for which such a connection waits at most. It is not refused at once, because the next one would follow."""
 _NETWORKS: Final = 10
 """Networks whose whole allowances together are that of the server."""
 _MOST_WAITING: Final = 8192
@@ -100,6 +107,8 @@ class MissLimit:
         self._lines: dict[IpNetwork | None, _Line] = {}
         self._turn_at: dict[IpNetwork | None, float] = {}
         """For each network, when its next turn may be."""
+        self._connected_until: dict[IpNetwork | None, float] = {}
+        """For each network that was held back, when the connections it has opened will have been allowed."""
         self._due: list[tuple[float, int, IpNetwork | None]] = []
         self._arrived: deque[tuple[float, asyncio.Future[bool]]] = deque()
         """All that wait, and some that do not any more, in the order in which they came."""
@@ -180,6 +189,26 @@ class MissLimit:
         if not has_turn:
             raise TooManyLinks(bound=TurnBound.RATE, retry_after=self.retry_after)
 
+    def connection_delay(self, client: IpAddress | None) -> float | None:
+        """Seconds before a new connection of this client is read; None if too many wait already.
+
+        Only a network whose misses wait has to wait for this too. To begin a connection costs about as much as to
+        answer a link: with a new one for each miss, one network would take the loop from all others.
+        """
+        if not self._lines:
+            return 0.0
+        network = network_of(client)
+        if network not in self._lines:
+            return 0.0
+        now = self._clock()
+        delay = max(0.0, self._connected_until.get(network, 0.0) - now)
+        if delay > _LONGEST_DELAY:
+            return None
+        if len(self._connected_until) >= _MOST_KNOWN:
+            self._connected_until.clear()
+        self._connected_until[network] = now + delay + 1 / _CONNECTIONS
+        return delay
+
     def end(self) -> None:
         """The server stops: refuse all that wait, and all that would have to."""
         self._has_ended = True
@@ -239,7 +268,8 @@ class MissLimit:
         waiter = line.pop()
         if len(self._turn_at) >= _MOST_KNOWN:
             self._turn_at.clear()
-        self._turn_at[network] = at = now + (0.0 if self._has_burst(network, now) else 1 / self._rate)
+        pace = _BURST_PACE if self._has_burst(network, now) else 1.0
+        self._turn_at[network] = at = now + 1 / (self._rate * pace)
         if len(line):
             heappush(self._due, (at, next(self._order), network))
         else:

@@ -164,6 +164,8 @@ def create_app(
     app.state.refusals = ConnectionRefusals(facts or SiteFacts())
     if bound is not None:
         bound.watch(load.refused, load.displaced)
+        if resolver is not None:
+            bound.pace(resolver.resolving.misses.connection_delay)
         app.state.bound = bound
     return app
 

@@ -8,6 +8,7 @@ from ipaddress import ip_network
 from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol
 
+from ibi.messages.field import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.web.reader_address import read_address
 
@@ -62,6 +63,8 @@ class Place(NamedTuple):
     member: Connection | None = None
     is_full: bool = False
     """Whether it was refused for want of room rather than for the number of its client's connections."""
+    delay: float = 0.0
+    """Seconds before it is read."""
 
 
 class _Unknown:
@@ -75,6 +78,11 @@ class _Unknown:
 
 def _ignore(_: str, __: bool) -> None:
     """Nothing counts what is refused."""
+
+
+def _at_once(_: IpAddress) -> float | None:
+    """Nothing but their number bounds connections."""
+    return 0.0
 
 
 class ConnectionBound:
@@ -93,15 +101,24 @@ class ConnectionBound:
         self._number = self._largest = self._waited_for = 0
         self._refused: Callable[[str, bool], object] = _ignore
         self._displaced: Callable[[str], object] = lambda _: None
+        self._delay: Callable[[IpAddress], float | None] = _at_once
 
     def watch(self, refused: Callable[[str, bool], object], displaced: Callable[[str], object]) -> None:
         """Have `refused` called for each connection that is, with its client and whether it was for want of room; and
         `displaced` with the client of each connection that has to give way."""
         self._refused, self._displaced = refused, displaced
 
+    def pace(self, delay: Callable[[IpAddress], float | None]) -> None:
+        """Have `delay` asked how many seconds a client's new connection waits before it is read; None refuses it."""
+        self._delay = delay
+
     def enter(self, address: str, connection: Connection | None = None) -> Place:
         """The place of a new connection from that address, which has to be left again."""
         client = self._client(address)
+        delay = 0.0 if client.startswith(_EXEMPT) else self._delay_of(address)
+        if delay is None:
+            self._refused(client, False)
+            return Place(Admission.OUT, client)
         size = len(self._groups.get(client, ()))
         if not client.startswith(_EXEMPT) and size >= self._most:
             return self._refuse(client, is_full=False)
@@ -110,7 +127,11 @@ class ConnectionBound:
         member = _Unknown() if connection is None else connection
         self._groups.setdefault(client, {})[member] = None
         self._resize(client, size, size + 1)
-        return Place(Admission.IN, client, member)
+        return Place(Admission.IN, client, member, delay=delay)
+
+    def _delay_of(self, text: str) -> float | None:
+        address = read_address(text)
+        return 0.0 if address is None else self._delay(address)
 
     def leave(self, place: Place) -> None:
         if place.admission is Admission.WAITED_FOR:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -60,6 +61,16 @@ _MOST_LOOKED_AT: Final = 8 * 1024
 """Bytes of what a refused client says that are looked at, for the form of the refusal."""
 
 
+_FULL: Final = plain_refusal(ServerFull())
+_TOO_MANY: Final = plain_refusal(TooManyConnections())
+"""Written once: thousands may be told so in a second."""
+
+
+def _is_of_network(transport: asyncio.Transport) -> bool:
+    used = transport.get_extra_info("socket")
+    return used is not None and used.family in (socket.AF_INET, socket.AF_INET6)
+
+
 def _is_one_head(data: bytes) -> bool:
     size = len(data)
     return size <= MOST_HEAD and data.find(_EMPTY_LINE) == size - len(_EMPTY_LINE)
@@ -104,7 +115,12 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.flow = ReadingFlow(transport, self._count_waiting)
         transport.set_write_buffer_limits(high=MOST_UNWRITTEN)
-        if self.bound is None or self._is_let_in(self.bound):
+        if self.client is None and _is_of_network(transport):
+            transport.abort()  # its client broke it off before it was accepted; what it sent is still there to be read
+        elif self.bound is None or self._is_let_in(self.bound):
+            if self._place is not None and self._place.delay:
+                self.flow.rest()
+                self.loop.call_later(self._place.delay, self._wake)
             self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -486,7 +502,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._is_told = False
             self._timer = self.loop.call_later(_LINGER, self._tell)
         else:
-            self.transport.write(plain_refusal(self._reason(place)))
+            self.transport.write(_FULL if place.is_full else _TOO_MANY)
             self.transport.close()
         return False
 

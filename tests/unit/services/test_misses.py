@@ -80,7 +80,7 @@ def test_the_first_misses_do_not_wait_and_the_burst_is_given_in_turns() -> None:
 
     found = in_virtual_time(run())
     assert 1 <= found["at once"] <= RATE + 1
-    assert 150 <= found["in turn"] <= 201  # ten networks' worth a second
+    assert 3 * RATE <= found["in turn"] <= 4 * RATE + 1
 
 
 def test_another_network_does_not_wait_behind_the_flood() -> None:
@@ -151,6 +151,24 @@ def test_a_line_has_an_end() -> None:
         return raised.value.bound
 
     assert in_virtual_time(run()) is TurnBound.NETWORK
+
+
+def test_new_connections_wait_only_of_a_network_whose_misses_wait() -> None:
+    async def run() -> tuple[float | None, list[float | None], float | None]:
+        limit = MissLimit(RATE, clock=now)
+        before = limit.connection_delay(flooder())
+        flood = asyncio.ensure_future(Flood(limit).last(2))
+        await asyncio.sleep(1)
+        delays = [limit.connection_delay(flooder(number)) for number in range(300)]
+        other = limit.connection_delay(HONEST)
+        await flood
+        return before, delays, other
+
+    before, delays, other = in_virtual_time(run())
+    assert (before, other) == (0.0, 0.0)
+    assert delays[:3] == pytest.approx([0.0, 0.02, 0.04])
+    assert delays[-1] is None
+    assert 240 <= len([delay for delay in delays if delay is not None]) <= 252  # five seconds' worth
 
 
 def test_questions_to_other_archives_use_up_the_allowance_too() -> None:

@@ -83,6 +83,22 @@ def test_few_of_the_refused_are_given_time_to_read_it(monkeypatch: pytest.Monkey
     assert admissions(bound, "192.0.2.1") == [OUT]
 
 
+def test_a_connection_may_have_to_wait_before_it_is_read() -> None:
+    delays: dict[str, float | None] = {"192.0.2.1": 0.5, "192.0.2.2": None}
+    bound = ConnectionBound(10, [ip_network("10.0.0.0/8")])
+    bound.pace(lambda address: delays.get(str(address), 0.0))
+    slow, refused, other, proxy = map(bound.enter, ("192.0.2.1", "192.0.2.2", "192.0.2.3", "10.0.0.1"))
+    assert [(each.admission, each.delay) for each in (slow, refused, other, proxy)] == [
+        (IN, 0.5),
+        (OUT, 0.0),
+        (IN, 0.0),
+        (IN, 0.0),
+    ]
+    for each in (slow, refused, other, proxy):
+        bound.leave(each)
+    assert len(bound) == 0
+
+
 # --- on a socket ------------------------------------------------------------------------------------------------------
 
 
@@ -123,6 +139,20 @@ def test_one_too_many_is_told_so_and_the_others_go_on(waited_for: int, monkeypat
         # That one has gone: there is a place again.
         with connected(server) as another:
             assert answered(another).startswith(b"HTTP/1.1 302 ")
+
+
+def test_a_connection_that_waits_is_answered_in_the_end() -> None:
+    bound, asked = ConnectionBound(10), list[object]()
+
+    def delay(address: object) -> float:
+        asked.append(address)
+        return 0.01
+
+    port = OnePort(log=QUIET, bound=bound)
+    bound.pace(delay)
+    with running(port.app) as server, connected(server) as slow:
+        assert answered(slow).startswith(b"HTTP/1.1 302 ")
+    assert asked
 
 
 def test_what_a_refused_client_sends_is_not_answered() -> None:
