@@ -23,7 +23,7 @@ from bench.serving import running
 from ibi.label import parse
 from ibi.messages import LabelForms, UrlRequest, ip_addresses
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.reply import Answered
+from ibi.resolver.trace import Answered
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
 

@@ -11,8 +11,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Home, Homes, archive_prefixes
-from ibi.resolver.reply import Answered, Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure, Reply
 from tests.scripted_archives import read
 
 Said = bytes | Failure | Reply

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.model.token import Scope as TokenScope
 from ibi.resolver.caching import Cache
-from ibi.resolver.policy import Policy
+from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.key_hashing import KeyHasher

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi.resolver.caching import Cache
-from ibi.resolver.policy import Policy
+from ibi.resolver.wait_policy import Policy
 from ibi.transport.archive_line import Budgets
 from tests.conformance.resolution.section_8_2.test_examples_over_http import EXAMPLE_6_2
 from tests.conformance.resolution.section_10.test_examples_over_http import ANSWER, FIRST_ANSWER, SECOND_ANSWER

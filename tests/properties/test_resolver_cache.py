@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from ibi.language_range import preferences
 from ibi.persistent_url import PersistentUrl
+from ibi.resolver.answers import Located
 from ibi.resolver.caching import LONGEST, Cache, Wish
-from ibi.resolver.lead import Located
 from ibi.resolver.outcome import Redirect
 from tests.scripted_archives import archive, body, resolve
 

@@ -16,8 +16,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Homes
 from ibi.resolver.memory import MOST_LABELS, Memory
 from ibi.resolver.outcome import Outcome, Redirect
-from ibi.resolver.reply import Answered, Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.services.resolving import Resolved, Resolving
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from tests.home_world import belief_rows

@@ -19,8 +19,8 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
-from ibi.resolver.policy import Policy
 from ibi.resolver.validity import RULES, Rule
+from ibi.resolver.wait_policy import Policy
 from tests.simulator.world import Visit, World
 
 SEEDS = int(os.environ.get("SIMULATOR_SEEDS", "1000"))

@@ -26,10 +26,10 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Homes
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Outcome
-from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
+from ibi.resolver.wait_policy import Policy
 from ibi.storage.memory.beliefs import MemoryBeliefs
 from tests.archive_catalog import PlainCatalog
 from tests.scripted_archives import archive, resolution

@@ -25,7 +25,7 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
-from ibi.resolver.policy import Policy
+from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.archive_store import STORE, ArchiveStore

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.resolver.answers import Following
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_AUTHORITY, NO_ROUTING, Authority, Routing, chain_after
-from ibi.resolver.lead import Following
 from ibi.resolver.question import Question
 
 

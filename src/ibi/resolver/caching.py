@@ -1,23 +1,78 @@
-"""Outcomes kept for a while, so that a link that many follow costs its Archive one answer (E32)."""
+"""Outcomes that are kept: what for, and for how long (E32)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
+from ibi.label import Label
 from ibi.language_range import Preference
-from ibi.messages.field import IpAddress
+from ibi.messages.field import IpAddress, State
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Step, Translation
-from ibi.resolver.heard import Heard
-from ibi.resolver.kept import Kept
-from ibi.resolver.lead import Located
-from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing
-from ibi.resolver.redirection import redirect
+from ibi.resolver.answers import Heard, Located
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import Word
+from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
+from ibi.resolver.trace import Hop, Trace, Verdict
 
-__all__ = ["LONGEST", "NEGATIVE_AGE", "Cache", "Remembered", "Wish"]
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Kept(Generic[Key, Value]):
+    """At most `most` at a time, and those whose size is told in `room` bytes, so that nobody fills the memory by asking
+    for much or for something big."""
+
+    __slots__ = ("_kept", "_most", "_room", "_size", "_sizes")
+
+    def __init__(self, most: int, room: int = 0) -> None:
+        self._most, self._room = most, room
+        self._sizes: dict[Key, int] = {}
+        self._size = 0
+        # To find the oldest key of a plain dict is to pass all that were forgotten before it.
+        self._kept: OrderedDict[Key, Value] = OrderedDict()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all whose size was told."""
+        return self._size
+
+    def find(self, key: Key) -> Value | None:
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def keep(self, key: Key, value: Value, size: int = 0) -> None:
+        """`size` is a fair estimate of the bytes that both take, if they can be many."""
+        self.forget(key)
+        if self._most <= 0 or size > self._room:
+            return
+        while len(self._kept) >= self._most or self._size + size > self._room:
+            oldest, _ = self._kept.popitem(last=False)
+            self._size -= self._sizes.pop(oldest, 0)
+        self._kept[key] = value
+        if size:
+            self._sizes[key] = size
+            self._size += size
+
+    def forget(self, key: Key) -> None:
+        self._kept.pop(key, None)
+        if self._sizes:
+            self._size -= self._sizes.pop(key, 0)
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._sizes.clear()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
 
 LONGEST: Final = 3600
 """Seconds beyond which nothing is kept, whatever its Archive allows: its key has to be good still (E32)."""
@@ -215,3 +270,44 @@ def _is_final(outcome: Outcome) -> bool:
     if isinstance(outcome, NotFound | RelatedItemMissing | OriginalNotFound | Deleted):
         return outcome.silence.is_complete
     return False
+
+
+DOUBTFUL_AGE: Final = 5
+"""Seconds for which such an answer is kept at most, whatever its Archive allows: that one may have an old Copy."""
+CLAIMED_AGE: Final = 60
+"""The same for an Original, which somebody may claim who would be believed before."""
+
+
+def longest_age(
+    trace: Trace, chosen: Redirect, archives: Sequence[ArchiveRef], holder: Callable[[Label], ArchiveRef | None]
+) -> int:
+    """For how many seconds what was `chosen` may be kept: fewer if, on the way to it, one of the `archives` was unheard
+    that may know of a later edition or of a translation, have the Original of what is a Copy, or claim it as well and
+    be believed before. Where the `holder` led on, nobody knows better. Where a label has a home, its word may be kept,
+    a trusted Archive's for a moment, and nothing that was found without either."""
+    return min(_longest(hop, chosen, archives, holder(hop.label)) for hop in trace.hops)
+
+
+def _longest(hop: Hop, chosen: Redirect, archives: Sequence[ArchiveRef], holder: ArchiveRef | None) -> int:
+    if hop.word is not Word.NO_HOME:
+        return _longest_with_home(hop)
+    if all(report.archive == holder for report in hop.leading):
+        return LONGEST
+    unheard = hop.unheard(archives)
+    if unheard and _may_be_bettered(hop, chosen):
+        return DOUBTFUL_AGE
+    return CLAIMED_AGE if any(each.registered < chosen.archive.registered for each in unheard) else LONGEST
+
+
+def _longest_with_home(hop: Hop) -> int:
+    if hop.word is Word.GIVEN:
+        decided = all(report.archive in hop.deciders for report in hop.leading)
+        return LONGEST if decided else DOUBTFUL_AGE
+    return DOUBTFUL_AGE if hop.word in (Word.SILENT, Word.AWAITED, Word.DELETED) else 0
+
+
+def _may_be_bettered(hop: Hop, chosen: Redirect) -> bool:
+    if hop.relation.begins_with_last_edition or hop.relation.open_translations:
+        return True
+    is_last = any(report.verdict is Verdict.CHOSEN for report in hop.reports)
+    return is_last and chosen.entry.state is not State.ORIGINAL

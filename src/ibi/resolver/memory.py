@@ -22,7 +22,7 @@ from ibi.model.item import name_one_item
 from ibi.ports.beliefs import Beliefs
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Authority, Home, Homes, Word, chain_after
-from ibi.resolver.kept import Kept
+from ibi.resolver.caching import Kept
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 

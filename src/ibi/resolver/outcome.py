@@ -1,7 +1,8 @@
-"""How a resolution ends: one value, with what a page needs to say what happened and what to do next."""
+"""How resolutions end: a redirect, or why there is none (R §8.2, E24)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -9,30 +10,18 @@ from typing import Final, NamedTuple
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.languages import LanguageTag
-from ibi.messages.field import IpAddress, State
+from ibi.messages.field import ContentType, IpAddress, State
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment
 from ibi.messages.url_list import UrlEntry, UrlList
+from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
+from ibi.resolver.answers import Hearing, Located
 from ibi.resolver.archive_ref import ArchiveRef
-
-__all__ = [
-    "Deleted",
-    "LoopDetected",
-    "Missing",
-    "NoArchiveAnswered",
-    "NotFound",
-    "OriginalDisputed",
-    "OriginalNotFound",
-    "Outcome",
-    "Redirect",
-    "RelatedItemMissing",
-    "Silence",
-    "UnprovenClaim",
-    "UnprovenClaims",
-    "Unsettled",
-    "other_spellings",
-]
+from ibi.resolver.authority import Word
+from ibi.resolver.language import languages_offered
+from ibi.resolver.question import Question
+from ibi.resolver.trace import Failure, Report, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +205,155 @@ def other_spellings(label: Label) -> tuple[Label, ...]:
     host = label.prefix.removesuffix("@80").removesuffix(".80")
     texts = (f"{host}{port}/{label.suffix}" for port in ("", "@80", ".80"))
     return (*generated, *(found for found in map(RepositoryName.parse, texts) if found != label))
+
+
+def redirect(url: PersistentUrl, base: str, clients: tuple[IpAddress, ...], located: Located) -> Redirect:
+    """`base` is the address of this resolver, as it stands in `url.persistent` (E26)."""
+    heard, entry = located.heard, located.entry
+    assert entry.url is not None  # that is what makes it located
+    return Redirect(
+        url=_with_pairs(entry.url, url) if _takes_pairs(url, located) else entry.url,
+        archive=heard.archive,
+        answer=heard.answer,
+        entry=entry,
+        acknowledgment=_acknowledgment(url.text(base, keep_spelling=True), clients, located),
+    )
+
+
+def _acknowledgment(persistent_url: str, clients: tuple[IpAddress, ...], located: Located) -> Acknowledgment | None:
+    """R Table 8.11: the values of the pairs that the relation qualifies, under bare names."""
+    entry, key = located.entry, located.heard.answer.url_key
+    if key is None:
+        return None
+    assert entry.url is not None
+    assert entry.content_type is not None
+    return Acknowledgment(clients, entry.content_type, entry.url, persistent_url, key, entry.state, entry.ibi)
+
+
+def _takes_pairs(url: PersistentUrl, located: Located) -> bool:
+    """E35: the item's own pairs never go onto a file list or metadata."""
+    return bool(url.query) and not url.file_list and located.entry.content_type is ContentType.DATA
+
+
+def _with_pairs(target: str, url: PersistentUrl) -> str:
+    """E35: byte for byte, before any `#`."""
+    head, hash_, fragment = target.partition("#")
+    return f"{head}{'&' if '?' in head else '?'}{url.query_string}{hash_}{fragment}"
+
+
+def silence_of(question: Question) -> Silence:
+    return Silence(len(question.notes), question.silent)
+
+
+def ending(question: Question, hearing: Hearing, label: Label) -> Outcome:
+    """The outcome if this question is where the search for `label` ends."""
+    gone = deleted(question)
+    if gone is not None:
+        return gone
+    if not hearing.heard and (not question.heard or question.word is not Word.NO_HOME):
+        return _not_there(question, label)
+    return _lacking(question, hearing, label)
+
+
+def deleted(question: Question) -> Deleted | None:
+    """E20: who decides is believed, or the known holder where the label has no home; any other only if none has a URL
+    that is, and no holder is known."""
+    copies = tuple(heard.archive for heard in question.heard if any(map(heard.is_believed, heard.answer.entries)))
+    has_home = question.has_home
+    deciders = question.deciders if has_home or question.holder is None else (question.holder,)
+    believed = [
+        (archive, deletion)
+        for archive, deletion in question.deletions
+        if archive in deciders or not (deciders or has_home or copies)
+    ]
+    if not believed or (has_home and question.word is not Word.DELETED):
+        return None
+    archive, deletion = believed[0]
+    silence = Silence() if archive in deciders else silence_of(question)
+    return Deleted(question.label, archive, deletion.timestamp, copies, silence)
+
+
+def _not_there(question: Question, label: Label) -> Outcome:
+    silence = silence_of(question)
+    if question.word in (Word.SILENT, Word.AWAITED):
+        home = question.deciders[0] if question.deciders else None
+        late = _took_too_long(question)
+        return NoArchiveAnswered(question.label, silence, home, timed_out=late, away=question.unreachable)
+    if question.word is not Word.NO_HOME or question.is_early:
+        return _unknown(question, label, silence)
+    home_is_silent = question.holder in silence.silent
+    if len(silence.silent) == silence.asked or home_is_silent:
+        home = question.holder if home_is_silent else None
+        return NoArchiveAnswered(question.label, silence, home, timed_out=_took_too_long(question))
+    return _unknown(question, label, silence)
+
+
+def _unknown(question: Question, label: Label, silence: Silence) -> Outcome:
+    if not question.path:
+        return NotFound(label, silence, other_spellings(label))
+    return RelatedItemMissing(label, question.label, question.wanted.relation, Missing.ITEM, (), silence)
+
+
+def _took_too_long(question: Question) -> bool:
+    """Whether somebody is still expected to answer, or was given up: each Archive has a time of its own."""
+    late = (note.failure is Failure.TIMED_OUT for note in question.notes.values())
+    return bool(question.pending) or any(late)
+
+
+def _lacking(question: Question, hearing: Hearing, label: Label) -> RelatedItemMissing:
+    counted = question.heard if question.word is Word.NO_HOME else hearing.heard
+    languages = languages_offered(question.wanted, (heard.answer for heard in counted))
+    relation = question.wanted.relation
+    missing = _missing(question, hearing)
+    return RelatedItemMissing(label, question.label, relation, missing, languages, silence_of(question))
+
+
+def _missing(question: Question, hearing: Hearing) -> Missing:
+    relation = question.wanted.relation
+    if question.refused_url:
+        return Missing.BELIEVABLE_URL
+    if question.wanted.named_languages or hearing.choice(hearing.heard).undecided:
+        return Missing.TRANSLATION
+    if question.request.file_path is not None or question.request.file_list:
+        return Missing.FILE  # E16
+    if relation.is_itself:
+        return Missing.ITEM
+    return Missing.METADATA if relation.asks_metadata else Missing.RELATION
+
+
+def judged(
+    outcome: Outcome,
+    trace: Trace,
+    *,
+    expected: Callable[[Label], ArchiveRef | None],
+    own: ArchiveRef | None,
+) -> Outcome:
+    """What is said instead if an item without a home is nowhere, and the Archive that is `expected` to know it could
+    not be asked, or only our `own` could: what was asked for, or what it led to. Of an item with a home the resolution
+    itself has judged."""
+    if isinstance(outcome, NotFound):
+        label, silence = outcome.label, outcome.silence
+    elif isinstance(outcome, RelatedItemMissing) and outcome.missing is Missing.ITEM:
+        label, silence = outcome.at, outcome.silence
+    else:
+        return outcome
+    if silence.is_complete or any(hop.word is not Word.NO_HOME for hop in trace.hops if hop.label == label):
+        return outcome
+    home = expected(label)
+    if home not in silence.silent if home is not None else _was_another_heard(silence, own):
+        return outcome
+    missed = silence.silent if home is None else (home,)
+    reports = [report for hop in trace.hops for report in hop.reports if report.archive in missed]
+    return NoArchiveAnswered(label, silence, home, timed_out=any(map(_was_late, reports)))
+
+
+def _was_another_heard(silence: Silence, own: ArchiveRef | None) -> bool:
+    """The Archive of this server can always be asked. That it has nothing is no word on what others may have."""
+    if own is None:
+        return len(silence.silent) < silence.asked
+    others = silence.asked - 1
+    return not others or sum(each != own for each in silence.silent) < others
+
+
+def _was_late(report: Report) -> bool:
+    return report.answered_at is None or report.failure is Failure.TIMED_OUT

@@ -12,14 +12,11 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver import trace
+from ibi.resolver.answers import Heard, Hearing, Located, Reason
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_AUTHORITY, Authority, Word
-from ibi.resolver.heard import Heard
 from ibi.resolver.language import Wanted
-from ibi.resolver.lead import Located, Reason
-from ibi.resolver.outranking import Outranking, outranking
-from ibi.resolver.selection import Hearing
-from ibi.resolver.trace import Failure, Report, Verdict
+from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
 
 __all__ = ["Asking", "Note", "Question"]
 

@@ -21,22 +21,26 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.addressing import Addressing
+from ibi.resolver.answers import Following, Heard, Hearing, Located, Reason
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_ROUTING, Routing, Word
-from ibi.resolver.ending import deleted, ending, silence_of
-from ibi.resolver.heard import Heard
 from ibi.resolver.language import Wanted
-from ibi.resolver.lead import Following, Located, Reason
-from ibi.resolver.outcome import Deleted, OriginalDisputed, OriginalNotFound, Outcome
-from ibi.resolver.patience import Patience
-from ibi.resolver.policy import Policy
+from ibi.resolver.outcome import (
+    Deleted,
+    OriginalDisputed,
+    OriginalNotFound,
+    Outcome,
+    deleted,
+    ending,
+    redirect,
+    silence_of,
+)
 from ibi.resolver.question import Asking, Note, Question
-from ibi.resolver.redirection import redirect
-from ibi.resolver.selection import Hearing
+from ibi.resolver.search_path import Way
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import claims_to_show, counted, trusted_elsewhere
 from ibi.resolver.validity import Claim, broken_rule, refused_urls
-from ibi.resolver.way import Way
+from ibi.resolver.wait_policy import Patience, Policy
 
 __all__ = ["Asking", "Resolution"]
 

@@ -1,20 +1,65 @@
-"""How an outcome came about: every question, everybody who was asked, what each said and what became of it."""
+"""How a resolution went: each question, what each Archive replied to it, and why another answer was better."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from ibi.label import Label
-from ibi.messages.url_list import Deletion, UrlList
+from ibi.messages.field import State
+from ibi.messages.url_list import Deletion, UrlEntry, UrlList
+from ibi.model.item import name_one_item
 from ibi.relation import Relation
+from ibi.resolver.answers import Heard, Reason
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
-from ibi.resolver.lead import Reason
-from ibi.resolver.outranking import Outranking
 
-__all__ = ["Failure", "Hop", "Report", "Trace", "Verdict"]
+
+class Outranking(StrEnum):
+    """What another answer had before one (E54, E55)."""
+
+    HOME = "the home of the label decides"
+    HOLDER = "the holder is believed first"
+    LATER_EDITION = "another knows of a later edition"
+    URL = "another has the URL itself"
+    ORIGINAL = "another has the Original"
+    LONGER = "another Archive has been registered longer"
+    SOONER = "another was as good, and came first"
+
+
+def outranking(
+    heard: Heard, better: Heard, *, holder: ArchiveRef | None, relation: Relation, among: Sequence[Heard]
+) -> Outranking | None:
+    """Why `better` was taken and not `heard`, both `among` the answers to a question in order of arrival; None where it
+    is not one thing alone: the languages of a reader, say."""
+    if better.archive == holder:
+        return Outranking.HOLDER
+    if relation.begins_with_last_edition and better.knows_more and not heard.knows_more:
+        return Outranking.LATER_EDITION
+    if relation.open_translations:
+        return None
+    ours, theirs = _located(heard, relation), _located(better, relation)
+    if ours is None and theirs is not None:
+        return Outranking.URL
+    if ours is None or theirs is None:
+        return _by_age(heard, better)
+    if ours.ibi is not None and theirs.ibi is not None and not name_one_item(ours.ibi, theirs.ibi):
+        return None
+    if ours.state is not theirs.state:
+        return Outranking.ORIGINAL if theirs.state is State.ORIGINAL else None
+    age = _by_age(heard, better) if theirs.state is State.ORIGINAL else None
+    return age or (Outranking.SOONER if among.index(better) < among.index(heard) else None)
+
+
+def _located(heard: Heard, relation: Relation) -> UrlEntry | None:
+    entry = heard.answer.entry(relation)
+    return entry if entry is not None and heard.is_believed(entry) else None
+
+
+def _by_age(heard: Heard, better: Heard) -> Outranking | None:
+    return Outranking.LONGER if better.archive.registered < heard.archive.registered else None
 
 
 class Failure(StrEnum):
@@ -109,3 +154,23 @@ class Trace:
     """All questions in the order in which they were asked."""
 
     hops: tuple[Hop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """`answer` is None if the Archive has no such item. It may be kept for `max_age` seconds (E32), by its headers.
+
+    The other members are what an Archive adds in headers of its own, since R's answers have no place for it.
+    """
+
+    answer: UrlList | Deletion | None
+    max_age: int = 0
+    final: bool = False
+    """An empty answer of which the Archive says that it never gave the label away (`IBI-Final`)."""
+    transferred_to: Label | None = None
+    """The service of the Archive to which it gave the Original away (`IBI-Transferred-To`)."""
+    copies_at: tuple[Label, ...] = ()
+    """The services of the Archives that it names as holders of Copies of this item (`IBI-Copies`)."""
+
+
+Reply: TypeAlias = Answered | Failure

@@ -10,13 +10,11 @@ from ibi.language_range import Preference
 from ibi.messages.field import State
 from ibi.model.item import name_one_item
 from ibi.persistent_url import PersistentUrl
+from ibi.resolver.answers import Following, Heard, Hearing, Located
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
-from ibi.resolver.heard import Heard
-from ibi.resolver.lead import Following, Located
 from ibi.resolver.outcome import Silence, UnprovenClaim, UnprovenClaims, Unsettled
 from ibi.resolver.question import Question
-from ibi.resolver.selection import Hearing
 
 
 def counted(question: Question, *, follow_unproven: bool = False) -> tuple[Heard, ...]:

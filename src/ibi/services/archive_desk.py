@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 
 from ibi.label import parse
 from ibi.model.visibility import network
-from ibi.resolver.registration_rules import RegistrationChange
+from ibi.resolver.membership import RegistrationChange
 from ibi.services.registration_desk import Application, RegistrationDesk
 from ibi.services.registration_facts import all_facts, registered_facts
 

@@ -10,8 +10,8 @@ from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.caching import LONGEST
 from ibi.resolver.question import Asking
-from ibi.resolver.reply import Answered, Reply
 from ibi.resolver.resolution import Resolution
+from ibi.resolver.trace import Answered, Reply
 from ibi.services.flights import Flights
 
 __all__ = ["Drive", "Gateway", "ReplyWatcher"]

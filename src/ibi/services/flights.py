@@ -11,8 +11,7 @@ from typing import Any
 import structlog
 
 from ibi.resolver.question import Asking
-from ibi.resolver.reply import Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Failure, Reply
 
 __all__ = ["Flights"]
 

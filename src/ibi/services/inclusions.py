@@ -24,11 +24,12 @@ from ibi.model.registration import Inclusion, Registration
 from ibi.ports.clocks import Clocks
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
-from ibi.resolver.address_letters import pending_letter, replaced_letter
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.errors import AlreadyRegistered, KeyRefused, PrefixTaken
+from ibi.resolver.letters import pending_letter, replaced_letter
 from ibi.resolver.membership import (
     CallBack,
+    Home,
     after_silence,
     archive_ref,
     called_back,
@@ -36,11 +37,11 @@ from ibi.resolver.membership import (
     included,
     inclusion_at,
     is_proven,
+    require_free_prefixes,
     with_claimed_forms,
     with_waiting_form,
 )
-from ibi.resolver.registration_rules import Home, require_free_prefixes
-from ibi.resolver.reply import Answered, Reply
+from ibi.resolver.trace import Answered, Reply
 from ibi.services.mail import post
 
 Confirm = Callable[[ArchiveRef], Awaitable[CallBack]]

@@ -23,10 +23,10 @@ from ibi.model.visibility import IpNetwork, network
 from ibi.ports.clocks import Clocks
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
-from ibi.resolver.confirmation_letter import confirmation_letter
 from ibi.resolver.errors import UnknownArchive
 from ibi.resolver.key_strength import key_weakness, require_unknown
-from ibi.resolver.registration_rules import Home, RegistrationChange, require_free_prefixes
+from ibi.resolver.letters import confirmation_letter
+from ibi.resolver.membership import Home, RegistrationChange, require_free_prefixes
 from ibi.services.inclusion_retries import InclusionRetries
 from ibi.services.inclusions import Ask, Confirm, Inclusions
 from ibi.services.key_check import KeyCheck

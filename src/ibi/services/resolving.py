@@ -22,16 +22,13 @@ from ibi.messages.field import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_ROUTING, Homes, Word
-from ibi.resolver.caching import LONGEST, Cache, Remembered, Wish
-from ibi.resolver.doubt import longest_age
-from ibi.resolver.home_word import judged
+from ibi.resolver.caching import LONGEST, Cache, Remembered, Wish, longest_age
 from ibi.resolver.memory import Memory, NewClaim
-from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing
-from ibi.resolver.policy import Policy
-from ibi.resolver.reply import Reply
+from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, judged
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Trace
+from ibi.resolver.trace import Reply, Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
+from ibi.resolver.wait_policy import Policy
 from ibi.services.drive import Drive, Gateway, ReplyWatcher
 from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
 from ibi.services.turns import Refusal, TooManyLinks, TurnBound, Turns, link_turns, trace_turns

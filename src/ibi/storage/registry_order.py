@@ -9,7 +9,7 @@ from ibi.instant import Instant
 from ibi.label import Label
 from ibi.model.registration import Inclusion, Registration
 from ibi.resolver.errors import AlreadyRegistered
-from ibi.resolver.registration_rules import Home, require_free_prefixes
+from ibi.resolver.membership import Home, require_free_prefixes
 
 __all__ = ["kept", "registration_order", "require_free"]
 

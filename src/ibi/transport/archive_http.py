@@ -15,8 +15,7 @@ from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.model.visibility import unmapped
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
-from ibi.resolver.reply import Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Failure, Reply
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_line import ArchiveLine, Budgets, Call
 from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of

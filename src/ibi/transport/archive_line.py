@@ -11,8 +11,7 @@ from typing import Final
 
 from ibi.messages.field import ArchiveProtocol
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.reply import Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Failure, Reply
 from ibi.transport.address_guard import AddressGuard, Checked
 from ibi.transport.circuit_breaker import CircuitBreaker
 from ibi.transport.connection_allowance import ConnectionAllowance

@@ -14,9 +14,8 @@ from ibi.messages.key import UrlKey
 from ibi.messages.service import ServiceSubject
 from ibi.messages.url_list import Deletion, UrlList, parse_url_list
 from ibi.pairs import Pairs
-from ibi.resolver.kept import Kept
-from ibi.resolver.reply import Answered, Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.caching import Kept
+from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.http_response import HttpResponse, freshness
 
 __all__ = ["is_confirmation", "is_notice", "reply_of"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
-from ibi.resolver.reply import Reply
+from ibi.resolver.trace import Reply
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.local_archive import LocalArchive
 

@@ -12,8 +12,7 @@ from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
-from ibi.resolver.reply import Answered, Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.archive_replies import is_confirmation
 from ibi.transport.http_response import HttpResponse
 

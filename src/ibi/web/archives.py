@@ -13,7 +13,7 @@ from starlette.routing import Route
 from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
 from ibi.model.token import Scope
-from ibi.resolver.registration_rules import RegistrationChange
+from ibi.resolver.membership import RegistrationChange
 from ibi.services.registration_desk import Application, RegistrationDesk
 from ibi.services.registration_facts import all_facts, public_facts, registered_facts
 from ibi.web.authentication import Authentication

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter
 from ibi.messages.url_list import Deletion
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import NewClaim
-from ibi.resolver.reply import Answered, Reply
+from ibi.resolver.trace import Answered, Reply
 from ibi.services.resolving import Resolved
 from ibi.services.turns import Refusal, TooManyLinks
 from ibi.web.tallies import CounterTally, HistogramTally

@@ -14,7 +14,7 @@ from ibi.messages.field import ContentType
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
-from ibi.resolver.reply import Answered, Reply
+from ibi.resolver.trace import Answered, Reply
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
 from tests.loopback_archives import LoopbackArchives, plain

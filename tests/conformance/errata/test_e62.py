@@ -6,7 +6,7 @@ import pytest
 
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.resolver.reply import Answered
+from ibi.resolver.trace import Answered
 from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_response import HttpResponse
 from tests.archive_app import IBIP, OTHER, REP, archive_app, deleted, kept

@@ -10,7 +10,7 @@ from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages import Deletion, State, UrlList
 from ibi.model.transfer import Transfer
-from ibi.resolver.reply import Answered
+from ibi.resolver.trace import Answered
 from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_response import HttpResponse
 from tests.archive_app import IBIP, NOW, OTHER, REP, archive_app, kept

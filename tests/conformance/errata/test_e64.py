@@ -10,7 +10,7 @@ from ibi.archive.profile import ArchiveProfile
 from ibi.archive.urls import ArchiveUrls
 from ibi.label import parse
 from ibi.messages import State
-from ibi.resolver.reply import Answered
+from ibi.resolver.trace import Answered
 from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_response import HttpResponse
 from tests.archive_app import BASE, IBIP, OTHER, REP, SERVICE, archive_app, deleted, kept

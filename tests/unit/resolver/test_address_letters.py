@@ -8,7 +8,7 @@ from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages import ArchiveProtocol, LabelForms, ip_address
 from ibi.model.registration import Inclusion, Registration
-from ibi.resolver.address_letters import pending_letter, replaced_letter
+from ibi.resolver.letters import pending_letter, replaced_letter
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 REP = "sid.inpe.br/mtc-m21/2012/06.05.15.34.39"

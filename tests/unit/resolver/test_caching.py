@@ -9,8 +9,8 @@ from ibi.language_range import preferences
 from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
+from ibi.resolver.answers import Located
 from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Cache, Wish
-from ibi.resolver.lead import Located
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -24,7 +24,7 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
     Silence,
 )
-from ibi.resolver.redirection import redirect as made
+from ibi.resolver.outcome import redirect as made
 from tests.scripted_archives import archive, body, resolve
 
 REP = "lab.br/arq/2009/07.21.14.43"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ibi.instant import Instant
 from ibi.messages import LabelForms
 from ibi.model.registration import Registration
-from ibi.resolver.confirmation_letter import confirmation_letter
+from ibi.resolver.letters import confirmation_letter
 
 SERVICE = LabelForms.parse("rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57 ibip 8JMKD3MGP7W/3EPGUE5")
 

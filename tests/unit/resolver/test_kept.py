@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.resolver.kept import Kept
+from ibi.resolver.caching import Kept
 
 
 def kept(most: int = 10, room: int = 100, **sizes: int) -> Kept[str, str]:

@@ -10,7 +10,6 @@ from ibi.messages import parse_url_list
 from ibi.pairs import Pairs
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.outcome import Missing, NoArchiveAnswered, Redirect, RelatedItemMissing
-from ibi.resolver.policy import Policy
 from ibi.resolver.validity import (
     RULES,
     Claim,
@@ -20,6 +19,7 @@ from ibi.resolver.validity import (
     is_on_a_declared_host,
     speaks_for_itself,
 )
+from ibi.resolver.wait_policy import Policy
 from tests.scripted_archives import archive, body, drive, resolution, resolve
 
 LABEL, IBIP = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "8JMKD3MGP7W/3EPGUE5"

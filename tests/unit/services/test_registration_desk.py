@@ -16,7 +16,7 @@ from ibi.model.visibility import network
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Home
 from ibi.resolver.errors import AlreadyRegistered, KeyRefused, PrefixTaken, UnknownArchive, WeakKey
-from ibi.resolver.registration_rules import RegistrationChange
+from ibi.resolver.membership import RegistrationChange
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.mail import post, sender_of
 from ibi.services.registration_desk import Application

@@ -15,7 +15,7 @@ from ibi.model.belief import ClaimKind
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.beliefs import Beliefs
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.doubt import CLAIMED_AGE, DOUBTFUL_AGE
+from ibi.resolver.caching import CLAIMED_AGE, DOUBTFUL_AGE
 from ibi.resolver.memory import Memory, NewClaim
 from ibi.resolver.outcome import (
     Deleted,
@@ -26,9 +26,8 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
-from ibi.resolver.policy import Policy
-from ibi.resolver.reply import Answered, Reply
-from ibi.resolver.trace import Failure, Verdict
+from ibi.resolver.trace import Answered, Failure, Reply, Verdict
+from ibi.resolver.wait_policy import Policy
 from ibi.services.misses import MISS, MissLimit
 from ibi.services.resolving import ForeignUrls, Resolved, Resolving
 from ibi.services.turns import Refusal, TooManyLinks, TooManyTraces, TurnBound, link_turns, trace_turns

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ibi.resolver.caching import Cache
-from ibi.resolver.kept import Kept
+from ibi.resolver.caching import Cache, Kept
 from ibi.services.resolving import Resolving
 from tests.scripted_gateway import ScriptedGateway, at_once
 from tests.unit.services.test_resolving import A, item, resolve

@@ -15,8 +15,7 @@ from ibi.messages import LabelForms, UrlRequest, ip_addresses
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
-from ibi.resolver.reply import Answered, Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.archive_line import Budgets

@@ -17,8 +17,7 @@ import uvloop
 from ibi.label import parse
 from ibi.messages import ArchiveProtocol, LabelForms, UrlRequest, ip_addresses
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.reply import Answered, Reply
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.archive_line import ArchiveLine, Budgets, Call

@@ -7,8 +7,7 @@ import pytest
 from ibi.errors import InvalidInput
 from ibi.messages import ErrorAnswer, ServiceSubject, UrlKey, UrlList, parse_answer
 from ibi.pairs import Pairs
-from ibi.resolver.reply import Answered
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure
 from ibi.transport.archive_replies import _READ, reply_of
 from ibi.transport.http_response import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER

@@ -12,8 +12,7 @@ from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.reply import Answered
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways

@@ -10,8 +10,7 @@ from typing import cast
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ibi.resolver.reply import Answered
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure
 from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
 from ibi.transport.http_connection import HttpConnection
 from ibi.transport.http_response import HttpResponse

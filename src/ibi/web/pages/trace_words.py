@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from ibi.resolver.lead import Reason
+from ibi.resolver.answers import Reason
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -18,8 +18,7 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
     UnprovenClaims,
 )
-from ibi.resolver.outranking import Outranking
-from ibi.resolver.trace import Failure, Report, Verdict
+from ibi.resolver.trace import Failure, Outranking, Report, Verdict
 from ibi.web.pages.translation import message
 
 __all__ = ["FAILURES", "OUTRANKINGS", "REASONS", "RULES", "VERDICTS", "outcome_words", "verdict_words"]

@@ -19,8 +19,8 @@ import structlog
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Homes
-from ibi.resolver.policy import Policy
-from ibi.resolver.reply import Answered, Reply
+from ibi.resolver.trace import Answered, Reply
+from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.misses import MissLimit
 from ibi.services.resolving import Resolving

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from ibi.resolver.reply import Answered
-from ibi.resolver.trace import Failure
+from ibi.resolver.trace import Answered, Failure
 from ibi.web.resolver_metrics import MOST_ARCHIVES, ResolverMetrics
 from tests.scripted_archives import archive
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.resolver.outranking import Outranking
-from ibi.resolver.trace import Failure, Verdict
+from ibi.resolver.trace import Failure, Outranking, Verdict
 from ibi.resolver.validity import RULES as VALIDITY
 from ibi.web.pages.trace_words import FAILURES, OUTRANKINGS, RULES, VERDICTS
 from tests.resolver_app import REP, A, B, item, resolver_app

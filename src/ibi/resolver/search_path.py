@@ -1,18 +1,48 @@
-"""Where a resolution has been: what need not be asked again, what is a circle, and who leads nowhere (E23, E54)."""
+"""Where a resolution has been: questions that must not be asked again, circles, and Archives that led nowhere."""
 
 from __future__ import annotations
 
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.resolver.answers import Following, Reason
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.language import Wanted
-from ibi.resolver.lead import Following, Reason
 from ibi.resolver.outcome import LoopDetected
-from ibi.resolver.policy import Policy
 from ibi.resolver.question import Question
-from ibi.resolver.visited import Visited
+from ibi.resolver.wait_policy import Policy
 
-__all__ = ["Way"]
+
+class Visited:
+    """Items and what was wanted of them. Both forms of a label are one item once an answer links them."""
+
+    __slots__ = ("_asked", "_same")
+
+    def __init__(self) -> None:
+        self._same: dict[Label, Label] = {}
+        self._asked: list[tuple[Label, Wanted]] = []
+
+    def link(self, forms: LabelForms) -> None:
+        """Learn that these labels name one item."""
+        if len(forms.labels) == 1:  # as in most answers
+            return
+        first, *others = map(self._root, forms.labels)
+        self._same.update((other, first) for other in others if other != first)
+
+    def add(self, forms: LabelForms, wanted: Wanted) -> None:
+        self.link(forms)
+        self._asked.append((forms.labels[0], wanted))
+
+    def has(self, forms: LabelForms, wanted: Wanted) -> bool:
+        roots = {self._root(label) for label in forms.labels}
+        return any(asked == wanted and self._root(label) in roots for label, asked in self._asked)
+
+    def are_one(self, one: LabelForms, other: LabelForms) -> bool:
+        return not {*map(self._root, one.labels)}.isdisjoint(map(self._root, other.labels))
+
+    def _root(self, label: Label) -> Label:
+        while label in self._same:
+            label = self._same[label]
+        return label
 
 
 class Way:

@@ -1,23 +1,106 @@
-"""Which of several answers is the best, and where they lead (resolution steps 2 to 4)."""
+"""The valid answers to one question: URLs and pointers, and which of them comes first (resolution steps 2 to 4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from ibi.language_range import Preference
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
-from ibi.messages.url_list import UrlEntry
+from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.model.item import name_one_item
-from ibi.relation import Relation
+from ibi.relation import LastEdition, Relation
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.heard import Heard
 from ibi.resolver.language import Choice, Wanted, choose_languages
-from ibi.resolver.lead import Following, Located, Reason, later_than
 
-__all__ = ["Hearing"]
+_LAST_EDITION: Final = Relation((LastEdition(),))
+
+
+class Heard(NamedTuple):
+    """A valid answer, and who gave it. `refused` are the relations for which it has a URL that is not believed."""
+
+    archive: ArchiveRef
+    answer: UrlList
+    refused: frozenset[Relation] = frozenset()
+
+    def is_believed(self, entry: UrlEntry) -> bool:
+        """Whether an entry of the answer has a URL that somebody may be sent to."""
+        return entry.url is not None and not (self.refused and entry.relation in self.refused)
+
+    @property
+    def state(self) -> State | None:
+        """Of the item itself, as it is given or, if that is left out, as it is given of what turns out to be the item:
+        the last edition, say. None if nothing tells."""
+        itself = self.answer.entry()
+        if itself is not None and itself.state is not None:
+            return itself.state
+        return next((entry.state for entry in self.answer.entries if self._is_of_the_item(entry)), None)
+
+    def _is_of_the_item(self, entry: UrlEntry) -> bool:
+        if entry.state is None:
+            return False
+        if entry.ibi is not None:
+            return name_one_item(entry.ibi, self.answer.ibi)
+        return entry.relation == _LAST_EDITION and self.answer.next_edition is None
+
+    @property
+    def succeeds_itself(self) -> bool:
+        """Whether it names the item as its own next edition."""
+        later = self.answer.next_edition
+        return later is not None and name_one_item(later, self.answer.ibi)
+
+    @property
+    def knows_more(self) -> bool:
+        """Whether it names a later edition. Whoever says that the item comes after itself knows nothing."""
+        return self.answer.next_edition is not None and not self.succeeds_itself
+
+    @property
+    def claims_original(self) -> bool:
+        """Whether it says that it holds the item, and nothing it says is known to be wrong."""
+        return not self.refused and self.state is State.ORIGINAL
+
+
+class Reason(StrEnum):
+    """Why an item is asked for: the parts of resolution step 3, and of its languages."""
+
+    GIVEN = "it was asked for"
+    PREFIX = "a part of the relation leads to it"
+    RELATED = "the relation leads to it"
+    NEXT_EDITION = "it is the next edition"
+    LATER_EDITION = "there may be a later edition than the Copy"
+    NO_NEXT_EDITION = "nobody knows of a next edition"
+    ANY_LANGUAGE = "nobody has that very language"
+    NO_TRANSLATION = "there is no translation that suits"
+
+
+class Located(NamedTuple):
+    """An answer with the URL that is wanted."""
+
+    heard: Heard
+    entry: UrlEntry
+
+
+class Following(NamedTuple):
+    """Another question: an item under `forms`, and what is wanted of it. `heard` is whoever pointed there."""
+
+    forms: LabelForms
+    wanted: Wanted
+    reason: Reason
+    heard: Heard | None = None
+
+
+def later_than(heard: Heard, entry: UrlEntry) -> Following | None:
+    """What to ask before a Copy is taken for the last edition of something: whoever has it was not asked for it, but
+    for something that leads to it."""
+    if entry.state is not State.COPY or entry.ibi is None or not entry.relation.ends_in_last_edition:
+        return None
+    if name_one_item(entry.ibi, heard.answer.ibi):
+        return None
+    return Following(entry.ibi, Wanted.of(_LAST_EDITION), Reason.LATER_EDITION, heard)
+
 
 _NOBODY: Final[Mapping[ArchiveRef, int]] = {}
 
