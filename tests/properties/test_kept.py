@@ -7,7 +7,7 @@ from collections import OrderedDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.resolver.caching import Kept
+from ibi.resolver.caching import LruCache
 
 KEYS = st.integers(0, 6)
 STEPS = st.lists(st.one_of(st.tuples(st.just("keep"), KEYS), st.tuples(st.sampled_from(["find", "forget"]), KEYS)))
@@ -15,7 +15,7 @@ STEPS = st.lists(st.one_of(st.tuples(st.just("keep"), KEYS), st.tuples(st.sample
 
 @given(most=st.integers(1, 4), steps=STEPS)
 def test_it_behaves_like_a_plain_list_of_those_used_last(most: int, steps: list[tuple[str, int]]) -> None:
-    kept: Kept[int, str] = Kept(most)
+    kept: LruCache[int, str] = LruCache(most)
     model: OrderedDict[int, str] = OrderedDict()
     for number, (step, key) in enumerate(steps):
         if step == "keep":

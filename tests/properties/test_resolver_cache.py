@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ibi.language_range import preferences
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.answers import Located
+from ibi.resolver.answers import Match
 from ibi.resolver.caching import LONGEST, Cache, Wish
 from ibi.resolver.outcome import Redirect
 from tests.scripted_archives import archive, body, resolve
@@ -55,6 +55,6 @@ def test_only_the_last_that_was_kept_for_this_very_wish_and_only_in_its_time(
         assert remembered is None
     else:
         assert remembered is not None
-        assert isinstance(remembered.found, Located)
+        assert isinstance(remembered.found, Match)
         assert remembered.found.entry.url == f"http://{A.address}/{expected[0]}"
         assert 0 <= remembered.seconds_left(now) <= expected[1] - now

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
-from ibi.resolver.answers import Following
+from ibi.resolver.answers import Referral
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_AUTHORITY, NO_ROUTING, Authority, Routing, chain_after
 from ibi.resolver.question import Question
@@ -37,7 +37,7 @@ class Addressing:
         self._latest, self._needs_original = latest, needs_original
 
     def addressees(
-        self, step: Following, parent: Question | None, earlier: Sequence[Question], now: float
+        self, step: Referral, parent: Question | None, earlier: Sequence[Question], now: float
     ) -> Addressees:
         """For a new question. `earlier` are the questions of this resolution, in order."""
         if self._routing is NO_ROUTING:
@@ -50,7 +50,7 @@ class Addressing:
         early = self._is_early(label)
         return Addressees(label, authority, successors, deciders, unreachable, first, waiting, holder, early)
 
-    def _all_of_them(self, step: Following, parent: Question | None) -> Addressees:
+    def _all_of_them(self, step: Referral, parent: Question | None) -> Addressees:
         """Nothing is known that could tell one Archive from another: the outcome of the rules below, without them."""
         is_same = parent is not None and step.forms == parent.forms
         label = parent.label if parent is not None and is_same else step.forms.labels[0]
@@ -75,7 +75,7 @@ class Addressing:
     def _included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
         return archive if archive in self._archives else None
 
-    def _governed(self, step: Following, parent: Question | None) -> tuple[Label, Authority]:
+    def _governed(self, step: Referral, parent: Question | None) -> tuple[Label, Authority]:
         """The form of the label to ask for, and who decides about it: one with a home before one without."""
         if parent is not None and step.forms == parent.forms:
             return parent.label, parent.authority  # as it was spelled
@@ -92,7 +92,7 @@ class Addressing:
 
     def _order(
         self,
-        step: Following,
+        step: Referral,
         label: Label,
         authority: Authority,
         deciders: tuple[ArchiveRef, ...],

@@ -19,7 +19,7 @@ from ibi.resolver.language import Choice, Wanted, choose_languages
 _LAST_EDITION: Final = Relation((LastEdition(),))
 
 
-class Heard(NamedTuple):
+class ReceivedAnswer(NamedTuple):
     """A valid answer, and who gave it. `refused` are the relations for which it has a URL that is not believed."""
 
     archive: ArchiveRef
@@ -76,36 +76,36 @@ class Reason(StrEnum):
     NO_TRANSLATION = "there is no translation that suits"
 
 
-class Located(NamedTuple):
+class Match(NamedTuple):
     """An answer with the URL that is wanted."""
 
-    heard: Heard
+    heard: ReceivedAnswer
     entry: UrlEntry
 
 
-class Following(NamedTuple):
+class Referral(NamedTuple):
     """Another question: an item under `forms`, and what is wanted of it. `heard` is whoever pointed there."""
 
     forms: LabelForms
     wanted: Wanted
     reason: Reason
-    heard: Heard | None = None
+    heard: ReceivedAnswer | None = None
 
 
-def later_than(heard: Heard, entry: UrlEntry) -> Following | None:
+def later_than(heard: ReceivedAnswer, entry: UrlEntry) -> Referral | None:
     """What to ask before a Copy is taken for the last edition of something: whoever has it was not asked for it, but
     for something that leads to it."""
     if entry.state is not State.COPY or entry.ibi is None or not entry.relation.ends_in_last_edition:
         return None
     if name_one_item(entry.ibi, heard.answer.ibi):
         return None
-    return Following(entry.ibi, Wanted.of(_LAST_EDITION), Reason.LATER_EDITION, heard)
+    return Referral(entry.ibi, Wanted.of(_LAST_EDITION), Reason.LATER_EDITION, heard)
 
 
 _NOBODY: Final[Mapping[ArchiveRef, int]] = {}
 
 
-class Hearing(NamedTuple):
+class AnswerSet(NamedTuple):
     """All valid answers to one question, in order of arrival.
 
     `holder` is the one known to hold the Original, if it has answered. `misled` counts how often pointers of an Archive
@@ -113,20 +113,20 @@ class Hearing(NamedTuple):
     """
 
     wanted: Wanted
-    heard: tuple[Heard, ...]
+    heard: tuple[ReceivedAnswer, ...]
     preferences: Sequence[Preference]
-    holder: Heard | None
+    holder: ReceivedAnswer | None
     misled: Mapping[ArchiveRef, int] = _NOBODY
 
-    def leads(self) -> Iterator[Located | Following]:
+    def leads(self) -> Iterator[Match | Referral]:
         """resolution step 3 (a) to (d), best first."""
         return (lead for group in self._groups() for lead in self._leads(group))
 
-    def first_leads(self) -> Iterator[Located | Following]:
+    def first_leads(self) -> Iterator[Match | Referral]:
         """Without those that are set aside because of a next edition."""
         return (lead for group in self._groups()[:1] for lead in self._leads(group))
 
-    def _leads(self, group: tuple[Heard, ...]) -> Iterator[Located | Following]:
+    def _leads(self, group: tuple[ReceivedAnswer, ...]) -> Iterator[Match | Referral]:
         choice = self.choice(group)
         located = self._located(choice, group)
         believed = self._believed(located, choice, group)
@@ -135,7 +135,7 @@ class Hearing(NamedTuple):
         if len(believed) < len(located):
             yield from self._each_checked([each for each in located if each not in believed], choice)
 
-    def _each_checked(self, found: Sequence[Located], choice: Choice) -> Iterator[Located | Following]:
+    def _each_checked(self, found: Sequence[Match], choice: Choice) -> Iterator[Match | Referral]:
         """Each with what is to be asked before it is taken, if it is a Copy: that may have been made before there was a
         later edition, or a translation into a language that was asked for."""
         for located in found:
@@ -147,16 +147,16 @@ class Hearing(NamedTuple):
                     yield from self._better_languages(located, choice)
             yield located
 
-    def _better_languages(self, located: Located, choice: Choice) -> Iterator[Following]:
+    def _better_languages(self, located: Match, choice: Choice) -> Iterator[Referral]:
         """Where to ask for a language that was wanted: the items on the way, or the one given for want of it."""
         ways = self._ways(choice, (located.heard,))
         yield from (way for way in ways if way.reason is Reason.PREFIX)
         last, forms = len(self.wanted.relation.steps) - 1, located.entry.ibi
         if choice.resigned[-1] == last and forms is not None and not name_one_item(forms, located.heard.answer.ibi):
-            yield Following(forms, choice.rest_after(last), Reason.PREFIX, located.heard)
+            yield Referral(forms, choice.rest_after(last), Reason.PREFIX, located.heard)
 
     @property
-    def best(self) -> Located | Following | None:
+    def best(self) -> Match | Referral | None:
         """What would be done first."""
         return next(self.leads(), None)
 
@@ -164,7 +164,7 @@ class Hearing(NamedTuple):
     def leads_anywhere(self) -> bool:
         return self.best is not None
 
-    def originals(self) -> tuple[Located, ...]:
+    def originals(self) -> tuple[Match, ...]:
         """resolution step 4: the URLs to choose among if the Original is required."""
         return tuple(located for group in self._groups()[:1] for located in self._located(self.choice(group), group))
 
@@ -177,29 +177,29 @@ class Hearing(NamedTuple):
             return bool(self._believed(originals, choice, group))
         return False
 
-    def set_aside(self) -> tuple[Located, ...]:
+    def set_aside(self) -> tuple[Match, ...]:
         """Those to choose among if the next edition, because of which they were set aside, is nowhere."""
         return tuple(located for group in self._groups()[1:] for located in self._located(self.choice(group), group))
 
-    def pointers(self) -> Iterator[Following]:
+    def pointers(self) -> Iterator[Referral]:
         """Where the answers lead, those first that are looked at first."""
         return (pointer for group in self._groups() for pointer in self._pointers(self.choice(group), group))
 
-    def last_resorts(self, forms: LabelForms) -> Iterator[Following]:
+    def last_resorts(self, forms: LabelForms) -> Iterator[Referral]:
         """What is asked of the item itself once all have answered: resolution step 3 (e), then its languages."""
         relation = self.wanted.relation
         if not self.heard or self.has_next_edition:
             return
         if relation.begins_with_last_edition:
-            yield Following(forms, self.wanted.after(1), Reason.NO_NEXT_EDITION)
+            yield Referral(forms, self.wanted.after(1), Reason.NO_NEXT_EDITION)
         for index in self.wanted.named_languages:
             if self.wanted.only[index] is None:
-                yield Following(forms, self.wanted.opened(index), Reason.ANY_LANGUAGE)
+                yield Referral(forms, self.wanted.opened(index), Reason.ANY_LANGUAGE)
         for index in self.choice(self._groups()[0]).undecided:
             if self.wanted.only[index] is None:
-                yield Following(forms, self.wanted.without_step(index), Reason.NO_TRANSLATION)
+                yield Referral(forms, self.wanted.without_step(index), Reason.NO_TRANSLATION)
 
-    def choice(self, group: Sequence[Heard]) -> Choice:
+    def choice(self, group: Sequence[ReceivedAnswer]) -> Choice:
         if not self.wanted.relation.open_translations:
             return Choice(self.wanted)
         return choose_languages(self.wanted, [heard.answer for heard in group], self.preferences)
@@ -209,7 +209,7 @@ class Hearing(NamedTuple):
         """Whether the last edition is wanted, and somebody who counts names a later one."""
         return self.wanted.relation.begins_with_last_edition and any(heard.knows_more for heard in self._groups()[0])
 
-    def _groups(self) -> list[tuple[Heard, ...]]:
+    def _groups(self) -> list[tuple[ReceivedAnswer, ...]]:
         """The answers to look at first, and those to look at next.
 
         For the last edition, one that knows of a next edition outranks one that does not, which may be an old Copy. The
@@ -227,7 +227,7 @@ class Hearing(NamedTuple):
         groups = (others, knowing) if self._is_claimed_before(others, knowing) else (knowing, others)
         return [self._ranked(group) for group in groups if group]
 
-    def _is_claimed_before(self, others: Sequence[Heard], knowing: Sequence[Heard]) -> bool:
+    def _is_claimed_before(self, others: Sequence[ReceivedAnswer], knowing: Sequence[ReceivedAnswer]) -> bool:
         """Whether somebody who knows of no next edition is listened to first: one that claims the Original, or any that
         misled nobody if all did who know of one."""
         claims = [self._trust(heard) for heard in others if heard.claims_original]
@@ -236,21 +236,21 @@ class Hearing(NamedTuple):
         misled = self.misled
         return all(misled.get(heard.archive) for heard in knowing) and not all(misled.get(x.archive) for x in others)
 
-    def _ranked(self, group: tuple[Heard, ...]) -> tuple[Heard, ...]:
+    def _ranked(self, group: tuple[ReceivedAnswer, ...]) -> tuple[ReceivedAnswer, ...]:
         if self.holder is None or len(group) == 1:
             return group
         return tuple(sorted(group, key=lambda heard: heard != self.holder))
 
-    def _belief(self, heard: Heard) -> tuple[bool, int]:
+    def _belief(self, heard: ReceivedAnswer) -> tuple[bool, int]:
         """Whose word is taken before whose: the holder's, then that of whoever has been there longest. A newcomer takes
         nothing away by being quick."""
         return heard != self.holder, heard.archive.registered
 
-    def _trust(self, heard: Heard) -> tuple[int, bool, int]:
+    def _trust(self, heard: ReceivedAnswer) -> tuple[int, bool, int]:
         """The same for pointers, of which some may have been tried."""
         return self.misled.get(heard.archive, 0), *self._belief(heard)
 
-    def _believed(self, located: list[Located], choice: Choice, group: Sequence[Heard]) -> list[Located]:
+    def _believed(self, located: list[Match], choice: Choice, group: Sequence[ReceivedAnswer]) -> list[Match]:
         """Without those of which somebody who is believed before, and does not have it, says that it is elsewhere."""
         if len(group) == 1 or not located:
             return located
@@ -261,11 +261,11 @@ class Hearing(NamedTuple):
         limit = min(map(self._belief, pointing))
         return [each for each in located if self._belief(each.heard) <= limit]
 
-    def _points_on(self, choice: Choice, heard: Heard) -> bool:
+    def _points_on(self, choice: Choice, heard: ReceivedAnswer) -> bool:
         return next(self._pointers(choice, (heard,)), None) is not None
 
     # (a) url<R>
-    def _located(self, choice: Choice, group: Sequence[Heard]) -> list[Located]:
+    def _located(self, choice: Choice, group: Sequence[ReceivedAnswer]) -> list[Match]:
         if choice.undecided:
             return []
         relation = choice.wanted.relation
@@ -273,13 +273,13 @@ class Hearing(NamedTuple):
         for heard in group:
             entry = heard.answer.entry(relation)
             if entry is not None and heard.is_believed(entry):
-                found.append(Located(heard, entry))
+                found.append(Match(heard, entry))
         if len(found) > 1:
             named = min(found, key=lambda located: self._belief(located.heard)).entry.ibi
             found.sort(key=lambda located: self._rank(located, named))
         return found
 
-    def _rank(self, located: Located, named: LabelForms | None) -> tuple[bool, bool, bool, int]:
+    def _rank(self, located: Match, named: LabelForms | None) -> tuple[bool, bool, bool, int]:
         """What the holder has comes first, then what is the item that is `named` by whoever is believed first; of that
         an Original before a Copy. Copies stay in the order of arrival."""
         of_another, since = self._belief(located.heard)
@@ -287,33 +287,35 @@ class Hearing(NamedTuple):
         is_other = named is not None and (forms is None or not name_one_item(forms, named))
         return of_another, is_other, is_copy, 0 if is_copy else since
 
-    def _pointers(self, choice: Choice, group: Sequence[Heard]) -> Iterator[Following]:
+    def _pointers(self, choice: Choice, group: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
         """(b) to (d): where those lead who are believed first, then the others."""
         if len(group) == 1:
             return self._ways(choice, group)
         ranked = groupby(sorted(group, key=self._trust), key=self._trust)
         return (way for _, equals in ranked for way in self._ways(choice, tuple(equals)))
 
-    def _ways(self, choice: Choice, equals: Sequence[Heard]) -> Iterator[Following]:
+    def _ways(self, choice: Choice, equals: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
         wanted, undecided = choice.wanted, choice.undecided
         # (b) ibi<P> of the longest P, up to where no language would do
         for prefix in wanted.relation.proper_prefixes():
             if undecided and len(prefix.steps) > undecided[0]:
                 continue
             rest = choice.rest_after(len(prefix.steps))
-            yield from (Following(forms, rest, Reason.PREFIX, heard) for heard, _, forms in _named(equals, prefix))
+            yield from (Referral(forms, rest, Reason.PREFIX, heard) for heard, _, forms in _named(equals, prefix))
         # (c) ibi<R>, unless it is metadata in a format: an item gives that only of another
         if wanted.relation.steps and not undecided and not wanted.relation.ends_in_metadata_format:
             for heard, entry, forms in _named(equals, wanted.relation):
-                yield later_than(heard, entry) or Following(forms, Wanted(), Reason.RELATED, heard)
+                yield later_than(heard, entry) or Referral(forms, Wanted(), Reason.RELATED, heard)
         # (d) ibi.nextedition, with what is wanted unchanged
         if wanted.relation.begins_with_last_edition:
             for heard in equals:
                 if heard.answer.next_edition is not None and not heard.succeeds_itself:
-                    yield Following(heard.answer.next_edition, self.wanted, Reason.NEXT_EDITION, heard)
+                    yield Referral(heard.answer.next_edition, self.wanted, Reason.NEXT_EDITION, heard)
 
 
-def _named(group: Sequence[Heard], relation: Relation) -> Iterator[tuple[Heard, UrlEntry, LabelForms]]:
+def _named(
+    group: Sequence[ReceivedAnswer], relation: Relation
+) -> Iterator[tuple[ReceivedAnswer, UrlEntry, LabelForms]]:
     for heard in group:
         entry = heard.answer.entry(relation)
         if entry is not None and entry.ibi is not None:

@@ -13,7 +13,7 @@ from ibi.messages.field import IpAddress, State
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Step, Translation
-from ibi.resolver.answers import Heard, Located
+from ibi.resolver.answers import Match, ReceivedAnswer
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
@@ -23,7 +23,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Kept(Generic[Key, Value]):
+class LruCache(Generic[Key, Value]):
     """At most `most` at a time, and those whose size is told in `room` bytes, so that nobody fills the memory by asking
     for much or for something big."""
 
@@ -140,7 +140,7 @@ class Remembered:
 
     __slots__ = ("_base", "_made", "_url", "found", "until")
 
-    def __init__(self, found: Located | Outcome, until: float) -> None:
+    def __init__(self, found: Match | Outcome, until: float) -> None:
         self.found, self.until = found, until
         self._url: PersistentUrl | None = None
         self._base = ""
@@ -151,7 +151,7 @@ class Remembered:
         """What a reader gets. Most readers of an item follow the very same link, which is read once: only their
         addresses are new."""
         found = self.found
-        if not isinstance(found, Located):
+        if not isinstance(found, Match):
             return found
         if self._made is not None and url is self._url and base == self._base:
             return self._made.for_clients(clients)
@@ -174,10 +174,10 @@ class Cache:
     """
 
     def __init__(self, most: int = _MOST, most_negative: int = _MOST_NEGATIVE, room: int = _ROOM) -> None:
-        self._found: Kept[Wish, Remembered] = Kept(most, room)
+        self._found: LruCache[Wish, Remembered] = LruCache(most, room)
         # Apart: a flood of links that lead nowhere, or all to one place, drives nothing out that is of use.
-        self._varied: Kept[Wish, Remembered] = Kept(-(-most // 5), room // 5)
-        self._nothing: Kept[Wish, Remembered] = Kept(most_negative, room // 8)
+        self._varied: LruCache[Wish, Remembered] = LruCache(-(-most // 5), room // 5)
+        self._nothing: LruCache[Wish, Remembered] = LruCache(most_negative, room // 8)
         self._state: Hashable = None
 
     @property
@@ -223,7 +223,7 @@ class Cache:
         return NEGATIVE_AGE
 
     def _keep_found(self, wish: Wish, found: Redirect, until: float) -> None:
-        located = Located(Heard(found.archive, _abridged(found.answer, wish)), found.entry)
+        located = Match(ReceivedAnswer(found.archive, _abridged(found.answer, wish)), found.entry)
         kept = self._varied if wish.is_one_of_many else self._found
         kept.keep(wish, Remembered(located, until), _size_of_found(wish, located))
         self._nothing.forget(wish)
@@ -252,7 +252,7 @@ def _is_translated(entry: UrlEntry) -> bool:
     return any(isinstance(step, Translation) for step in entry.relation.steps)
 
 
-def _size_of_found(wish: Wish, located: Located) -> int:
+def _size_of_found(wish: Wish, located: Match) -> int:
     (_, answer, _), chosen = located
     size = _ORDINARY + _WIDEST * wish.length + len(chosen.url or "")
     for entry in answer.entries:
@@ -278,7 +278,7 @@ CLAIMED_AGE: Final = 60
 """The same for an Original, which somebody may claim who would be believed before."""
 
 
-def longest_age(
+def max_ttl(
     trace: Trace, chosen: Redirect, archives: Sequence[ArchiveRef], holder: Callable[[Label], ArchiveRef | None]
 ) -> int:
     """For how many seconds what was `chosen` may be kept: fewer if, on the way to it, one of the `archives` was unheard

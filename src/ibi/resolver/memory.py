@@ -22,7 +22,7 @@ from ibi.model.item import name_one_item
 from ibi.ports.beliefs import Beliefs
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Authority, Home, Homes, Word, chain_after
-from ibi.resolver.caching import Kept
+from ibi.resolver.caching import LruCache
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 
@@ -56,9 +56,9 @@ class Memory:
 
     def __init__(self, beliefs: Beliefs, most_labels: int = MOST_LABELS, most_prefixes: int = MOST_PREFIXES) -> None:
         self._beliefs = beliefs
-        self._by_label: Kept[Label, _Likely] = Kept(most_labels)
-        self._by_prefix: Kept[str, ArchiveRef] = Kept(most_prefixes)
-        self._holders_by_prefix: Kept[str, ArchiveRef] = Kept(most_prefixes)
+        self._by_label: LruCache[Label, _Likely] = LruCache(most_labels)
+        self._by_prefix: LruCache[str, ArchiveRef] = LruCache(most_prefixes)
+        self._holders_by_prefix: LruCache[str, ArchiveRef] = LruCache(most_prefixes)
         self._archives: Sequence[ArchiveRef] = ()
         self._homes = Homes()
         self._by_service: dict[Label, ArchiveRef] = {}

@@ -16,7 +16,7 @@ from ibi.messages.requests import Acknowledgment
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
-from ibi.resolver.answers import Hearing, Located
+from ibi.resolver.answers import AnswerSet, Match
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
 from ibi.resolver.language import languages_offered
@@ -207,7 +207,7 @@ def other_spellings(label: Label) -> tuple[Label, ...]:
     return (*generated, *(found for found in map(RepositoryName.parse, texts) if found != label))
 
 
-def redirect(url: PersistentUrl, base: str, clients: tuple[IpAddress, ...], located: Located) -> Redirect:
+def redirect(url: PersistentUrl, base: str, clients: tuple[IpAddress, ...], located: Match) -> Redirect:
     """`base` is the address of this resolver, as it stands in `url.persistent` (E26)."""
     heard, entry = located.heard, located.entry
     assert entry.url is not None  # that is what makes it located
@@ -220,7 +220,7 @@ def redirect(url: PersistentUrl, base: str, clients: tuple[IpAddress, ...], loca
     )
 
 
-def _acknowledgment(persistent_url: str, clients: tuple[IpAddress, ...], located: Located) -> Acknowledgment | None:
+def _acknowledgment(persistent_url: str, clients: tuple[IpAddress, ...], located: Match) -> Acknowledgment | None:
     """R Table 8.11: the values of the pairs that the relation qualifies, under bare names."""
     entry, key = located.entry, located.heard.answer.url_key
     if key is None:
@@ -230,7 +230,7 @@ def _acknowledgment(persistent_url: str, clients: tuple[IpAddress, ...], located
     return Acknowledgment(clients, entry.content_type, entry.url, persistent_url, key, entry.state, entry.ibi)
 
 
-def _takes_pairs(url: PersistentUrl, located: Located) -> bool:
+def _takes_pairs(url: PersistentUrl, located: Match) -> bool:
     """E35: the item's own pairs never go onto a file list or metadata."""
     return bool(url.query) and not url.file_list and located.entry.content_type is ContentType.DATA
 
@@ -245,7 +245,7 @@ def silence_of(question: Question) -> Silence:
     return Silence(len(question.notes), question.silent)
 
 
-def ending(question: Question, hearing: Hearing, label: Label) -> Outcome:
+def ending(question: Question, hearing: AnswerSet, label: Label) -> Outcome:
     """The outcome if this question is where the search for `label` ends."""
     gone = deleted(question)
     if gone is not None:
@@ -300,7 +300,7 @@ def _took_too_long(question: Question) -> bool:
     return bool(question.pending) or any(late)
 
 
-def _lacking(question: Question, hearing: Hearing, label: Label) -> RelatedItemMissing:
+def _lacking(question: Question, hearing: AnswerSet, label: Label) -> RelatedItemMissing:
     counted = question.heard if question.word is Word.NO_HOME else hearing.heard
     languages = languages_offered(question.wanted, (heard.answer for heard in counted))
     relation = question.wanted.relation
@@ -308,7 +308,7 @@ def _lacking(question: Question, hearing: Hearing, label: Label) -> RelatedItemM
     return RelatedItemMissing(label, question.label, relation, missing, languages, silence_of(question))
 
 
-def _missing(question: Question, hearing: Hearing) -> Missing:
+def _missing(question: Question, hearing: AnswerSet) -> Missing:
     relation = question.wanted.relation
     if question.refused_url:
         return Missing.BELIEVABLE_URL
@@ -321,7 +321,7 @@ def _missing(question: Question, hearing: Hearing) -> Missing:
     return Missing.METADATA if relation.asks_metadata else Missing.RELATION
 
 
-def judged(
+def confirm_not_found(
     outcome: Outcome,
     trace: Trace,
     *,

@@ -12,7 +12,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver import trace
-from ibi.resolver.answers import Heard, Hearing, Located, Reason
+from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_AUTHORITY, Authority, Word
 from ibi.resolver.language import Wanted
@@ -45,7 +45,7 @@ class Note:
     said: UrlList | Deletion | None = None
     failure: Failure | None = None
     broken_rule: str | None = None
-    hearing: Hearing | None = None
+    hearing: AnswerSet | None = None
     final: bool = False
     """Whether it says that it never gave the label away, and has nothing under it (E62)."""
     transferred_to: Label | None = None
@@ -93,7 +93,7 @@ class Question:
     successors: tuple[Label, ...] = ()
     """The chain through which the home gave the Original on, as it is known by now (E63)."""
     all_asked: float | None = None
-    heard: list[Heard] = field(default_factory=list)
+    heard: list[ReceivedAnswer] = field(default_factory=list)
     deletions: list[tuple[ArchiveRef, Deletion]] = field(default_factory=list)
     notes: dict[ArchiveRef, Note] = field(default_factory=dict)
     pending: set[ArchiveRef] = field(default_factory=set)
@@ -154,7 +154,7 @@ class Question:
         note = self.notes.get(archive)
         return note is None or note.verdict is Verdict.SILENT or note.failure in _UNASKED
 
-    def is_left_open_by(self, heard: Heard) -> bool:
+    def is_left_open_by(self, heard: ReceivedAnswer) -> bool:
         """Whether the last edition is wanted, and an answer neither names a later one nor says that it is of the
         Original: it may be of an old Copy."""
         is_silent = heard.answer.next_edition is None and heard.state is None
@@ -237,7 +237,7 @@ class Question:
             self.holder = None
 
     @property
-    def holder_heard(self) -> Heard | None:
+    def holder_heard(self) -> ReceivedAnswer | None:
         if self.holder is None:
             return None
         return next((heard for heard in self.heard if heard.archive == self.holder), None)
@@ -278,11 +278,11 @@ class Question:
         because = outranking(heard, better, holder=self.holder, relation=self.wanted.relation, among=self.heard)
         return replace(report, because=because)
 
-    def heard_from(self, archive: ArchiveRef) -> Heard | None:
+    def heard_from(self, archive: ArchiveRef) -> ReceivedAnswer | None:
         return next((heard for heard in self.heard if heard.archive == archive), None)
 
     @property
-    def _leading(self) -> Heard | None:
+    def _leading(self) -> ReceivedAnswer | None:
         """Whose answer was taken or, if none was, followed first."""
         for verdict in (Verdict.CHOSEN, Verdict.FOLLOWED):
             for heard in self.heard:
@@ -292,4 +292,4 @@ class Question:
 
     def _only_points(self, archive: ArchiveRef) -> bool:
         hearing = self.notes[archive].hearing
-        return hearing is not None and not any(isinstance(lead, Located) for lead in hearing.leads())
+        return hearing is not None and not any(isinstance(lead, Match) for lead in hearing.leads())

@@ -21,7 +21,7 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.addressing import Addressing
-from ibi.resolver.answers import Following, Heard, Hearing, Located, Reason
+from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_ROUTING, Routing, Word
 from ibi.resolver.language import Wanted
@@ -36,11 +36,11 @@ from ibi.resolver.outcome import (
     silence_of,
 )
 from ibi.resolver.question import Asking, Note, Question
-from ibi.resolver.search_path import Way
+from ibi.resolver.search_path import SearchPath
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import claims_to_show, counted, trusted_elsewhere
 from ibi.resolver.validity import Claim, broken_rule, refused_urls
-from ibi.resolver.wait_policy import Patience, Policy
+from ibi.resolver.wait_policy import Policy, WaitPolicy
 
 __all__ = ["Asking", "Resolution"]
 
@@ -75,16 +75,16 @@ class Resolution:
         self._deadline = now + policy.budget
         self._now = now
         self._addressing = Addressing(self._archives, routing, latest, needs_original=url.required_original)
-        self._way = Way(url.label, policy)
+        self._way = SearchPath(url.label, policy)
         self._questions: list[Question] = []
         self._current: Question | None = None
         self._reopened: list[Question] = []
-        self._patience = Patience(policy, url.required_original)
+        self._patience = WaitPolicy(policy, url.required_original)
         self._given_up: list[Question] = []
         self._turns: set[tuple[int, int]] = set()
         self._outbox: list[Asking] = []
         self._outcome: Outcome | None = None
-        self._ask(Following(LabelForms.of(url.label), Wanted.of(url.relation), Reason.GIVEN), None, now)
+        self._ask(Referral(LabelForms.of(url.label), Wanted.of(url.relation), Reason.GIVEN), None, now)
         self._advance(now)
 
     # --- what the driver sees ---
@@ -165,13 +165,13 @@ class Resolution:
             note.verdict = Verdict.DELETED
             return
         refused = refused_urls(archive, question.label, answer, self._policy.url_rules)
-        heard = Heard(archive, answer, frozenset(refused))
+        heard = ReceivedAnswer(archive, answer, frozenset(refused))
         question.heard.append(heard)
         question.forget_word()
         if archive == question.holder and (heard.state is State.COPY or question.is_left_open_by(heard)):
             question.release(archive)
         note.verdict = Verdict.OUTRANKED
-        note.hearing = Hearing(question.wanted, (heard,), self._preferences, None)
+        note.hearing = AnswerSet(question.wanted, (heard,), self._preferences, None)
         for relation, rule in refused.items():
             if question.wanted.relation.matches(relation):
                 question.refused_url |= question.may_speak(archive)
@@ -195,7 +195,7 @@ class Resolution:
         if child.pointed_by is not None and child.pointed_by in question.deciders:
             return
         lead = self._hearing(question).best
-        if isinstance(lead, Following) and lead.forms == child.forms and lead.wanted == child.wanted:
+        if isinstance(lead, Referral) and lead.forms == child.forms and lead.wanted == child.wanted:
             return
         self._current = question
 
@@ -240,7 +240,7 @@ class Resolution:
             if step is None:
                 self._give_up(question)
                 return True
-        if isinstance(step, Located):
+        if isinstance(step, Match):
             self._choose(question, step)
         elif step is not None and not self._turns_back(question):
             self._ask(step, question, now)
@@ -263,11 +263,11 @@ class Resolution:
             self._outbox += question.ask(now, everybody=True)
         return self._patience.is_settled(question, now)
 
-    def _offered_elsewhere(self, question: Question) -> Located | Following | None:
+    def _offered_elsewhere(self, question: Question) -> Match | Referral | None:
         heard = trusted_elsewhere(question, follow_unproven=self._policy.follow_unproven)
-        hearing = Hearing(question.wanted, heard, self._preferences, None, self._way.misled)
+        hearing = AnswerSet(question.wanted, heard, self._preferences, None, self._way.misled)
         for lead in hearing.leads():
-            if isinstance(lead, Following):
+            if isinstance(lead, Referral):
                 if self._way.may_follow(lead, question):
                     return lead
             elif not self._url.required_original or lead.entry.state is State.ORIGINAL:
@@ -313,37 +313,37 @@ class Resolution:
 
     # --- choosing among answers: resolution step 2 ---
 
-    def _hearing(self, question: Question) -> Hearing:
+    def _hearing(self, question: Question) -> AnswerSet:
         """All valid answers to a question that count."""
         heard = self._counted(question)
         if question.reason is Reason.NO_NEXT_EDITION:
             # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
         holder = heard[0] if heard and question.word is Word.GIVEN else question.holder_heard
-        return Hearing(question.wanted, heard, self._preferences, holder, self._way.misled)
+        return AnswerSet(question.wanted, heard, self._preferences, holder, self._way.misled)
 
-    def _counted(self, question: Question) -> tuple[Heard, ...]:
+    def _counted(self, question: Question) -> tuple[ReceivedAnswer, ...]:
         return counted(question, follow_unproven=self._policy.follow_unproven)
 
-    def _first_lead(self, question: Question) -> Located | Following | None:
+    def _first_lead(self, question: Question) -> Match | Referral | None:
         if not question.heard:
             return None
         for lead in self._hearing(question).leads():
-            if isinstance(lead, Located) or self._way.may_follow(lead, question):
+            if isinstance(lead, Match) or self._way.may_follow(lead, question):
                 return lead
         return None
 
-    def _first_pointer(self, question: Question) -> Following | None:
+    def _first_pointer(self, question: Question) -> Referral | None:
         pointers = self._hearing(question).pointers()
         return next((pointer for pointer in pointers if self._way.may_follow(pointer, question)), None)
 
-    def _lead(self, question: Question, now: float) -> Located | Following | None:
+    def _lead(self, question: Question, now: float) -> Match | Referral | None:
         lead = self._first_lead(question)
         return lead if lead is not None and self._patience.may_take(question, lead, now) else None
 
     # --- requireditemstatus=Original: resolution step 4 ---
 
-    def _original(self, question: Question, now: float) -> Following | None:
+    def _original(self, question: Question, now: float) -> Referral | None:
         """Everybody who claims it is counted, so everybody is waited for; pointers are followed before the silence of
         one has used up the time.
         """
@@ -371,7 +371,7 @@ class Resolution:
             return False
         return not question.waiting and self._patience.may_count(question, now)
 
-    def _judge(self, question: Question, located: Sequence[Located]) -> None:
+    def _judge(self, question: Question, located: Sequence[Match]) -> None:
         """One Archive that claims the Original is believed, two are not."""
         claims = {each.heard.archive.service: each for each in located if each.entry.state is State.ORIGINAL}
         for each in located:
@@ -411,7 +411,7 @@ class Resolution:
         """Whether what would be done first at an earlier question is worth turning back for."""
         misled = 0 if question.pointed_by is None else self._way.misled.get(question.pointed_by, 0)
         for lead in self._hearing(earlier).first_leads():
-            if isinstance(lead, Following):
+            if isinstance(lead, Referral):
                 if self._way.may_follow(lead, earlier):
                     return lead.heard is not None and self._way.misled.get(lead.heard.archive, 0) <= misled
             elif not self._url.required_original:
@@ -419,7 +419,7 @@ class Resolution:
                 return lead.entry.state is State.ORIGINAL
         return False
 
-    def _ask(self, step: Following, parent: Question | None, now: float) -> None:
+    def _ask(self, step: Referral, parent: Question | None, now: float) -> None:
         """Put a new question, to those first who are likely to know."""
         to = self._addressing.addressees(step, parent, self._questions, self._now)
         if step.heard is not None and parent is not None:
@@ -454,7 +454,7 @@ class Resolution:
 
     # --- ends ---
 
-    def _choose(self, question: Question, located: Located) -> None:
+    def _choose(self, question: Question, located: Match) -> None:
         question.notes[located.heard.archive].verdict = Verdict.CHOSEN
         self._outcome = redirect(self._url, self._base, self._clients, located)
 
@@ -477,7 +477,7 @@ class Resolution:
             if self._url.required_original:
                 if located := hearing.originals() or hearing.set_aside():
                     self._judge(question, located)
-            elif lead := next((lead for lead in hearing.leads() if isinstance(lead, Located)), None):
+            elif lead := next((lead for lead in hearing.leads() if isinstance(lead, Match)), None):
                 self._choose(question, lead)
             if self._outcome is not None:
                 return self._outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
-from ibi.resolver.answers import Following, Reason
+from ibi.resolver.answers import Reason, Referral
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import LoopDetected
@@ -45,7 +45,7 @@ class Visited:
         return label
 
 
-class Way:
+class SearchPath:
     """Of one resolution, of `given`. `misled` counts how often an Archive pointed to what led nowhere."""
 
     def __init__(self, given: Label, policy: Policy) -> None:
@@ -64,7 +64,7 @@ class Way:
         self._visited.add(forms, wanted)
         self._asked += 1
 
-    def may_follow(self, step: Following, question: Question) -> bool:
+    def may_follow(self, step: Referral, question: Question) -> bool:
         """Whether it leads to something new, not too far. A way back to where it came from is a loop (E23)."""
         if self._visited.has(step.forms, step.wanted):
             if step.reason is Reason.NEXT_EDITION and self._is_on_the_way(step, question):
@@ -88,10 +88,10 @@ class Way:
         if all(heard.succeeds_itself for heard in question.heard):
             self.loop = self.loop or LoopDetected(self._given, (question.label, question.label))
 
-    def _is_on_the_way(self, step: Following, question: Question) -> bool:
+    def _is_on_the_way(self, step: Referral, question: Question) -> bool:
         way = (*question.path, question)
         return any(each.wanted == step.wanted and self._visited.are_one(each.forms, step.forms) for each in way)
 
-    def _note_loop(self, question: Question, step: Following) -> None:
+    def _note_loop(self, question: Question, step: Referral) -> None:
         way = (*(each.label for each in (*question.path, question)), step.forms.labels[0])
         self.loop = self.loop or LoopDetected(self._given, way)

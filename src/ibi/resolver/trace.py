@@ -12,7 +12,7 @@ from ibi.messages.field import State
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.model.item import name_one_item
 from ibi.relation import Relation
-from ibi.resolver.answers import Heard, Reason
+from ibi.resolver.answers import Reason, ReceivedAnswer
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
 
@@ -30,7 +30,12 @@ class Outranking(StrEnum):
 
 
 def outranking(
-    heard: Heard, better: Heard, *, holder: ArchiveRef | None, relation: Relation, among: Sequence[Heard]
+    heard: ReceivedAnswer,
+    better: ReceivedAnswer,
+    *,
+    holder: ArchiveRef | None,
+    relation: Relation,
+    among: Sequence[ReceivedAnswer],
 ) -> Outranking | None:
     """Why `better` was taken and not `heard`, both `among` the answers to a question in order of arrival; None where it
     is not one thing alone: the languages of a reader, say."""
@@ -53,12 +58,12 @@ def outranking(
     return age or (Outranking.SOONER if among.index(better) < among.index(heard) else None)
 
 
-def _located(heard: Heard, relation: Relation) -> UrlEntry | None:
+def _located(heard: ReceivedAnswer, relation: Relation) -> UrlEntry | None:
     entry = heard.answer.entry(relation)
     return entry if entry is not None and heard.is_believed(entry) else None
 
 
-def _by_age(heard: Heard, better: Heard) -> Outranking | None:
+def _by_age(heard: ReceivedAnswer, better: ReceivedAnswer) -> Outranking | None:
     return Outranking.LONGER if better.archive.registered < heard.archive.registered else None
 
 

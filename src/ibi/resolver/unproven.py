@@ -10,14 +10,14 @@ from ibi.language_range import Preference
 from ibi.messages.field import State
 from ibi.model.item import name_one_item
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.answers import Following, Heard, Hearing, Located
+from ibi.resolver.answers import AnswerSet, Match, ReceivedAnswer, Referral
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
 from ibi.resolver.outcome import Silence, UnprovenClaim, UnprovenClaims, Unsettled
 from ibi.resolver.question import Question
 
 
-def counted(question: Question, *, follow_unproven: bool = False) -> tuple[Heard, ...]:
+def counted(question: Question, *, follow_unproven: bool = False) -> tuple[ReceivedAnswer, ...]:
     """The answers that may be taken or followed, by what the home has said.
 
     With its word they are those of who decides. Without an Original there, it is the one that claims it. While it is
@@ -35,14 +35,16 @@ def counted(question: Question, *, follow_unproven: bool = False) -> tuple[Heard
     return tuple(each for each in heard if _is_trusted(question, each))
 
 
-def _is_trusted(question: Question, heard: Heard) -> bool:
+def _is_trusted(question: Question, heard: ReceivedAnswer) -> bool:
     """Also a home that gave the Original away, and kept a Copy: it is believed unless it claims the Original still."""
     if heard.archive in question.authority.homes:
         return heard.state is not State.ORIGINAL
     return heard.archive in question.trusted
 
 
-def _sole_claim(question: Question, heard: Sequence[Heard], *, follow_unproven: bool) -> tuple[Heard, ...]:
+def _sole_claim(
+    question: Question, heard: Sequence[ReceivedAnswer], *, follow_unproven: bool
+) -> tuple[ReceivedAnswer, ...]:
     """R §5.2: the home transferred the item, and does not say where to. One that claims the Original is followed, of
     two that differ none; without one, the Copy of the home, of who is trusted, or the only one there is.
 
@@ -61,23 +63,23 @@ def _sole_claim(question: Question, heard: Sequence[Heard], *, follow_unproven: 
     return own or (useful if len(useful) == 1 or follow_unproven else ())
 
 
-def _lead_of(question: Question, heard: Heard) -> Located | Following | None:
+def _lead_of(question: Question, heard: ReceivedAnswer) -> Match | Referral | None:
     hearing = question.notes[heard.archive].hearing
     return None if hearing is None else hearing.best
 
 
-def _agree(leads: Sequence[Located | Following | None]) -> bool:
+def _agree(leads: Sequence[Match | Referral | None]) -> bool:
     """Whether there is one alone, or all point to one and the same item."""
     first, *others = leads
-    if not isinstance(first, Following):
+    if not isinstance(first, Referral):
         return not others
     return all(
-        isinstance(each, Following) and each.wanted == first.wanted and name_one_item(each.forms, first.forms)
+        isinstance(each, Referral) and each.wanted == first.wanted and name_one_item(each.forms, first.forms)
         for each in others
     )
 
 
-def _name_one_edition(question: Question, claims: Sequence[Heard]) -> bool:
+def _name_one_edition(question: Question, claims: Sequence[ReceivedAnswer]) -> bool:
     """Whether the last edition is wanted, and all know of the same next one."""
     if not question.wanted.relation.begins_with_last_edition:
         return False
@@ -85,7 +87,7 @@ def _name_one_edition(question: Question, claims: Sequence[Heard]) -> bool:
     return first is not None and all(each is not None and name_one_item(each, first) for each in others)
 
 
-def _claims_original(question: Question, heard: Heard) -> bool:
+def _claims_original(question: Question, heard: ReceivedAnswer) -> bool:
     """Whether an Archive that does not decide claims the Original, of the item or of what is wanted of it; an answer
     that does not tell may be of the Original."""
     if heard.archive in question.deciders:
@@ -96,7 +98,7 @@ def _claims_original(question: Question, heard: Heard) -> bool:
     return entry is None or entry.state is not State.COPY
 
 
-def trusted_elsewhere(question: Question, *, follow_unproven: bool = False) -> tuple[Heard, ...]:
+def trusted_elsewhere(question: Question, *, follow_unproven: bool = False) -> tuple[ReceivedAnswer, ...]:
     """Whose answers are followed for what the home, which has the item, does not offer (R §9.2, E68)."""
     others = (each for each in question.heard if each.archive not in question.deciders)
     return tuple(each for each in others if follow_unproven or _is_trusted(question, each))
@@ -132,15 +134,15 @@ def _claims(
         was_followed = question.word is not Word.NOT_HERE and _is_trusted(question, heard)
         if heard.archive in question.deciders or was_followed:
             continue
-        lead = next(Hearing(question.wanted, (heard,), preferences, None).leads(), None)
-        if isinstance(lead, Located) and lead.entry.url is not None:
+        lead = next(AnswerSet(question.wanted, (heard,), preferences, None).leads(), None)
+        if isinstance(lead, Match) and lead.entry.url is not None:
             if not url.required_original or lead.entry.state is State.ORIGINAL:
                 yield UnprovenClaim(heard.archive, lead.entry.url, lead.entry.state)
-        elif isinstance(lead, Following):
+        elif isinstance(lead, Referral):
             yield _pointer(heard.archive, lead, url, base)
 
 
-def _pointer(archive: ArchiveRef, lead: Following, url: PersistentUrl, base: str) -> UnprovenClaim:
+def _pointer(archive: ArchiveRef, lead: Referral, url: PersistentUrl, base: str) -> UnprovenClaim:
     label = lead.forms.labels[0]
     try:
         target = replace(url, label=label, relation=lead.wanted.relation)

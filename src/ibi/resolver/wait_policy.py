@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ibi.messages.field import State
-from ibi.resolver.answers import Following, Located
+from ibi.resolver.answers import Match, Referral
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
 from ibi.resolver.question import Question
@@ -42,7 +42,7 @@ class Policy:
 
 
 @dataclass(slots=True)
-class Patience:
+class WaitPolicy:
     """`for_everybody`: an Original is required, so nobody is left out (step 4). `slow` are no longer waited for."""
 
     policy: Policy
@@ -82,7 +82,7 @@ class Patience:
             self.slow |= question.pending
         return question.pending <= self.slow
 
-    def may_take(self, question: Question, lead: Located | Following, now: float) -> bool:
+    def may_take(self, question: Question, lead: Match | Referral, now: float) -> bool:
         """Whether nothing better can be expected within the hedge delay."""
         word = question.word
         if word is Word.GIVEN:
@@ -103,12 +103,12 @@ class Patience:
         """Whether those who decide may be taken at their word: a home beside them has a moment to contradict."""
         return not question.awaits_a_home or self.is_hedged(question, now)
 
-    def _is_best(self, question: Question, lead: Located | Following) -> bool:
+    def _is_best(self, question: Question, lead: Match | Referral) -> bool:
         """Whether nobody who is still expected, or was not asked yet, could outrank it: neither the holder nor, if it
         is an Original, anybody who has been there longer. Whoever is asked first may be a newcomer."""
         if lead.heard is not None and lead.heard == question.holder_heard:
             return True
-        if not isinstance(lead, Located) or lead.entry.state is not State.ORIGINAL or question.awaits_holder:
+        if not isinstance(lead, Match) or lead.entry.state is not State.ORIGINAL or question.awaits_holder:
             return False
         since = lead.heard.archive.registered
         return not any(archive.registered < since for archive in (*question.pending, *question.waiting))

@@ -22,9 +22,9 @@ from ibi.messages.field import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_ROUTING, Homes, Word
-from ibi.resolver.caching import LONGEST, Cache, Remembered, Wish, longest_age
+from ibi.resolver.caching import LONGEST, Cache, Remembered, Wish, max_ttl
 from ibi.resolver.memory import Memory, NewClaim
-from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, judged
+from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Reply, Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
@@ -309,7 +309,7 @@ class Resolving:
         if self._policy.follow_unproven and not words.isdisjoint({Word.SILENT, Word.AWAITED}):
             return 0
         if isinstance(outcome, Redirect):
-            return longest_age(trace, outcome, archives, self._memory.holder)
+            return max_ttl(trace, outcome, archives, self._memory.holder)
         return LONGEST
 
     def _ended(self, asked: _Asked, outcome: Outcome) -> Resolved:
@@ -375,7 +375,7 @@ class Resolving:
         assert outcome is not None  # that is why it is judged
         if isinstance(outcome, Redirect):
             return outcome
-        return judged(outcome, run.trace, expected=self._memory.expected, own=self._own)
+        return confirm_not_found(outcome, run.trace, expected=self._memory.expected, own=self._own)
 
 
 class _Reader(NamedTuple):

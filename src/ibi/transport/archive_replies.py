@@ -14,7 +14,7 @@ from ibi.messages.key import UrlKey
 from ibi.messages.service import ServiceSubject
 from ibi.messages.url_list import Deletion, UrlList, parse_url_list
 from ibi.pairs import Pairs
-from ibi.resolver.caching import Kept
+from ibi.resolver.caching import LruCache
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.http_response import HttpResponse, freshness
 
@@ -26,7 +26,7 @@ _KEY: Final = re.compile(rb"[0-9-]{1,256}")
 _LONGEST_KEPT: Final = 4096
 _ENTRY: Final = 1_000
 """Bytes that an entry of an answer takes once it is read, its texts aside."""
-_READ: Final[Kept[bytes, UrlList]] = Kept(1024, 16 << 20)
+_READ: Final[LruCache[bytes, UrlList]] = LruCache(1024, 16 << 20)
 """What was read lately, by all that stands before its key. An Archive's answers about one item differ in that alone,
 and reading one takes longer than anything else that a resolution does in its own process."""
 

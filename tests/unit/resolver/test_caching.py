@@ -9,7 +9,7 @@ from ibi.language_range import preferences
 from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
-from ibi.resolver.answers import Located
+from ibi.resolver.answers import Match
 from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Cache, Wish
 from ibi.resolver.outcome import (
     Deleted,
@@ -79,7 +79,7 @@ def test_a_url_is_kept_as_long_as_allowed() -> None:
     assert cache.keep(wish(), redirect(), 10, 100.0) == 10
     found = cache.find(wish(), 109.9)
     assert found is not None
-    assert isinstance(found.found, Located)
+    assert isinstance(found.found, Match)
     assert found.seconds_left(104.5) == 5
     assert cache.find(wish(), 110.0) is None
     assert len(cache) == 0
@@ -95,7 +95,7 @@ def test_every_reader_gets_the_redirect_of_his_own_link_in_his_own_name(target: 
     cache.keep(wish(), redirect(**key), 10, 0.0)
     kept = cache.find(wish(), 0.0)
     assert kept is not None
-    assert isinstance(kept.found, Located)
+    assert isinstance(kept.found, Match)
     url, other = PersistentUrl.parse(target), PersistentUrl.parse(f"/{REP}?other")
     readers = [(url, BASE, ONE), (url, BASE, TWO), (other, BASE, TWO), (url, BASE, ONE), (url, "http://b.br:80/", ONE)]
     for link, base, clients in readers:
@@ -145,7 +145,7 @@ def test_what_is_found_takes_the_place_of_nothing_and_the_other_way_round() -> N
     cache.keep(wish(), redirect(), 10, 1.0)
     found = cache.find(wish(), 1.0)
     assert found is not None
-    assert isinstance(found.found, Located)
+    assert isinstance(found.found, Match)
     cache.keep(wish(), NotFound(LABEL, HEARD), 0, 2.0)
     found = cache.find(wish(), 2.0)
     assert found is not None
@@ -196,9 +196,9 @@ def kept_answer(target: str, outcome: Redirect) -> tuple[Relation, ...]:
     cache.keep(wish(target), outcome, 10, 0.0)
     kept = cache.find(wish(target), 0.0)
     assert kept is not None
-    assert isinstance(kept.found, Located)
+    assert isinstance(kept.found, Match)
     assert kept.outcome(PersistentUrl.parse(target), BASE, ONE) == made(
-        PersistentUrl.parse(target), BASE, ONE, Located(kept.found.heard, outcome.entry)
+        PersistentUrl.parse(target), BASE, ONE, Match(kept.found.heard, outcome.entry)
     )
     return tuple(entry.relation for entry in kept.found.heard.answer.entries)
 

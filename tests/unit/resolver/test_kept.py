@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ibi.resolver.caching import Kept
+from ibi.resolver.caching import LruCache
 
 
-def kept(most: int = 10, room: int = 100, **sizes: int) -> Kept[str, str]:
-    made: Kept[str, str] = Kept(most, room)
+def kept(most: int = 10, room: int = 100, **sizes: int) -> LruCache[str, str]:
+    made: LruCache[str, str] = LruCache(most, room)
     for key, size in sizes.items():
         made.keep(key, key.upper(), size)
     return made
 
 
-def found(among: Kept[str, str], keys: str) -> str:
+def found(among: LruCache[str, str], keys: str) -> str:
     return "".join(key for key in keys if among.find(key) is not None)
 
 
@@ -58,7 +58,7 @@ def test_what_is_forgotten_takes_no_room() -> None:
 def test_the_number_counts_whatever_the_size() -> None:
     all_of_them = kept(most=2, a=1, b=1, c=1)
     assert (found(all_of_them, "abc"), all_of_them.size) == ("bc", 2)
-    sizeless: Kept[int, int] = Kept(2)
+    sizeless: LruCache[int, int] = LruCache(2)
     for number in range(5):
         sizeless.keep(number, number)
     assert (len(sizeless), sizeless.size) == (2, 0)

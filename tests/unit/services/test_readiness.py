@@ -36,7 +36,7 @@ class Asked(MemoryTicks):
         return super().advance(decide)
 
 
-def judged() -> tuple[Readiness, Asked, SetClocks, Watch]:
+def confirm_not_found() -> tuple[Readiness, Asked, SetClocks, Watch]:
     ticks, clocks, watch = Asked(), SetClocks(), Watch()
     ticks.freeze(IDENTITY)
     queue = MintQueue(ticks, IDENTITY, Rules(), clocks)
@@ -44,7 +44,7 @@ def judged() -> tuple[Readiness, Asked, SetClocks, Watch]:
 
 
 async def test_asking_mints_nothing() -> None:
-    readiness, ticks, _, _ = judged()
+    readiness, ticks, _, _ = confirm_not_found()
     before = list(ticks.log())
     assert await readiness.reasons() == ()
     assert list(ticks.log()) == before
@@ -52,7 +52,7 @@ async def test_asking_mints_nothing() -> None:
 
 
 async def test_an_answer_stands_for_a_second() -> None:
-    readiness, ticks, clocks, watch = judged()
+    readiness, ticks, clocks, watch = confirm_not_found()
     for now, times in ((100.0, 1), (100.9, 1), (101.0, 2), (101.5, 2), (200.0, 3)):
         watch.now = now
         await readiness.reasons()
@@ -63,7 +63,7 @@ async def test_an_answer_stands_for_a_second() -> None:
 
 
 async def test_a_failed_write_counts_for_half_a_minute() -> None:
-    readiness, _, _, watch = judged()
+    readiness, _, _, watch = confirm_not_found()
     readiness._note(MintGroup(1, 0, 0.1, OSError("no space left")))
     assert [type(each) for each in await readiness.reasons()] == [StoreUnwritable]
     watch.now += 29
@@ -73,7 +73,7 @@ async def test_a_failed_write_counts_for_half_a_minute() -> None:
 
 
 async def test_a_store_that_fails_is_a_reason_whatever_the_failure() -> None:
-    readiness, ticks, _, _ = judged()
+    readiness, ticks, _, _ = confirm_not_found()
     ticks.failure = ZeroDivisionError()
     assert [type(each) for each in await readiness.reasons()] == [StoreUnwritable]
 

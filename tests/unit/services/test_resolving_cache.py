@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ibi.resolver.caching import Cache, Kept
+from ibi.resolver.caching import Cache, LruCache
 from ibi.services.resolving import Resolving
 from tests.scripted_gateway import ScriptedGateway, at_once
 from tests.unit.services.test_resolving import A, item, resolve
@@ -33,6 +33,6 @@ def test_with_room_for_nothing_everybody_asks() -> None:
 
 
 def test_what_there_is_no_room_for_is_not_kept() -> None:
-    kept: Kept[str, int] = Kept(0)
+    kept: LruCache[str, int] = LruCache(0)
     kept.keep("a", 1)
     assert (kept.find("a"), len(kept)) == (None, 0)
