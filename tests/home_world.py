@@ -33,7 +33,7 @@ from ibi.minting.minter import Rules
 from ibi.model.item import Item
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.deposits import Deposits
-from ibi.services.label_reservation import LocalLabels
+from ibi.services.mint_queue import LocalLabels
 from ibi.services.transfers import Transfers
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.beliefs import FILE_NAME, MIGRATIONS

@@ -19,9 +19,9 @@ from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.services.archive_directory import ArchiveDirectory
+from ibi.services.hashing import KeyHasher
 from ibi.services.inclusions import Ask
-from ibi.services.key_hashing import KeyHasher
-from ibi.services.registration_desk import Application, RegistrationDesk
+from ibi.services.registration_admin import Application, RegistrationDesk
 from ibi.storage.memory.registry import MemoryRegistry
 from ibi.web.resolver_service import ResolverService
 from tests.asgi_client import Answer, ask

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from ibi.accounts.tokens import RANDOM_BYTES, new_token
+from ibi.accounts.tokens import TOKEN_BYTES, new_token
 from ibi.instant import Instant
 from ibi.minting.minter import Rules
 from ibi.model.identity import Identity
@@ -31,7 +31,7 @@ ONE = b'{"count": 1}'
 
 
 def add_token(tokens: Tokens, scope: Scope) -> str:
-    text, token = new_token(secrets.token_bytes(RANDOM_BYTES), scope, CREATED)
+    text, token = new_token(secrets.token_bytes(TOKEN_BYTES), scope, CREATED)
     tokens.add(token)
     return text
 

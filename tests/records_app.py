@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from ibi.accounts.tokens import RANDOM_BYTES, new_token
+from ibi.accounts.tokens import TOKEN_BYTES, new_token
 from ibi.archive.draft_quota import DraftQuota
 from ibi.archive.drafts import DraftRules
 from ibi.archive.profile import ArchiveProfile
@@ -50,7 +50,7 @@ class RecordsApp:
 
     def bearer(self, scope: Scope = Scope.DEPOSIT, name: str = "ana") -> dict[str, str]:
         if (scope, name) not in self.texts:
-            chance = bytes([len(self.texts)]) * RANDOM_BYTES
+            chance = bytes([len(self.texts)]) * TOKEN_BYTES
             self.texts[scope, name], token = new_token(chance, scope, CREATED, name=name)
             self.tokens.add(token)
         return {"authorization": f"Bearer {self.texts[scope, name]}"}

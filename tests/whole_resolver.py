@@ -19,8 +19,8 @@ from ibi.resolver.caching import Cache
 from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
-from ibi.services.key_hashing import KeyHasher
-from ibi.services.registration_desk import RegistrationDesk
+from ibi.services.hashing import KeyHasher
+from ibi.services.registration_admin import RegistrationDesk
 from ibi.services.resolving import Resolving
 from ibi.storage.memory.registry import MemoryRegistry
 from ibi.transport.address_guard import AddressGuard

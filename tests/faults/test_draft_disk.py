@@ -16,7 +16,7 @@ from ibi.archive.drafts import DraftRules
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.archive_store import ArchiveStore
-from ibi.services.depositor import Depositor
+from ibi.services.draft_ledger import Depositor
 from ibi.services.drafts import Drafts
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.incoming import DiskFull

@@ -21,7 +21,7 @@ from ibi.minting.minter import Rules
 from ibi.model.item import Item
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.deposits import Deposits
-from ibi.services.label_reservation import LocalLabels
+from ibi.services.mint_queue import LocalLabels
 from ibi.services.transfers import Transfers
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.machine import MachineClocks, machine_id

@@ -23,14 +23,14 @@ from ibi.instant import Instant
 from ibi.model.token import Scope, Token
 from ibi.ports.tokens import Tokens
 
-__all__ = ["MAX_NAME", "RANDOM_BYTES", "authenticate", "new_token", "require", "revoke", "scope_named"]
+__all__ = ["MAX_NAME", "TOKEN_BYTES", "authenticate", "new_token", "require", "revoke", "scope_named"]
 
 MAX_NAME = 100
 """Characters in the name of a token."""
 
 _ID_BYTES = 10
 _SECRET_BYTES = 32
-RANDOM_BYTES = _ID_BYTES + _SECRET_BYTES
+TOKEN_BYTES = _ID_BYTES + _SECRET_BYTES
 """How much chance a new token takes."""
 
 # Base 32 in small letters: one double click marks it all, and no character needs escaping in a URL or a shell.
@@ -43,10 +43,10 @@ _NO_DIGEST = bytes(32)
 def new_token(
     random: bytes, scope: Scope, now: Instant, *, name: str = "", expires: Instant | None = None
 ) -> tuple[str, Token]:
-    """The text to be shown once, and the token to be stored. `random` is `RANDOM_BYTES` from a source nobody can
+    """The text to be shown once, and the token to be stored. `random` is `TOKEN_BYTES` from a source nobody can
     foresee, and is used for nothing else."""
-    if len(random) != RANDOM_BYTES:
-        raise ValueError(f"a token takes {RANDOM_BYTES} random bytes")
+    if len(random) != TOKEN_BYTES:
+        raise ValueError(f"a token takes {TOKEN_BYTES} random bytes")
     _check_name(name)
     if expires is not None and expires.seconds <= now.seconds:
         raise InvalidExpiry(expires=str(expires), now=str(now))

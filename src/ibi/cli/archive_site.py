@@ -25,7 +25,7 @@ from ibi.services.archive_beginning import begin_archive, follow_address
 from ibi.services.archive_store import STORE, ArchiveStore, open_repaired
 from ibi.services.deposits import Deposits
 from ibi.services.drafts import Drafts
-from ibi.services.label_reservation import LocalLabels
+from ibi.services.mint_queue import LocalLabels
 from ibi.services.record_desk import RecordDesk
 from ibi.services.robots import is_robot
 from ibi.services.searching import Searching

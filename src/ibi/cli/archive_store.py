@@ -16,7 +16,7 @@ from ibi.instant import Instant
 from ibi.messages.label_forms import LabelForms
 from ibi.services.archive_store import CATALOGUE, STORE, ArchiveStore
 from ibi.services.deposits import Deposits
-from ibi.services.label_reservation import LocalLabels
+from ibi.services.mint_queue import LocalLabels
 from ibi.services.relating import Relating
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.errors import StorageError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ibi.services.demo.filling import fill
 from ibi.services.deposits import Deposits
-from ibi.services.label_reservation import LocalLabels
+from ibi.services.mint_queue import LocalLabels
 
 if TYPE_CHECKING:
     from ibi.cli.minter import LocalMinter

@@ -12,7 +12,7 @@ from ibi.cli.options import setting_options, settings_to_mint
 from ibi.cli.output import as_json_option, shown
 
 if TYPE_CHECKING:
-    from ibi.services.gathering import Gathered
+    from ibi.services.file_selection import Gathered
 
 __all__ = ["WHERE", "deposit", "gathered"]
 
@@ -76,7 +76,7 @@ def deposit(
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
     """The files at these paths; what was left out is mentioned."""
-    from ibi.services.gathering import gather
+    from ibi.services.file_selection import gather
 
     found = gather(paths, hidden=hidden)
     if found.passed_over:

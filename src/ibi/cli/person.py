@@ -15,7 +15,7 @@ from ibi.cli.output import as_json_option, print_json
 if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.model.person import Person
-    from ibi.services.person_desk import PersonDesk
+    from ibi.services.account_admin import PersonDesk
 
 __all__ = ["opened_desk", "person", "sign_in_url"]
 
@@ -26,8 +26,8 @@ _from_stdin = click.option("--password-stdin", is_flag=True, help="Read the pass
 
 @contextmanager
 def opened_desk(settings: Settings) -> Iterator[PersonDesk]:
-    from ibi.services.person_desk import PersonDesk
-    from ibi.services.secret_hashing import SecretHasher
+    from ibi.services.account_admin import PersonDesk
+    from ibi.services.hashing import SecretHasher
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.people import SqlitePeople
 

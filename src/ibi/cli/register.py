@@ -51,7 +51,7 @@ def opened_register(settings: Settings) -> Iterator[ArchiveDesk]:
         yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
     from ibi.services.archive_desk import LocalArchiveDesk
-    from ibi.services.registration_desk import RegistrationDesk
+    from ibi.services.registration_admin import RegistrationDesk
     from ibi.storage.archive_record import read_archive_record
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.registry import SqliteRegistry

@@ -23,7 +23,7 @@ from ibi.model.content import Copy
 from ibi.model.draft_record import Description, description_document, read_description
 from ibi.model.item import Draft
 from ibi.model.visibility import Visibility
-from ibi.services.gathering import Gathered
+from ibi.services.file_selection import Gathered
 from ibi.transport.answers import one_line
 from ibi.transport.errors import ServerUnreachable, UnexpectedAnswer
 from ibi.transport.records_client import RecordsClient

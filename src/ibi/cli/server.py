@@ -16,10 +16,10 @@ from ibi.cli.person import sign_in_url
 from ibi.cli.resolver_site import opened_registry, opened_resolver_site
 from ibi.config import Settings
 from ibi.model.identity import Identity
+from ibi.services.account_admin import PersonDesk
+from ibi.services.hashing import SecretHasher
 from ibi.services.mint_guard import MintGuard
 from ibi.services.mint_queue import MintQueue
-from ibi.services.person_desk import PersonDesk
-from ibi.services.secret_hashing import SecretHasher
 from ibi.services.sign_in import SignIn
 from ibi.storage.descriptors import most_connections, raise_limit
 from ibi.storage.machine import MachineClocks

@@ -12,7 +12,7 @@ from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
-    from ibi.services.token_desk import TokenDesk
+    from ibi.services.account_admin import TokenDesk
 
 __all__ = ["token"]
 
@@ -30,7 +30,7 @@ def _desk(**flags: str | None) -> Iterator[TokenDesk]:
         secret = None if settings.token is None else settings.token.reveal()
         yield ApiClient(settings.server or "", secret)
         return
-    from ibi.services.token_desk import LocalTokenDesk
+    from ibi.services.account_admin import LocalTokenDesk
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.tokens import SqliteTokens
 

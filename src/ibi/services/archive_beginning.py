@@ -14,8 +14,7 @@ from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.services.deposits import Deposits
-from ibi.services.item_object import ITEM, LOCAL
-from ibi.services.kept_items import KeptItems, name_of
+from ibi.services.kept_items import ITEM, LOCAL, KeptItems, name_of
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record, write_archive_record
 
 __all__ = ["begin_archive", "follow_address", "service_draft"]

@@ -9,8 +9,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 from ibi.label import parse
 from ibi.model.visibility import network
 from ibi.resolver.membership import RegistrationChange
-from ibi.services.registration_desk import Application, RegistrationDesk
-from ibi.services.registration_facts import all_facts, registered_facts
+from ibi.services.registration_admin import Application, RegistrationDesk, all_facts, registered_facts
 
 __all__ = ["ApplicationWords", "ArchiveDesk", "ChangeWords", "LocalArchiveDesk"]
 

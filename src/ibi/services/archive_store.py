@@ -26,8 +26,7 @@ from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.search import Search
 from ibi.services.claims import named_by
 from ibi.services.integrity import Integrity
-from ibi.services.item_object import TRANSFERRED
-from ibi.services.kept_items import DOC, ITEM, ItemTransferred, KeptItems, name_of
+from ibi.services.kept_items import DOC, ITEM, TRANSFERRED, ItemTransferred, KeptItems, name_of
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.storage.item_locks import ItemLocks

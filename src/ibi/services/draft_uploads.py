@@ -10,10 +10,8 @@ from ibi.archive.drafts import check_upload, same_name
 from ibi.archive.file_names import check_file_name
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
-from ibi.services.depositor import Depositor
-from ibi.services.draft_ledger import DraftLedger, Share
-from ibi.services.draft_views import DraftViews
-from ibi.services.media_types import media_type_of
+from ibi.services.draft_ledger import Depositor, DraftLedger, DraftViews, Share
+from ibi.services.file_selection import media_type_of
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import StorageError
 from ibi.storage.incoming import Incoming

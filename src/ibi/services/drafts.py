@@ -25,11 +25,9 @@ from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.item import Item
 from ibi.ports.clocks import Clocks
 from ibi.ports.labels import Labels
-from ibi.services.depositor import Depositor
-from ibi.services.draft_ledger import DraftLedger
+from ibi.services.draft_ledger import Depositor, DraftLedger, DraftView, DraftViews
 from ibi.services.draft_publishing import DraftPublishing
 from ibi.services.draft_uploads import DraftUploads
-from ibi.services.draft_views import DraftView, DraftViews
 from ibi.services.kept_items import KeptItems
 from ibi.storage.draft_files import DraftFiles, new_draft_id
 from ibi.storage.errors import StorageError

@@ -9,39 +9,69 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from hashlib import sha512
+from io import BytesIO
 from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
-from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source
+from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source, Stream
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
-from ibi.model.item_json import decode_item
+from ibi.model.item_json import decode_item, encode_item, encode_local
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.services.claims import answered, claimed
 from ibi.services.integrity import Integrity
-from ibi.services.item_object import DOC, ITEM, LOCAL, TRANSFERRED, is_recorded, is_transferred, object_of
 from ibi.services.verified_file import VerifiedFile
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import StorageError
 from ibi.storage.item_locks import ItemLocks
 from ibi.storage.together import Together
 
-__all__ = [
-    "DOC",
-    "ITEM",
-    "LOCAL",
-    "STEPS",
-    "ChangeUnfinished",
-    "ItemTransferred",
-    "Kept",
-    "KeptItems",
-    "NewItem",
-    "name_of",
-]
+ITEM: Final = "item.json"
+LOCAL: Final = "local.json"
+TRANSFERRED: Final = "transferred.json"
+"""All that a version has in which the item is not here any more, since its Original was given to another Archive."""
+DOC: Final = "doc/"
+
+
+def object_of(item: Item | Callable[[], Item], files: Mapping[str, Source]) -> dict[str, Source]:
+    """The logical files of a version. The records come last: what they tell of the files may be known only then."""
+    docs = {DOC + path: source for path, source in files.items()}
+    if isinstance(item, Item):
+        return {**docs, ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
+    return {**docs, ITEM: _late(lambda: encode_item(item())), LOCAL: _late(lambda: encode_local(item()))}
+
+
+def is_recorded(item: Item, kept: KeptObject) -> bool:
+    """Whether the object's records are those of `item`, told by their digests: nothing is read."""
+    files = kept.head.files
+    return files.get(LOCAL) == _digest(encode_local(item)) and files.get(ITEM) == _digest(encode_item(item))
+
+
+def is_transferred(kept: KeptObject) -> bool:
+    """Whether the object tells no more than where the item went."""
+    return TRANSFERRED in kept.head.files
+
+
+def _digest(record: bytes) -> str:
+    return sha512(record).hexdigest()
+
+
+def _late(record: Callable[[], bytes]) -> Stream:
+    """Bytes that are asked for when their turn has come."""
+    reader: list[BytesIO] = []
+
+    def read(length: int) -> bytes:
+        if not reader:
+            reader.append(BytesIO(record()))
+        return reader[0].read(length)
+
+    return Stream(read)
+
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
 """Where a crash is tried."""

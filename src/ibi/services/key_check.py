@@ -10,9 +10,8 @@ from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.model.registration import Registration
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.errors import KeyRefused, TooManyAttempts
-from ibi.services.attempts import Attempts
-from ibi.services.client_network import network_of
-from ibi.services.key_hashing import KeyHasher
+from ibi.services.hashing import KeyHasher
+from ibi.services.limits import Attempts, network_of
 
 __all__ = ["KeyCheck"]
 

@@ -6,23 +6,25 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from queue import SimpleQueue
 from secrets import randbelow
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ibi.errors import IbiError
+from ibi.label import Ibip, RepositoryName
+from ibi.messages.label_forms import LabelForms
 from ibi.minting.clock_guard import check_behind
+from ibi.minting.given_out import reservation_name
 from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.identity import Identity
 from ibi.model.minting import Batch, MintRequest, Share, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Remembered, Ticks
 from ibi.services.mint_guard import MintGuard
-
-__all__ = ["MintGroup", "MintQueue", "MintQueueClosed"]
 
 
 class MintQueueClosed(IbiError):
@@ -197,3 +199,37 @@ class MintQueue:
                 future.set_result(outcome)
             else:
                 future.set_exception(outcome)
+
+
+_GRACE: Final = 60.0
+"""Seconds beyond the longest wait for a label: for the disk."""
+
+
+class LocalLabels:
+    """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates have come."""
+
+    def __init__(self, mint: Callable[[int, str, str | None], Share], who: str) -> None:
+        self._mint, self._who = mint, reservation_name(who)
+
+    def reserve(self, key: str | None = None) -> LabelForms:
+        return _forms(self._mint(1, self._who, key))
+
+
+class QueuedLabels:
+    """Reserves through a queue that lives on an event loop, for threads outside of that loop."""
+
+    def __init__(self, queue: MintQueue, loop: asyncio.AbstractEventLoop, who: str) -> None:
+        self._queue, self._loop, self._who = queue, loop, reservation_name(who)
+
+    def reserve(self, key: str | None = None) -> LabelForms:
+        minting = asyncio.run_coroutine_threadsafe(self._queue.mint(1, self._who, key), self._loop)
+        try:
+            return _forms(minting.result(float(self._queue.longest_wait()) + _GRACE))
+        except (TimeoutError, CancelledError):
+            # The loop has ended meanwhile: a thread that waits for it would keep the process alive for ever.
+            raise MintQueueClosed() from None
+
+
+def _forms(share: Share) -> LabelForms:
+    (minted,) = share.labels()
+    return LabelForms(RepositoryName.parse(minted.rep), None if minted.ibip is None else Ibip.parse(minted.ibip))

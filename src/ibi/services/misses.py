@@ -24,8 +24,7 @@ import structlog
 
 from ibi.messages.field import IpAddress
 from ibi.model.visibility import IpNetwork
-from ibi.services.client_network import network_of
-from ibi.services.turns import TooManyLinks, TurnBound
+from ibi.services.limits import TooManyLinks, TurnBound, network_of
 
 __all__ = ["MISS", "QUESTION", "MissLimit", "TickShare"]
 

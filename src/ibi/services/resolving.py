@@ -29,9 +29,9 @@ from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Reply, Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.resolver.wait_policy import Policy
-from ibi.services.drive import Drive, Gateway, ReplyWatcher
+from ibi.services.limits import Refusal, TooManyLinks, TurnBound, Turns, link_turns, trace_turns
 from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
-from ibi.services.turns import Refusal, TooManyLinks, TurnBound, Turns, link_turns, trace_turns
+from ibi.services.resolution_runner import Drive, Gateway, ReplyWatcher
 from ibi.storage.memory.beliefs import MemoryBeliefs
 
 __all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]

@@ -17,8 +17,8 @@ from ibi.instant import Instant
 from ibi.model.person import Person, Session
 from ibi.ports.clocks import Clocks
 from ibi.ports.people import People
-from ibi.services.attempts import Attempts
-from ibi.services.secret_hashing import SecretHasher
+from ibi.services.hashing import SecretHasher
+from ibi.services.limits import Attempts
 
 __all__ = ["MOST_WAITING", "SignIn", "SignedIn", "TooManyGuesses"]
 

@@ -17,7 +17,7 @@ from ibi.model.content import Bytes, Copy, Keep, Move, Source, Stream
 from ibi.model.file import DEFAULT_MEDIA_TYPE, File
 from ibi.model.item import Draft
 from ibi.ports.content import FileMissing, SourceRefused
-from ibi.services.media_types import media_type_of
+from ibi.services.file_selection import media_type_of
 from ibi.storage.ocfl.intake import open_source
 
 __all__ = ["TakenFiles", "UploadDamaged", "unread_files"]

@@ -20,11 +20,11 @@ from ibi.errors import IbiError
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Ticks
 from ibi.ports.tokens import Tokens
+from ibi.services.account_admin import LocalTokenDesk
 from ibi.services.membership import MembershipService
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
 from ibi.services.sign_in import SignIn
-from ibi.services.token_desk import LocalTokenDesk
 from ibi.services.verification import VerificationSchedule
 from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite

@@ -14,8 +14,7 @@ from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
 from ibi.model.token import Scope
 from ibi.resolver.membership import RegistrationChange
-from ibi.services.registration_desk import Application, RegistrationDesk
-from ibi.services.registration_facts import all_facts, public_facts, registered_facts
+from ibi.services.registration_admin import Application, RegistrationDesk, all_facts, public_facts, registered_facts
 from ibi.web.authentication import Authentication
 from ibi.web.body import check_json, read_body
 from ibi.web.headers import values

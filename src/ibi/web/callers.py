@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from starlette.requests import Request
 
 from ibi.model.token import Scope, Token
-from ibi.services.depositor import Depositor
+from ibi.services.draft_ledger import Depositor
 from ibi.services.record_desk import RecordDesk
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.authentication import Authentication, name_of

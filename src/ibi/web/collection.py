@@ -25,8 +25,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.content import ContentDamaged
-from ibi.services.first_reading import FirstReading, FirstReadingUnderWay
-from ibi.services.verified_file import VerifiedFile
+from ibi.services.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.charset import media_type_in_full
 from ibi.web.content_host import ContentHost

@@ -14,10 +14,9 @@ from starlette.responses import Response
 from ibi.archive.drafts import UnknownDraft
 from ibi.model.draft_record import DRAFT_ID
 from ibi.model.token import Scope
-from ibi.services.draft_views import DraftView
+from ibi.services.draft_ledger import DraftView
 from ibi.services.drafts import Check
-from ibi.services.label_reservation import QueuedLabels
-from ibi.services.mint_queue import MintQueue
+from ibi.services.mint_queue import MintQueue, QueuedLabels
 from ibi.web.authentication import name_of
 from ibi.web.callers import Callers, depositor
 from ibi.web.descriptions import described, json_object

@@ -15,8 +15,8 @@ from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
+from ibi.services.limits import Refusal
 from ibi.services.resolving import Resolved, Unfinished
-from ibi.services.turns import Refusal
 from ibi.web.alert import Alert
 from ibi.web.alerts import alert_about
 from ibi.web.at_once import Answer, Head

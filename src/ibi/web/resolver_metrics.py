@@ -10,8 +10,8 @@ from ibi.messages.url_list import Deletion
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import NewClaim
 from ibi.resolver.trace import Answered, Reply
+from ibi.services.limits import Refusal, TooManyLinks
 from ibi.services.resolving import Resolved
-from ibi.services.turns import Refusal, TooManyLinks
 from ibi.web.tallies import CounterTally, HistogramTally
 from ibi.web.trace_record import outcome_name
 

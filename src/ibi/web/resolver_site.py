@@ -9,7 +9,7 @@ from typing import Final
 from ibi.model.visibility import IpNetwork
 from ibi.ports.beliefs import Beliefs
 from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.registration_desk import RegistrationDesk
+from ibi.services.registration_admin import RegistrationDesk
 from ibi.services.resolving import Resolving
 
 __all__ = ["ResolverSite"]

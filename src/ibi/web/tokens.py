@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.model.token import Scope
-from ibi.services.token_desk import TokenDesk
+from ibi.services.account_admin import TokenDesk
 from ibi.web.authentication import Authentication
 from ibi.web.body import check_json, read_body
 from ibi.web.refusals import MalformedBody

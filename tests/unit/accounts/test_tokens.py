@@ -17,14 +17,14 @@ from ibi.accounts.errors import (
     NotAuthenticated,
     UnknownToken,
 )
-from ibi.accounts.tokens import MAX_NAME, RANDOM_BYTES, authenticate, new_token, require, revoke, scope_named
+from ibi.accounts.tokens import MAX_NAME, TOKEN_BYTES, authenticate, new_token, require, revoke, scope_named
 from ibi.instant import Instant
 from ibi.model.token import Scope, Token
 from ibi.storage.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00.5Z")
 LATER = Instant.parse("2026-11-16T12:00:00Z")
-CHANCE = bytes(range(RANDOM_BYTES))
+CHANCE = bytes(range(TOKEN_BYTES))
 
 
 def stored(*tokens: Token) -> MemoryTokens:
@@ -50,13 +50,13 @@ def test_only_the_sha_256_of_the_secret_is_stored() -> None:
     assert repr(token.digest) not in repr(token)
 
 
-@given(st.binary(min_size=RANDOM_BYTES, max_size=RANDOM_BYTES), st.sampled_from(Scope))
+@given(st.binary(min_size=TOKEN_BYTES, max_size=TOKEN_BYTES), st.sampled_from(Scope))
 def test_a_token_lets_in_whoever_shows_its_text(chance: bytes, scope: Scope) -> None:
     text, token = new_token(chance, scope, NOW)
     assert authenticate(text, stored(token).find, NOW) == token
 
 
-@given(st.binary(min_size=RANDOM_BYTES, max_size=RANDOM_BYTES), st.integers(0, 41), st.integers(0, 7))
+@given(st.binary(min_size=TOKEN_BYTES, max_size=TOKEN_BYTES), st.integers(0, 41), st.integers(0, 7))
 def test_one_other_bit_of_chance_is_another_token(chance: bytes, place: int, bit: int) -> None:
     text, token = new_token(chance, Scope.ADMIN, NOW)
     flipped = bytearray(chance)
@@ -67,7 +67,7 @@ def test_one_other_bit_of_chance_is_another_token(chance: bytes, place: int, bit
         authenticate(other, stored(token).find, NOW)
 
 
-@pytest.mark.parametrize("size", [0, 1, RANDOM_BYTES - 1, RANDOM_BYTES + 1])
+@pytest.mark.parametrize("size", [0, 1, TOKEN_BYTES - 1, TOKEN_BYTES + 1])
 def test_too_little_chance_makes_no_token(size: int) -> None:
     with pytest.raises(ValueError, match="random bytes"):
         new_token(bytes(size), Scope.READ, NOW)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.services.attempts import FREE, LONGEST_WAIT, Attempts
+from ibi.services.limits import FREE, LONGEST_WAIT, Attempts
 
 
 def tried(attempts: Attempts, times: int, subject: str = "a", now: float = 0.0) -> float:

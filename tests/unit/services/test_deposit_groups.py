@@ -13,7 +13,7 @@ from ibi.model import item_json
 from ibi.model.content import KeptObject, NewObject
 from ibi.model.item import Item
 from ibi.ports.content import ContentExists
-from ibi.services import item_object
+from ibi.services import kept_items as item_object
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.kept_items import ChangeUnfinished
 from ibi.storage.errors import DiskRefused

@@ -18,8 +18,7 @@ from ibi.errors import IbiError
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.archive_store import ArchiveStore
-from ibi.services.depositor import Depositor
-from ibi.services.draft_ledger import STEP
+from ibi.services.draft_ledger import STEP, Depositor
 from ibi.services.draft_uploads import Upload
 from ibi.services.drafts import Drafts
 from ibi.storage.draft_files import DraftFiles

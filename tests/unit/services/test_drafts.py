@@ -21,9 +21,8 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.content import ContentChanged
 from ibi.services import draft_uploads
 from ibi.services.archive_store import ArchiveStore
-from ibi.services.depositor import Depositor
 from ibi.services.deposits import Deposits
-from ibi.services.draft_views import DraftView
+from ibi.services.draft_ledger import Depositor, DraftView
 from ibi.services.drafts import Drafts
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftDamaged, DraftFiles

@@ -10,9 +10,8 @@ import pytest
 from argon2 import PasswordHasher
 
 from ibi.messages import RegistrationKey
-from ibi.services.attempts import FREE, LONGEST_WAIT
-from ibi.services.client_network import network_of
-from ibi.services.key_hashing import HashingBusy, KeyHasher
+from ibi.services.hashing import HashingBusy, KeyHasher
+from ibi.services.limits import FREE, LONGEST_WAIT, network_of
 from tests.asgi_client import Answer
 from tests.membership_app import CHEAP, MembershipApp, query
 

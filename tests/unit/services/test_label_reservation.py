@@ -7,8 +7,7 @@ import asyncio
 from ibi.model.identity import Identity
 from ibi.model.minting import MintRequest, Share
 from ibi.ports.labels import Labels
-from ibi.services.label_reservation import LocalLabels, QueuedLabels
-from ibi.services.mint_queue import MintQueue, MintQueueClosed
+from ibi.services.mint_queue import LocalLabels, MintQueue, MintQueueClosed, QueuedLabels
 from ibi.storage.memory.ticks import MemoryTicks
 from tests.minting_by_hand import IDENTITY, RULES, START, mint, share
 from tests.set_clocks import SetClocks

@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 
 from ibi.messages.field import IpAddress
+from ibi.services.limits import TooManyLinks, TurnBound
 from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
-from ibi.services.turns import TooManyLinks, TurnBound
 from tests.virtual_time import in_virtual_time, now
 
 RATE = 20

@@ -19,8 +19,7 @@ from ibi.resolver.errors import AlreadyRegistered, KeyRefused, PrefixTaken, Unkn
 from ibi.resolver.membership import RegistrationChange
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.mail import post, sender_of
-from ibi.services.registration_desk import Application
-from ibi.services.registration_facts import all_facts, letter_facts, public_facts
+from ibi.services.registration_admin import Application, all_facts, letter_facts, public_facts
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.smtp import MailNotSent
 from tests.membership_app import REP, MembershipApp, Post, query

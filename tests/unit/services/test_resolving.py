@@ -28,9 +28,9 @@ from ibi.resolver.outcome import (
 )
 from ibi.resolver.trace import Answered, Failure, Reply, Verdict
 from ibi.resolver.wait_policy import Policy
+from ibi.services.limits import Refusal, TooManyLinks, TooManyTraces, TurnBound, link_turns, trace_turns
 from ibi.services.misses import MISS, MissLimit
 from ibi.services.resolving import ForeignUrls, Resolved, Resolving
-from ibi.services.turns import Refusal, TooManyLinks, TooManyTraces, TurnBound, link_turns, trace_turns
 from ibi.storage.errors import DiskRefused
 from ibi.storage.memory.beliefs import MemoryBeliefs
 from tests.scripted_archives import CLIENTS, archive, body, read

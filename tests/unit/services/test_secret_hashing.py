@@ -6,7 +6,7 @@ import pytest
 from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
 
-from ibi.services.secret_hashing import SecretHasher
+from ibi.services.hashing import SecretHasher
 
 
 class Watched(PasswordHasher):

@@ -10,9 +10,9 @@ from argon2 import PasswordHasher
 
 from ibi.accounts.errors import BadSignIn
 from ibi.instant import Instant
-from ibi.services.attempts import FREE
-from ibi.services.person_desk import PersonDesk
-from ibi.services.secret_hashing import SecretHasher
+from ibi.services.account_admin import PersonDesk
+from ibi.services.hashing import SecretHasher
+from ibi.services.limits import FREE
 from ibi.services.sign_in import MOST_WAITING, SignedIn, SignIn, TooManyGuesses
 from ibi.storage.memory.people import MemoryPeople
 from tests.set_clocks import SetClocks

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from ibi.services.turns import Refusal, TooManyLinks, TooManyTraces, TurnBound, Turns, link_turns, trace_turns
+from ibi.services.limits import Refusal, TooManyLinks, TooManyTraces, TurnBound, Turns, link_turns, trace_turns
 
 HERE, NEXT_DOOR, ELSEWHERE = map(ip_address, ("192.0.2.1", "192.0.2.200", "198.51.100.1"))
 

@@ -18,9 +18,9 @@ from starlette.responses import Response
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.content import Damage, Problem
+from ibi.services.account_admin import PersonDesk
+from ibi.services.hashing import SecretHasher
 from ibi.services.integrity import Integrity
-from ibi.services.person_desk import PersonDesk
-from ibi.services.secret_hashing import SecretHasher
 from ibi.services.sign_in import SignIn
 from ibi.storage.memory.people import MemoryPeople
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity

@@ -17,9 +17,8 @@ from ibi.model.block_digests import BLOCK
 from ibi.model.content import Damage, Problem
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
-from ibi.services.first_reading import FirstReading
 from ibi.services.integrity import Integrity
-from ibi.services.verified_file import PIECE, VerifiedFile
+from ibi.services.verified_file import PIECE, FirstReading, VerifiedFile
 from ibi.storage.memory.content import MemoryContent, MemoryFile
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.boundary import AnswerBroken

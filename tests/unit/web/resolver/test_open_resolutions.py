@@ -22,9 +22,9 @@ from ibi.resolver.authority import Homes
 from ibi.resolver.trace import Answered, Reply
 from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
+from ibi.services.limits import Turns, link_turns, trace_turns
 from ibi.services.misses import MissLimit
 from ibi.services.resolving import Resolving
-from ibi.services.turns import Turns, link_turns, trace_turns
 from ibi.web.resolver_site import ResolverSite
 from tests.minting_app import made
 from tests.page_reader import Page

@@ -1,20 +1,64 @@
-"""People given an account, a link or a new password, by an operator."""
+"""Administration of accounts: tokens and people."""
 
 from __future__ import annotations
 
 import secrets
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
 from ibi.accounts.errors import PersonExists, UnknownPerson
 from ibi.accounts.sign_in import RANDOM_BYTES, check_name, check_password, new_link, role_named
+from ibi.accounts.tokens import TOKEN_BYTES, new_token, revoke, scope_named
 from ibi.instant import Instant
 from ibi.model.person import Person, Role
+from ibi.model.token import Token
 from ibi.ports.clocks import Clocks
 from ibi.ports.people import People
-from ibi.services.secret_hashing import SecretHasher
+from ibi.ports.tokens import Tokens
+from ibi.services.hashing import SecretHasher
 
-__all__ = ["PersonDesk"]
+
+class TokenDesk(Protocol):
+    """What an operator does with tokens, in words that travel: texts in, texts out."""
+
+    def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
+        """A new token; `token` in the answer is the text that is shown this once."""
+
+    def list_tokens(self) -> list[dict[str, object]]: ...
+
+    def revoke_token(self, identity: str) -> dict[str, object]: ...
+
+
+class LocalTokenDesk:
+    """The desk of a data directory."""
+
+    def __init__(self, tokens: Tokens, clocks: Clocks) -> None:
+        self._tokens, self._clocks = tokens, clocks
+
+    def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
+        until = None if expires is None else Instant.parse(expires)
+        now = self._clocks.read().wall
+        text, token = new_token(secrets.token_bytes(TOKEN_BYTES), scope_named(scope), now, name=name, expires=until)
+        self._tokens.add(token)
+        return {"token": text, **_fields(token)}
+
+    def list_tokens(self) -> list[dict[str, object]]:
+        return [_fields(token) for token in self._tokens.list()]
+
+    def revoke_token(self, identity: str) -> dict[str, object]:
+        return _fields(revoke(self._tokens, identity, self._clocks.read().wall))
+
+
+def _fields(token: Token) -> dict[str, object]:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "scope": str(token.scope),
+        "created": str(token.created),
+        "expires": None if token.expires is None else str(token.expires),
+        "revoked": None if token.revoked is None else str(token.revoked),
+    }
 
 
 class PersonDesk:
