@@ -21,7 +21,7 @@ from ibi.resolver.membership import CallBack
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.hashing import KeyHasher
 from ibi.services.inclusions import Ask
-from ibi.services.registration_admin import Application, RegistrationDesk
+from ibi.services.registration_admin import Application, RegistrationAdmin
 from ibi.storage.memory.registry import MemoryRegistry
 from ibi.web.resolver_service import ResolverService
 from tests.asgi_client import Answer, ask
@@ -78,7 +78,7 @@ class MembershipApp:
     ask: Ask | None = None
 
     def __post_init__(self) -> None:
-        self.desk = RegistrationDesk(
+        self.desk = RegistrationAdmin(
             self.registry,
             self._confirm,
             self.clocks,

@@ -20,7 +20,7 @@ from ibi.archive.urls import ArchiveUrls
 from ibi.model.token import Scope
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.drafts import Drafts
-from ibi.services.record_desk import RecordDesk
+from ibi.services.record_desk import ItemServices
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.memory.tokens import MemoryTokens
 from ibi.storage.memory.usage import MemoryUsageLog
@@ -109,7 +109,7 @@ async def records_app(
             clocks=clocks,
             public_url=BASE,
             usage=usage,
-            desk=RecordDesk(store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}),
+            desk=ItemServices(store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}),
             **options,
         )
         minting = made(clocks=clocks, tokens=tokens, archive=site)

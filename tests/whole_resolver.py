@@ -20,7 +20,7 @@ from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.hashing import KeyHasher
-from ibi.services.registration_admin import RegistrationDesk
+from ibi.services.registration_admin import RegistrationAdmin
 from ibi.services.resolving import Resolving
 from ibi.storage.memory.registry import MemoryRegistry
 from ibi.transport.address_guard import AddressGuard
@@ -121,7 +121,7 @@ def whole_resolver(
         resolving=Resolving(ArchiveDirectory(registry, None), Gateways((), http), policy=policy, cache=cache),
         acknowledgments=Acknowledgments(http),
         public_url=public_url,
-        desk=RegistrationDesk(registry, http.confirm, clocks, resolver_url=public_url, hasher=KeyHasher(CHEAP)),
+        desk=RegistrationAdmin(registry, http.confirm, clocks, resolver_url=public_url, hasher=KeyHasher(CHEAP)),
         proxies=(ip_network(PROXY),),
         close=http.close,
     )

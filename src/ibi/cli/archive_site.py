@@ -26,7 +26,7 @@ from ibi.services.archive_store import STORE, ArchiveStore, open_repaired
 from ibi.services.deposits import Deposits
 from ibi.services.drafts import Drafts
 from ibi.services.mint_queue import LocalLabels
-from ibi.services.record_desk import RecordDesk
+from ibi.services.record_desk import ItemServices
 from ibi.services.robots import is_robot
 from ibi.services.searching import Searching
 from ibi.services.verification import DamageMail, VerificationSchedule
@@ -157,7 +157,7 @@ def _opened_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
     return usage
 
 
-def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> RecordDesk:
+def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> ItemServices:
     """Where deposits are taken in. Drafts that nobody came back to go now, and later when others are begun."""
     archive = settings.archive
     quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve, archive.draft_share)
@@ -165,7 +165,7 @@ def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: 
     drafts = Drafts(DraftFiles(settings.data, minter.clocks), store, minter.clocks, rules, service=record.service)
     drafts.sweep()
     unreadable = [name for name, _ in store.swept.unreadable]
-    return RecordDesk(
+    return ItemServices(
         store,
         drafts,
         minter.clocks,

@@ -15,7 +15,7 @@ from ibi.cli.output import as_json_option, print_json
 if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.model.person import Person
-    from ibi.services.account_admin import PersonDesk
+    from ibi.services.account_admin import PersonAdmin
 
 __all__ = ["opened_desk", "person", "sign_in_url"]
 
@@ -25,15 +25,15 @@ _from_stdin = click.option("--password-stdin", is_flag=True, help="Read the pass
 
 
 @contextmanager
-def opened_desk(settings: Settings) -> Iterator[PersonDesk]:
-    from ibi.services.account_admin import PersonDesk
+def opened_desk(settings: Settings) -> Iterator[PersonAdmin]:
+    from ibi.services.account_admin import PersonAdmin
     from ibi.services.hashing import SecretHasher
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.people import SqlitePeople
 
     people, hasher = SqlitePeople(settings.data), SecretHasher()
     try:
-        yield PersonDesk(people, MachineClocks(), hasher)
+        yield PersonAdmin(people, MachineClocks(), hasher)
     finally:
         people.close()
         hasher.close()

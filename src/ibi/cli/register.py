@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ibi.ports.mailer import Mailer
     from ibi.resolver.archive_ref import ArchiveRef
     from ibi.resolver.membership import CallBack
-    from ibi.services.archive_desk import ArchiveDesk
+    from ibi.services.archive_desk import ArchiveAdmin
 
 __all__ = ["MailIncomplete", "configured_mailer", "opened_register"]
 
@@ -43,15 +43,15 @@ def configured_mailer(settings: Settings) -> Mailer | None:
 
 
 @contextmanager
-def opened_register(settings: Settings) -> Iterator[ArchiveDesk]:
+def opened_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     """The desk of the data directory, or of the server that the settings name."""
     if settings.is_remote:
         from ibi.transport.archives_client import ArchivesClient
 
         yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
-    from ibi.services.archive_desk import LocalArchiveDesk
-    from ibi.services.registration_admin import RegistrationDesk
+    from ibi.services.archive_desk import LocalArchiveAdmin
+    from ibi.services.registration_admin import RegistrationAdmin
     from ibi.storage.archive_record import read_archive_record
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.registry import SqliteRegistry
@@ -59,7 +59,7 @@ def opened_register(settings: Settings) -> Iterator[ArchiveDesk]:
     mailer, identity, archive = configured_mailer(settings), settings.identity(), read_archive_record(settings.data)
     registry = SqliteRegistry(settings.data)
     try:
-        desk = RegistrationDesk(
+        desk = RegistrationAdmin(
             registry,
             _not_called,
             MachineClocks(),
@@ -69,7 +69,7 @@ def opened_register(settings: Settings) -> Iterator[ArchiveDesk]:
             sandbox=identity is not None and identity.sandbox,
             log=_silent(),
         )
-        yield LocalArchiveDesk(desk)
+        yield LocalArchiveAdmin(desk)
     finally:
         registry.close()
 

@@ -30,7 +30,7 @@ from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.archive_store import STORE, ArchiveStore
 from ibi.services.misses import MissLimit
-from ibi.services.registration_admin import RegistrationDesk
+from ibi.services.registration_admin import RegistrationAdmin
 from ibi.services.resolving import ForeignUrls, Resolving
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.errors import StoreDamaged
@@ -90,7 +90,7 @@ def opened_resolver_site(
         resolving=_resolving(settings, registry, beliefs, gateway, archive, misses),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
-        desk=RegistrationDesk(
+        desk=RegistrationAdmin(
             registry,
             gateway.confirm,
             clocks,

@@ -16,7 +16,7 @@ from ibi.cli.person import sign_in_url
 from ibi.cli.resolver_site import opened_registry, opened_resolver_site
 from ibi.config import Settings
 from ibi.model.identity import Identity
-from ibi.services.account_admin import PersonDesk
+from ibi.services.account_admin import PersonAdmin
 from ibi.services.hashing import SecretHasher
 from ibi.services.mint_guard import MintGuard
 from ibi.services.mint_queue import MintQueue
@@ -92,7 +92,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             _welcome(url, settings, identity, archive, resolver)
             if identity.sandbox:
                 # Whoever sees this output started the server: the link is theirs. A sandbox is nobody else's.
-                link = PersonDesk(people, clocks, hasher).first_link()
+                link = PersonAdmin(people, clocks, hasher).first_link()
                 click.echo(f"  enter   {sign_in_url(settings.public_url or url, link)}")
                 click.echo("          signs you in as admin, once, within the hour")
             click.echo("Ctrl-C stops it.")

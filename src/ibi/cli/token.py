@@ -12,7 +12,7 @@ from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
-    from ibi.services.account_admin import TokenDesk
+    from ibi.services.account_admin import TokenAdmin
 
 __all__ = ["token"]
 
@@ -21,7 +21,7 @@ _where = setting_options("data", "config", "server", "token")
 
 
 @contextmanager
-def _desk(**flags: str | None) -> Iterator[TokenDesk]:
+def _desk(**flags: str | None) -> Iterator[TokenAdmin]:
     """Where tokens are handed out: the data directory, or a server that is asked for it."""
     settings = settings_from(**flags)
     if settings.is_remote:
@@ -30,13 +30,13 @@ def _desk(**flags: str | None) -> Iterator[TokenDesk]:
         secret = None if settings.token is None else settings.token.reveal()
         yield ApiClient(settings.server or "", secret)
         return
-    from ibi.services.account_admin import LocalTokenDesk
+    from ibi.services.account_admin import LocalTokenAdmin
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.tokens import SqliteTokens
 
     tokens = SqliteTokens(settings.data)
     try:
-        yield LocalTokenDesk(tokens, MachineClocks())
+        yield LocalTokenAdmin(tokens, MachineClocks())
     finally:
         tokens.close()
 

@@ -19,7 +19,7 @@ from ibi.ports.tokens import Tokens
 from ibi.services.hashing import SecretHasher
 
 
-class TokenDesk(Protocol):
+class TokenAdmin(Protocol):
     """What an operator does with tokens, in words that travel: texts in, texts out."""
 
     def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
@@ -30,7 +30,7 @@ class TokenDesk(Protocol):
     def revoke_token(self, identity: str) -> dict[str, object]: ...
 
 
-class LocalTokenDesk:
+class LocalTokenAdmin:
     """The desk of a data directory."""
 
     def __init__(self, tokens: Tokens, clocks: Clocks) -> None:
@@ -61,7 +61,7 @@ def _fields(token: Token) -> dict[str, object]:
     }
 
 
-class PersonDesk:
+class PersonAdmin:
     """What an operator does with people."""
 
     def __init__(self, people: People, clocks: Clocks, hasher: SecretHasher) -> None:

@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypedDict, TypeVar
 from ibi.label import parse
 from ibi.model.visibility import network
 from ibi.resolver.membership import RegistrationChange
-from ibi.services.registration_admin import Application, RegistrationDesk, all_facts, registered_facts
+from ibi.services.registration_admin import Application, RegistrationAdmin, all_facts, registered_facts
 
-__all__ = ["ApplicationWords", "ArchiveDesk", "ChangeWords", "LocalArchiveDesk"]
+__all__ = ["ApplicationWords", "ArchiveAdmin", "ChangeWords", "LocalArchiveAdmin"]
 
 Made = TypeVar("Made")
 
@@ -47,7 +47,7 @@ class ChangeWords(TypedDict, total=False):
     admin_mail: str
 
 
-class ArchiveDesk(Protocol):
+class ArchiveAdmin(Protocol):
     """The desk of a data directory, or of a server that is asked."""
 
     def register_archive(self, wanted: ApplicationWords) -> dict[str, object]:
@@ -63,10 +63,10 @@ class ArchiveDesk(Protocol):
         """The Archive as it is afterwards."""
 
 
-class LocalArchiveDesk:
+class LocalArchiveAdmin:
     """The desk of a data directory, for a command: it does one thing, and waits for it."""
 
-    def __init__(self, desk: RegistrationDesk) -> None:
+    def __init__(self, desk: RegistrationAdmin) -> None:
         self._desk = desk
 
     def register_archive(self, wanted: ApplicationWords) -> dict[str, object]:

@@ -38,7 +38,7 @@ _LINKS_OF_ONE: Final = 256
 """Of one network: a university behind one address, each of whose readers waits for a fraction of a second."""
 
 
-class TurnBound(StrEnum):
+class LimitScope(StrEnum):
     """Which of the bounds somebody came up against."""
 
     SERVER = "server"
@@ -47,41 +47,41 @@ class TurnBound(StrEnum):
     """Of misses of one network, or of all."""
 
 
-class Refusal(IbiError):
+class LimitExceeded(IbiError):
     """There is no turn for this client just now, who may come again after so many seconds."""
 
-    def __init__(self, *, bound: TurnBound, retry_after: int) -> None:
+    def __init__(self, *, bound: LimitScope, retry_after: int) -> None:
         super().__init__(bound=bound, retry_after=retry_after)
         self.bound, self.retry_after = bound, retry_after
 
 
-class TooManyTraces(Refusal):
+class TooManyTraces(LimitExceeded):
     """Many want to see in full how links are resolved: wait {retry_after} seconds and try again."""
 
     code = "too-many-traces"
 
 
-class TooManyLinks(Refusal):
+class TooManyLinks(LimitExceeded):
     """Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."""
 
     code = "too-many-links"
 
 
-class Turns:
+class ConcurrencyLimiter:
     """For one server, from its event loop."""
 
-    def __init__(self, most: int, most_of_one: int, refusal: type[Refusal]) -> None:
+    def __init__(self, most: int, most_of_one: int, refusal: type[LimitExceeded]) -> None:
         self._most, self._most_of_one, self._refusal = most, most_of_one, refusal
         self._under_way: Counter[IpNetwork | None] = Counter()
 
-    def take(self, client: IpAddress | None, retry_after: int) -> Callable[[], None]:
+    def acquire(self, client: IpAddress | None, retry_after: int) -> Callable[[], None]:
         """A turn, until what is given back here is called, which has to be once. The refusal is raised if none is free
         for that client, who may come again after so many seconds."""
         network = network_of(client)
         if self._under_way[network] >= self._most_of_one:
-            raise self._refusal(bound=TurnBound.NETWORK, retry_after=retry_after)
+            raise self._refusal(bound=LimitScope.NETWORK, retry_after=retry_after)
         if self._under_way.total() >= self._most:
-            raise self._refusal(bound=TurnBound.SERVER, retry_after=retry_after)
+            raise self._refusal(bound=LimitScope.SERVER, retry_after=retry_after)
         self._under_way[network] += 1
         return partial(self._give_back, network)
 
@@ -94,12 +94,12 @@ class Turns:
         return self._under_way.total()
 
 
-def trace_turns(most: int = _TRACES, most_of_one: int = _TRACES_OF_ONE) -> Turns:
-    return Turns(most, most_of_one, TooManyTraces)
+def trace_limiter(most: int = _TRACES, most_of_one: int = _TRACES_OF_ONE) -> ConcurrencyLimiter:
+    return ConcurrencyLimiter(most, most_of_one, TooManyTraces)
 
 
-def link_turns(most: int = _LINKS, most_of_one: int = _LINKS_OF_ONE) -> Turns:
-    return Turns(most, most_of_one, TooManyLinks)
+def link_limiter(most: int = _LINKS, most_of_one: int = _LINKS_OF_ONE) -> ConcurrencyLimiter:
+    return ConcurrencyLimiter(most, most_of_one, TooManyLinks)
 
 
 FREE: Final = 5

@@ -24,7 +24,7 @@ import structlog
 
 from ibi.messages.field import IpAddress
 from ibi.model.visibility import IpNetwork
-from ibi.services.limits import TooManyLinks, TurnBound, network_of
+from ibi.services.limits import LimitScope, TooManyLinks, network_of
 
 __all__ = ["MISS", "QUESTION", "MissLimit", "TickShare"]
 
@@ -168,7 +168,7 @@ class MissLimit:
         line = self._lines.get(network)
         waiting = 0 if line is None else len(line)
         if waiting >= _MOST_OF_ONE or self._waiting >= _MOST_WAITING or self._has_ended:
-            bound = TurnBound.NETWORK if waiting >= _MOST_OF_ONE else TurnBound.SERVER
+            bound = LimitScope.NETWORK if waiting >= _MOST_OF_ONE else LimitScope.SERVER
             raise TooManyLinks(bound=bound, retry_after=self.retry_after)
         self._held_back()
         now = self._clock()
@@ -186,7 +186,7 @@ class MissLimit:
         finally:
             self._waiting -= 1
         if not has_turn:
-            raise TooManyLinks(bound=TurnBound.RATE, retry_after=self.retry_after)
+            raise TooManyLinks(bound=LimitScope.RATE, retry_after=self.retry_after)
 
     def connection_delay(self, client: IpAddress | None) -> float | None:
         """Seconds before a new connection of this client is read; None if too many wait already.

@@ -12,7 +12,7 @@ from ibi.services.drafts import Drafts
 from ibi.services.kept_items import KeptItems
 from ibi.services.relating import Relating
 
-__all__ = ["RecordDesk"]
+__all__ = ["ItemServices"]
 
 
 def _nothing() -> Mapping[str, object]:
@@ -25,7 +25,7 @@ class _NoLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordDesk:
+class ItemServices:
     """Calls of what it gives block, from any thread."""
 
     kept: KeptItems

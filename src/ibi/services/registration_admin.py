@@ -94,7 +94,7 @@ class Registered:
     """Sentences for the person who registered it."""
 
 
-class RegistrationDesk:
+class RegistrationAdmin:
     """On the event loop of a server or of a command. Looks are taken at once; whatever writes or hashes does so
     beside it."""
 

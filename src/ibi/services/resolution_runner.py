@@ -21,7 +21,7 @@ from ibi.resolver.trace import Answered, Failure, Reply
 _LOG = structlog.get_logger("ibi.resolver")
 
 
-class Flights:
+class PendingRequests:
     """Belongs to one resolution. A wait costs the same however many are under way."""
 
     __slots__ = ("_arrived", "_tasks", "_waiter")
@@ -109,7 +109,7 @@ class ReplyWatcher(Protocol):
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
 
 
-class Drive:
+class ResolutionRunner:
     """Sends what `run` asks for, hands back what comes, and wakes it in time. `max_age` is for how many seconds all
     that was said of the item may be kept.
     """
@@ -130,7 +130,7 @@ class Drive:
         refuse by raising."""
         self.run, self.max_age = run, LONGEST
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
-        self._flights: Flights | None = None
+        self._flights: PendingRequests | None = None
         self._admit, self._over, self._pace = admit, _nothing, pace
 
     def begin(self) -> None:
@@ -178,7 +178,7 @@ class Drive:
         if self._flights is None:
             # Called once, also if nobody goes on with what was begun.
             self._over = finalize(self, self._admit())
-            self._flights = Flights()
+            self._flights = PendingRequests()
         self._flights.start(asking, self._asked(asking, max(0.0, self._deadline - self._clock())))
 
     async def _asked(self, asking: Asking, within: float) -> Reply:
@@ -190,7 +190,7 @@ class Drive:
 
     async def _wait(self) -> None:
         if self._flights is None:
-            self._flights = Flights()
+            self._flights = PendingRequests()
         arrived = await self._flights.arrivals(max(_LEAST, self.run.wake_at - self._clock()))
         now = self._clock()
         for asking, reply in arrived:

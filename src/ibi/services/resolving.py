@@ -29,9 +29,9 @@ from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Reply, Trace
 from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
 from ibi.resolver.wait_policy import Policy
-from ibi.services.limits import Refusal, TooManyLinks, TurnBound, Turns, link_turns, trace_turns
+from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
 from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
-from ibi.services.resolution_runner import Drive, Gateway, ReplyWatcher
+from ibi.services.resolution_runner import Gateway, ReplyWatcher, ResolutionRunner
 from ibi.storage.memory.beliefs import MemoryBeliefs
 
 __all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]
@@ -82,7 +82,7 @@ class Watcher(ReplyWatcher, Protocol):
 
     def resolved(self, resolved: Resolved) -> None: ...
 
-    def turned_away(self, refusal: Refusal) -> None: ...
+    def turned_away(self, refusal: LimitExceeded) -> None: ...
 
     def claimed(self, claim: NewClaim) -> None: ...
 
@@ -90,7 +90,7 @@ class Watcher(ReplyWatcher, Protocol):
 class _Nobody:
     def resolved(self, resolved: Resolved) -> None: ...
 
-    def turned_away(self, refusal: Refusal) -> None: ...
+    def turned_away(self, refusal: LimitExceeded) -> None: ...
 
     def claimed(self, claim: NewClaim) -> None: ...
 
@@ -122,8 +122,8 @@ class Resolving:
         own: ArchiveRef | None = None,
         memory: Memory | None = None,
         cache: Cache | None = None,
-        traces: Turns | None = None,
-        links: Turns | None = None,
+        traces: ConcurrencyLimiter | None = None,
+        links: ConcurrencyLimiter | None = None,
         misses: MissLimit | None = None,
         changes: Callable[[], Hashable] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -138,8 +138,8 @@ class Resolving:
         self._confirms = foreign_urls is ForeignUrls.CONFIRM
         self._memory = Memory(MemoryBeliefs()) if memory is None else memory
         self._cache = Cache() if cache is None else cache
-        self._traces = trace_turns() if traces is None else traces
-        self._links = link_turns() if links is None else links
+        self._traces = trace_limiter() if traces is None else traces
+        self._links = link_limiter() if links is None else links
         self.misses = MissLimit() if misses is None else misses
         self._fan_out = TickShare()
         self._changes, self._clock, self._wall, self._watcher = changes, clock, wall, watcher
@@ -167,10 +167,10 @@ class Resolving:
         finally:
             give_back()
 
-    def _turn(self, turns: Turns, clients: tuple[IpAddress, ...]) -> Callable[[], None]:
+    def _turn(self, turns: ConcurrencyLimiter, clients: tuple[IpAddress, ...]) -> Callable[[], None]:
         try:
-            return turns.take(clients[0] if clients else None, ceil(self._policy.budget))
-        except Refusal as refusal:
+            return turns.acquire(clients[0] if clients else None, ceil(self._policy.budget))
+        except LimitExceeded as refusal:
             self._watcher.turned_away(refusal)
             raise
 
@@ -195,7 +195,7 @@ class Resolving:
         """What a network asks for that has used up its allowance of misses."""
         try:
             await self.misses.turn(reader.client)
-        except Refusal as refusal:
+        except LimitExceeded as refusal:
             found = self._found_here(reader)
             if found is None:
                 self._watcher.turned_away(refusal)
@@ -207,7 +207,7 @@ class Resolving:
         """What is kept by now, or in the own Archive, is not refused, however many wait."""
         try:
             begun = self._begun(reader._replace(is_refused=True), has_turn=True)
-        except Refusal:
+        except LimitExceeded:
             return None
         return begun if isinstance(begun, Resolved) and isinstance(begun.outcome, Redirect) else None
 
@@ -217,7 +217,7 @@ class Resolving:
         if not self.misses.is_within(client, self._clock()):
             try:
                 await self.misses.turn(client)
-            except Refusal as refusal:
+            except LimitExceeded as refusal:
                 self._watcher.turned_away(refusal)
                 raise
         self.misses.charge(client, MISS)
@@ -270,7 +270,7 @@ class Resolving:
         self._watcher.resolved(resolved)
         return resolved
 
-    def _is_to_be_confirmed(self, drive: Drive) -> bool:
+    def _is_to_be_confirmed(self, drive: ResolutionRunner) -> bool:
         return self._confirms and _lacks_a_declared_url(drive.run.outcome)
 
     def _learned(self, asked: _Asked) -> Outcome:
@@ -339,7 +339,7 @@ class Resolving:
             return None
         return Resolved(outcome, self._clock() - began, to_confirm=True, began=began, resolution=drive.run)
 
-    def _drive(self, reader: _Reader, archives: tuple[ArchiveRef, ...], policy: Policy) -> Drive:
+    def _drive(self, reader: _Reader, archives: tuple[ArchiveRef, ...], policy: Policy) -> ResolutionRunner:
         now = self._clock()
         run = Resolution(
             reader.url,
@@ -353,12 +353,12 @@ class Resolving:
             policy=policy,
         )
         admit, pace = partial(self._admitted, reader), partial(self._paced, reader)
-        return Drive(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
+        return ResolutionRunner(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
 
     def _admitted(self, reader: _Reader) -> Callable[[], None]:
         """Leave to ask Archives elsewhere."""
         if reader.is_refused or not self.misses.may_ask_others(reader.client):
-            refusal = TooManyLinks(bound=TurnBound.RATE, retry_after=self.misses.retry_after)
+            refusal = TooManyLinks(bound=LimitScope.RATE, retry_after=self.misses.retry_after)
             if not reader.is_refused:  # which is counted elsewhere
                 self._watcher.turned_away(refusal)
             raise refusal
@@ -401,7 +401,7 @@ class _Asked(NamedTuple):
     wish: Wish
     began: float
     state: Hashable
-    drive: Drive
+    drive: ResolutionRunner
 
 
 def _declared_unless_of(own: ArchiveRef) -> Rule:

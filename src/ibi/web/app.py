@@ -20,7 +20,7 @@ from ibi.errors import IbiError
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Ticks
 from ibi.ports.tokens import Tokens
-from ibi.services.account_admin import LocalTokenDesk
+from ibi.services.account_admin import LocalTokenAdmin
 from ibi.services.membership import MembershipService
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
@@ -97,7 +97,7 @@ def create_app(
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks, checks=checks, log=log)
     queue.watch(metrics.group)
     authentication = Authentication(tokens, clocks)
-    token_pages = TokenPages(LocalTokenDesk(tokens, clocks), authentication)
+    token_pages = TokenPages(LocalTokenAdmin(tokens, clocks), authentication)
     registers = resolver is not None and resolver.desk is not None
     routes = [
         *_routes(

@@ -21,7 +21,7 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.usage import UsageLog
 from ibi.services.integrity import Integrity
-from ibi.services.record_desk import RecordDesk
+from ibi.services.record_desk import ItemServices
 from ibi.services.searching import Searching
 from ibi.services.verified_file import VerifiedFile
 from ibi.web.hosts import authority_of_url
@@ -80,7 +80,7 @@ class ArchiveSite:
     is_robot: Callable[[str], bool] = _no_robot
     max_age: int = MAX_AGE
     recent: Recent = field(default_factory=Recent)
-    desk: RecordDesk | None = None
+    desk: ItemServices | None = None
     search: Searching | None = None
     integrity: Integrity | None = None
 

@@ -14,7 +14,7 @@ from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
 from ibi.model.token import Scope
 from ibi.resolver.membership import RegistrationChange
-from ibi.services.registration_admin import Application, RegistrationDesk, all_facts, public_facts, registered_facts
+from ibi.services.registration_admin import Application, RegistrationAdmin, all_facts, public_facts, registered_facts
 from ibi.web.authentication import Authentication
 from ibi.web.body import check_json, read_body
 from ibi.web.headers import values
@@ -59,7 +59,7 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
 class ArchivePages:
     """Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any case."""
 
-    def __init__(self, desk: RegistrationDesk, authentication: Authentication) -> None:
+    def __init__(self, desk: RegistrationAdmin, authentication: Authentication) -> None:
         self._desk, self._authentication = desk, authentication
 
     def routes(self) -> list[Route]:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from ibi.model.token import Scope, Token
 from ibi.services.draft_ledger import Depositor
-from ibi.services.record_desk import RecordDesk
+from ibi.services.record_desk import ItemServices
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.authentication import Authentication, name_of
 from ibi.web.headers import values
@@ -53,7 +53,7 @@ class Callers:
         return True
 
     @property
-    def desk(self) -> RecordDesk:
+    def desk(self) -> ItemServices:
         if self.site.desk is None:
             raise ReadOnlyArchive()
         return self.site.desk

@@ -15,7 +15,7 @@ from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
-from ibi.services.limits import Refusal
+from ibi.services.limits import LimitExceeded
 from ibi.services.resolving import Resolved, Unfinished
 from ibi.web.alert import Alert
 from ibi.web.alerts import alert_about
@@ -97,7 +97,7 @@ class ResolverFront:
         """To say what is wrong with a link takes as long as a miss: it counts as one."""
         try:
             await self._site.resolving.count_unreadable(client_addresses(scope, self._site.proxies))
-        except Refusal as refusal_:
+        except LimitExceeded as refusal_:
             return self._refusal(refusal_, scope)
         if isinstance(error, PunctuatedLabel):
             return _alert_answer(alert_about_punctuation(error, _words(scope)), scope)
@@ -116,7 +116,7 @@ class ResolverFront:
         # Whatever becomes of it here, nobody is asked twice for one request, nor turned away twice.
         try:
             wanted = scope[_BEGUN] = self._begun(scope)
-        except Refusal as error:
+        except LimitExceeded as error:
             scope[_BEGUN] = error
             return None
         resolved = wanted.begun
@@ -127,8 +127,8 @@ class ResolverFront:
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """None if the answer is a redirect, which is sent already."""
-        wanted: _Wanted | Refusal = scope.pop(_BEGUN, None) or self._begun(scope)
-        if isinstance(wanted, Refusal):
+        wanted: _Wanted | LimitExceeded = scope.pop(_BEGUN, None) or self._begun(scope)
+        if isinstance(wanted, LimitExceeded):
             raise wanted
         resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
         redirect = _redirect(wanted, resolved)

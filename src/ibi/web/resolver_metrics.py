@@ -10,7 +10,7 @@ from ibi.messages.url_list import Deletion
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import NewClaim
 from ibi.resolver.trace import Answered, Reply
-from ibi.services.limits import Refusal, TooManyLinks
+from ibi.services.limits import LimitExceeded, TooManyLinks
 from ibi.services.resolving import Resolved
 from ibi.web.tallies import CounterTally, HistogramTally
 from ibi.web.trace_record import outcome_name
@@ -71,7 +71,7 @@ class ResolverMetrics:
         self._outcomes.add(outcome_name(resolved), "yes" if resolved.was_kept else "no")
         self._seconds.observe(resolved.seconds)
 
-    def turned_away(self, refusal: Refusal) -> None:
+    def turned_away(self, refusal: LimitExceeded) -> None:
         refused = self._links_refused if isinstance(refusal, TooManyLinks) else self._turned_away
         refused.labels(refusal.bound.value).inc()
 

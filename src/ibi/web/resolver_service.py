@@ -17,7 +17,7 @@ from ibi.messages.query import UnknownSubject, decode_query
 from ibi.messages.requests import parse_request
 from ibi.messages.service import resolver_service
 from ibi.model.visibility import IpNetwork
-from ibi.services.registration_admin import RegistrationDesk
+from ibi.services.registration_admin import RegistrationAdmin
 from ibi.web.errors import UNTOLD, answer_to, retry_after
 from ibi.web.raw_target import as_text, decoded
 from ibi.web.reader_address import reader_address
@@ -40,7 +40,7 @@ class ResolverService:
 
     def __init__(
         self,
-        desk: RegistrationDesk,
+        desk: RegistrationAdmin,
         log: FilteringBoundLogger,
         *,
         proxies: Sequence[IpNetwork] = (),

@@ -9,7 +9,7 @@ from typing import Final
 from ibi.model.visibility import IpNetwork
 from ibi.ports.beliefs import Beliefs
 from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.registration_admin import RegistrationDesk
+from ibi.services.registration_admin import RegistrationAdmin
 from ibi.services.resolving import Resolving
 
 __all__ = ["ResolverSite"]
@@ -32,7 +32,7 @@ class ResolverSite:
     resolving: Resolving
     acknowledgments: Acknowledgments
     public_url: str
-    desk: RegistrationDesk | None = None
+    desk: RegistrationAdmin | None = None
     beliefs: Beliefs | None = None
     proxies: tuple[IpNetwork, ...] = ()
     close: Callable[[], Awaitable[None]] = _nothing_to_close

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.model.token import Scope
-from ibi.services.account_admin import TokenDesk
+from ibi.services.account_admin import TokenAdmin
 from ibi.web.authentication import Authentication
 from ibi.web.body import check_json, read_body
 from ibi.web.refusals import MalformedBody
@@ -33,7 +33,7 @@ _BODY = msgspec.json.Decoder(_Body)
 class TokenPages:
     """Changing tokens waits for the disk: it is done beside the event loop."""
 
-    def __init__(self, desk: TokenDesk, authentication: Authentication) -> None:
+    def __init__(self, desk: TokenAdmin, authentication: Authentication) -> None:
         self._desk, self._authentication = desk, authentication
 
     async def create(self, request: Request) -> Response:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from ibi.messages.field import IpAddress
-from ibi.services.limits import TooManyLinks, TurnBound
+from ibi.services.limits import LimitScope, TooManyLinks
 from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
 from tests.virtual_time import in_virtual_time, now
 
@@ -120,7 +120,7 @@ def test_what_waits_too_long_is_refused_and_never_many_at_a_time() -> None:
                 await limit.turn(client)
                 limit.charge(client, MISS)
             except TooManyLinks as refusal:
-                assert refusal.bound is TurnBound.RATE
+                assert refusal.bound is LimitScope.RATE
                 assert refusal.retry_after >= 1
                 refused.append(now())
 
@@ -134,7 +134,7 @@ def test_what_waits_too_long_is_refused_and_never_many_at_a_time() -> None:
 
 
 def test_a_line_has_an_end() -> None:
-    async def run() -> TurnBound:
+    async def run() -> LimitScope:
         limit = MissLimit(RATE, clock=now)
         waiting = [asyncio.ensure_future(limit.turn(flooder(number))) for number in range(4096)]
         await asyncio.sleep(0)
@@ -150,7 +150,7 @@ def test_a_line_has_an_end() -> None:
         assert now() - began <= 2 / RATE
         return raised.value.bound
 
-    assert in_virtual_time(run()) is TurnBound.NETWORK
+    assert in_virtual_time(run()) is LimitScope.NETWORK
 
 
 def test_new_connections_wait_only_of_a_network_whose_misses_wait() -> None:

@@ -28,7 +28,7 @@ from ibi.resolver.outcome import (
 )
 from ibi.resolver.trace import Answered, Failure, Reply, Verdict
 from ibi.resolver.wait_policy import Policy
-from ibi.services.limits import Refusal, TooManyLinks, TooManyTraces, TurnBound, link_turns, trace_turns
+from ibi.services.limits import LimitExceeded, LimitScope, TooManyLinks, TooManyTraces, link_limiter, trace_limiter
 from ibi.services.misses import MISS, MissLimit
 from ibi.services.resolving import ForeignUrls, Resolved, Resolving
 from ibi.storage.errors import DiskRefused
@@ -463,13 +463,13 @@ class TestForeignUrls:
 class Counted:
     outcomes: list[str] = field(default_factory=list)
     replies: list[tuple[str, bool]] = field(default_factory=list)
-    refusals: list[TurnBound] = field(default_factory=list)
+    refusals: list[LimitScope] = field(default_factory=list)
     claims: list[NewClaim] = field(default_factory=list)
 
     def resolved(self, resolved: Resolved) -> None:
         self.outcomes.append(type(resolved.outcome).__name__)
 
-    def turned_away(self, refusal: Refusal) -> None:
+    def turned_away(self, refusal: LimitExceeded) -> None:
         self.refusals.append(refusal.bound)
 
     def claimed(self, claim: NewClaim) -> None:
@@ -582,7 +582,7 @@ class TestFreshOnes:
 
     def test_so_many_at_a_time_and_the_rest_is_refused_without_asking_anybody(self) -> None:
         counted, gateway = Counted(), ScriptedGateway({A: After(1.0, item(A))})
-        service = resolving(gateway, watcher=counted, traces=trace_turns(2, 2))
+        service = resolving(gateway, watcher=counted, traces=trace_limiter(2, 2))
 
         async def run() -> list[Resolved | BaseException]:
             return await asyncio.gather(*(resolve(service, fresh=True) for _ in range(5)), return_exceptions=True)
@@ -590,12 +590,12 @@ class TestFreshOnes:
         found = in_virtual_time(run())
         assert [type(each) for each in found] == [Resolved, Resolved, *[TooManyTraces] * 3]
         assert len(gateway.asked) == 2
-        assert counted.refusals == [TurnBound.NETWORK] * 3
+        assert counted.refusals == [LimitScope.NETWORK] * 3
         assert isinstance(found[4], TooManyTraces)
         assert found[4].retry_after == Policy().budget
 
     def test_others_are_resolved_meanwhile(self) -> None:
-        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), traces=trace_turns(1, 1))
+        service = resolving(ScriptedGateway({A: After(1.0, item(A))}), traces=trace_limiter(1, 1))
 
         async def run() -> tuple[Resolved, ...]:
             return tuple(await asyncio.gather(resolve(service, fresh=True), resolve(service), resolve(service)))
@@ -603,7 +603,7 @@ class TestFreshOnes:
         assert all(isinstance(each.outcome, Redirect) for each in in_virtual_time(run()))
 
     def test_a_turn_is_free_again_however_it_ends(self) -> None:
-        turns = trace_turns(1, 1)
+        turns = trace_limiter(1, 1)
         service = resolving(ScriptedGateway({A: After(1.0, item(A))}), traces=turns)
 
         async def run() -> None:
@@ -619,7 +619,7 @@ class TestFreshOnes:
         assert len(turns) == 0
 
     def test_one_that_asks_nobody_elsewhere_takes_no_turn_from_others(self) -> None:
-        service = resolving(ScriptedGateway({A: at_once(item(A))}), traces=trace_turns(1, 1))
+        service = resolving(ScriptedGateway({A: at_once(item(A))}), traces=trace_limiter(1, 1))
 
         async def run() -> list[Resolved]:
             return await asyncio.gather(*(resolve(service, fresh=True) for _ in range(50)))
@@ -632,7 +632,7 @@ class TestLinksThatWait:
 
     def test_so_many_at_a_time_and_the_rest_is_refused_without_asking_anybody(self) -> None:
         counted, gateway = Counted(), ScriptedGateway({A: After(1.0, b""), B: After(1.0, b"")})
-        links = link_turns(9, 2)
+        links = link_limiter(9, 2)
         service = resolving(gateway, watcher=counted, links=links)
 
         async def run() -> list[Resolved | BaseException]:
@@ -642,11 +642,11 @@ class TestLinksThatWait:
         found = in_virtual_time(run())
         assert [type(each) for each in found] == [Resolved, Resolved, *[TooManyLinks] * 3]
         assert len(gateway.asked) == 2 * 2
-        assert counted.refusals == [TurnBound.NETWORK] * 3
+        assert counted.refusals == [LimitScope.NETWORK] * 3
         assert len(links) == 0
 
     def test_those_for_which_nobody_has_to_be_waited_for_take_no_turn(self) -> None:
-        service = resolving(ScriptedGateway({A: at_once(item(A))}), links=link_turns(0, 0))
+        service = resolving(ScriptedGateway({A: at_once(item(A))}), links=link_limiter(0, 0))
 
         async def run() -> list[Resolved]:
             return await asyncio.gather(*(resolve(service) for _ in range(50)))
@@ -654,7 +654,7 @@ class TestLinksThatWait:
         assert all(isinstance(each.outcome, Redirect) for each in in_virtual_time(run()))
 
     def test_a_turn_is_free_again_however_it_ends(self) -> None:
-        links = link_turns(1, 1)
+        links = link_limiter(1, 1)
         service = resolving(ScriptedGateway({A: After(1.0, item(A))}), links=links)
 
         async def run() -> None:
@@ -670,7 +670,7 @@ class TestLinksThatWait:
         assert len(links) == 0
 
     def test_so_it_is_if_nobody_goes_on_with_what_was_begun(self) -> None:
-        links = link_turns(1, 1)
+        links = link_limiter(1, 1)
         service = resolving(ScriptedGateway({A: After(0.1, item(A))}), links=links)
 
         async def run() -> None:
@@ -703,7 +703,7 @@ class TestMisses:
 
         refusal = in_virtual_time(run())
         assert isinstance(refusal, TooManyLinks)
-        assert (refusal.bound, counted.refusals) == (TurnBound.RATE, [TurnBound.RATE])
+        assert (refusal.bound, counted.refusals) == (LimitScope.RATE, [LimitScope.RATE])
         assert not gateway.asked
 
     def test_what_is_in_the_archive_of_the_server_is_found_in_its_turn(self) -> None:

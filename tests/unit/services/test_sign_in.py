@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 
 from ibi.accounts.errors import BadSignIn
 from ibi.instant import Instant
-from ibi.services.account_admin import PersonDesk
+from ibi.services.account_admin import PersonAdmin
 from ibi.services.hashing import SecretHasher
 from ibi.services.limits import FREE
 from ibi.services.sign_in import MOST_WAITING, SignedIn, SignIn, TooManyGuesses
@@ -50,7 +50,7 @@ class Office:
     def __init__(self) -> None:
         clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
         self.people, self.hasher = MemoryPeople(), Interrupted()
-        self.desk = PersonDesk(self.people, clocks, self.hasher)
+        self.desk = PersonAdmin(self.people, clocks, self.hasher)
         self.sign_in = SignIn(self.people, clocks, self.hasher, monotonic=lambda: 0.0)
         self.desk.create("ada", "librarian", PASSWORD)
         self.desk.create("eva", "reader")

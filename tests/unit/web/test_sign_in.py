@@ -18,7 +18,7 @@ from starlette.responses import Response
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.content import Damage, Problem
-from ibi.services.account_admin import PersonDesk
+from ibi.services.account_admin import PersonAdmin
 from ibi.services.hashing import SecretHasher
 from ibi.services.integrity import Integrity
 from ibi.services.sign_in import SignIn
@@ -67,7 +67,7 @@ class Site:
     def __init__(self, integrity: Integrity | None = None) -> None:
         self.clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
         self.people, self.hasher = MemoryPeople(), SecretHasher(PasswordHasher(1, 8, 1))
-        self.desk = PersonDesk(self.people, self.clocks, self.hasher)
+        self.desk = PersonAdmin(self.people, self.clocks, self.hasher)
         self.seconds = 0.0
         sign_in = SignIn(self.people, self.clocks, self.hasher, monotonic=lambda: self.seconds)
         pages = SignInPages(sign_in, Sessions(sign_in, "https://ibi.example"), integrity=integrity)

@@ -22,7 +22,7 @@ from ibi.resolver.authority import Homes
 from ibi.resolver.trace import Answered, Reply
 from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.limits import Turns, link_turns, trace_turns
+from ibi.services.limits import ConcurrencyLimiter, link_limiter, trace_limiter
 from ibi.services.misses import MissLimit
 from ibi.services.resolving import Resolving
 from ibi.web.resolver_site import ResolverSite
@@ -106,9 +106,9 @@ TRACE = f"/{REP}?ibiurl.trace=json"
 
 
 @pytest.mark.parametrize(
-    ("turns", "bound"), [(trace_turns(2, 9), "server"), (trace_turns(9, 2), "network")], ids=["server", "network"]
+    ("turns", "bound"), [(trace_limiter(2, 9), "server"), (trace_limiter(9, 2), "network")], ids=["server", "network"]
 )
-def test_so_many_traces_at_a_time_and_the_rest_comes_again_later(turns: Turns, bound: str) -> None:
+def test_so_many_traces_at_a_time_and_the_rest_comes_again_later(turns: ConcurrencyLimiter, bound: str) -> None:
     archives = SlowArchives()
     with served(archives, traces=turns, policy=Policy(budget=60)) as server, ThreadPoolExecutor(2) as pool:
         under_way: list[Future[Any]] = [pool.submit(server.ask, "GET", TRACE) for _ in range(2)]
@@ -136,7 +136,7 @@ def test_so_many_traces_at_a_time_and_the_rest_comes_again_later(turns: Turns, b
 
 def test_whoever_hangs_up_gets_no_more_turns_for_it() -> None:
     """A trace is under way until it ends, and not until somebody has had enough of it."""
-    archives, turns = SlowArchives(), trace_turns(9, 1)
+    archives, turns = SlowArchives(), trace_limiter(9, 1)
     with served(archives, traces=turns, policy=Policy(budget=60)) as server:
         with connected(server) as connection:
             connection.sendall(REQUEST.replace(REP.encode(), TRACE[1:].encode()))
@@ -152,7 +152,7 @@ def test_whoever_hangs_up_gets_no_more_turns_for_it() -> None:
 
 
 def test_so_many_links_wait_at_a_time_and_the_rest_comes_again_later() -> None:
-    archives, links = SlowArchives(), link_turns(9, 1)
+    archives, links = SlowArchives(), link_limiter(9, 1)
     other = f"/{REP[:-2]}44"
     with served(archives, links=links, policy=Policy(budget=60)) as server, ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(server.ask, "GET", f"/{REP}")
