@@ -1,4 +1,8 @@
-"""The waiting room before the minter (G §6): whoever asks while a commit is under way shares the next one."""
+"""The waiting room before the minter (G §6): whoever asks while a commit is under way shares the next one.
+
+Labels that an Archive reserves are marked as such in the mint log: they stay in this Archive, unlike those that are
+given out.
+"""
 
 from __future__ import annotations
 

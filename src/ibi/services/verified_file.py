@@ -8,6 +8,9 @@ that looks whole, and at most one piece is in memory.
 The digests of blocks are known from when a file was taken in or verified. Where they are not, a file of one block is
 checked by the digest of the whole, which takes twice as long; a longer one is hashed as a whole, and a part of it waits
 until the file was read through once.
+
+Content of an older store gets the digests of its blocks at its first verification, or here: a large file of which a
+part is asked for is read through once, however many readers wait for it, and few files at a time.
 """
 
 from __future__ import annotations
