@@ -25,7 +25,7 @@ from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreFork
 from ibi.storage.memory.registry import MemoryRegistry
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.label_key import label_key
-from ibi.storage.sqlite.private_file import keep_private
+from ibi.storage.sqlite.private_store import keep_private
 from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
 from ibi.storage.sqlite.registry_rows import MIGRATIONS
 

@@ -13,7 +13,8 @@ import pytest
 
 from ibi.model.content import Bytes, Move, Source, Stream
 from ibi.storage.errors import DiskRefused
-from ibi.storage.ocfl import durability, intake, parents, purge, recovery, revision
+from ibi.storage.ocfl import durability, intake, purge, recovery, revision
+from ibi.storage.ocfl import durability as parents
 from ibi.storage.ocfl.store import STEPS, OcflStore
 from tests.content_by_hand import NAME, OTHER, change, everything_in, files, ocfl_py_says
 

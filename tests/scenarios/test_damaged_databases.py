@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ibi.storage.item_locks import ItemLocks
+from ibi.storage.locks import ItemLocks
 from tests.damage import WAYS, remove_logs
 from tests.ibi_command import IbiCommand
 

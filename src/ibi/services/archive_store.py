@@ -29,7 +29,7 @@ from ibi.services.integrity import Integrity
 from ibi.services.kept_items import DOC, ITEM, TRANSFERRED, ItemTransferred, KeptItems, name_of
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete
-from ibi.storage.item_locks import ItemLocks
+from ibi.storage.locks import ItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog

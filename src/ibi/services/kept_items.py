@@ -28,7 +28,7 @@ from ibi.services.integrity import Integrity
 from ibi.services.verified_file import VerifiedFile
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import StorageError
-from ibi.storage.item_locks import ItemLocks
+from ibi.storage.locks import ItemLocks
 from ibi.storage.together import Together
 
 ITEM: Final = "item.json"

@@ -23,7 +23,7 @@ from typing import Final
 
 from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
-from ibi.storage.file_lock import alone
+from ibi.storage.locks import alone
 
 __all__ = ["EVERYTHING", "Abandoned", "ChangeJournal"]
 

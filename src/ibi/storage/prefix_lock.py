@@ -19,10 +19,9 @@ from typing import NamedTuple
 
 from ibi.errors import InvalidInstant
 from ibi.instant import Instant
-from ibi.storage.data_lock import is_data_directory_of
 from ibi.storage.disk import refusals
 from ibi.storage.errors import IdentityInUse, LockRefused
-from ibi.storage.lock_directory import LockDirectory
+from ibi.storage.locks import LockDirectory, is_data_directory_of
 
 __all__ = ["NOBODY", "NO_USE", "Owner", "PrefixLocks", "PrefixRecord", "Trail", "Use"]
 

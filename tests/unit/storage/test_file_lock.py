@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ibi.storage.errors import LockHeld
-from ibi.storage.file_lock import alone, open_lock, taken
+from ibi.storage.locks import alone, open_lock, taken
 
 
 class Told(logging.Handler):
@@ -113,7 +113,7 @@ def test_who_is_interrupted_just_as_it_is_his_turn_keeps_nobody_out(
             assert super().wait(30)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("ibi.storage.file_lock.Event", Interrupted)
+    monkeypatch.setattr("ibi.storage.locks.Event", Interrupted)
     with pytest.raises(KeyboardInterrupt), alone(path):
         pass
     assert is_free(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.item_locks import ItemLocks
+from ibi.storage.locks import ItemLocks
 
 NAMES = [f"sid.inpe.br/mtc-m18@80/2009/02.16.17.{minute:02}" for minute in range(60)]
 

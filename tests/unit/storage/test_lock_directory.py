@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibi.storage.errors import LockRefused
-from ibi.storage.lock_directory import LockDirectory
+from ibi.storage.locks import LockDirectory
 
 
 def test_it_is_made_for_everybody(tmp_path: Path) -> None:

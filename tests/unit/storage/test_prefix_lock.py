@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from ibi.instant import Instant
 from ibi.storage import prefix_lock
-from ibi.storage.data_lock import DataLock, is_data_directory_of
 from ibi.storage.errors import IdentityInUse, LockRefused
-from ibi.storage.lock_directory import LockDirectory
+from ibi.storage.locks import DataLock, LockDirectory, is_data_directory_of
 from ibi.storage.prefix_lock import NOBODY, Owner, PrefixLocks, PrefixRecord
 
 PREFIXES = ("sid.inpe.br/mtc-m18", "8JMKD3MGP8W")

@@ -17,7 +17,7 @@ from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, Inventory, Version, version_name
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION
 from ibi.storage.ocfl.recovery import write_file, write_inventory
-from ibi.storage.ocfl.workplace import Staged, Workplace, files_of, remove_moved
+from ibi.storage.ocfl.store_context import Staged, Workplace, files_of, remove_moved
 
 __all__ = ["STEPS", "create", "create_all", "stage_object"]
 

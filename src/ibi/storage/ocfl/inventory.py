@@ -18,7 +18,7 @@ import msgspec
 from ibi.errors import InvalidInstant
 from ibi.instant import Instant
 from ibi.model.content import Change, KeptObject, KeptVersion
-from ibi.storage.ocfl.broken import Broken
+from ibi.storage.ocfl.layout import Broken
 
 __all__ = ["ID_SCHEME", "NAME", "SIDECAR", "Inventory", "Version", "sidecar_of", "version_name"]
 

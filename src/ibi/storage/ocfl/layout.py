@@ -1,4 +1,4 @@
-"""The storage root: its declaration, where the object of a name lies in it, and a page that says so.
+"""Where things are below a storage root: the directory of an object, all of them in order, and the store's version.
 
 OCFL 1.1 lets `ocfl_layout.json` name registered layouts only (E071), and ours is not one: validators refuse a root
 that names it. The file is optional; the page in the root tells a person the same.
@@ -6,14 +6,28 @@ that names it. The file is optional; the page in the root tells a person the sam
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ibi.errors import InvalidLabel
 from ibi.label.repository_name import RepositoryName
-from ibi.storage.disk import make_directory, write_durably
-from ibi.storage.errors import NotAStore
+from ibi.model.content import Damage, Problem
+from ibi.storage.disk import make_directory, sync_tree, write_durably
+from ibi.storage.errors import NotAStore, StoreNewer
 
-__all__ = ["DEPTH", "OBJECT_DECLARATION", "checked_name", "lay_out"]
+
+class Broken(Exception):
+    """Never leaves this package: it becomes a problem that was found, or content that is damaged."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
 
 DEPTH = 4
 """A repository name has so many parts, each a directory; the last is the object."""
@@ -68,3 +82,110 @@ def checked_name(name: str) -> str:
     if name.startswith(f"{_RESERVED}/"):
         raise InvalidLabel(name, 0, "no content can be kept under this name: OCFL reserves it")
     return name
+
+
+_EXTENSIONS = "extensions"
+
+
+def names_in(root: str) -> Iterator[str]:
+    """The names of its objects, in the order of their parts. One directory is listed at a time."""
+    for name in _below(root, "", DEPTH):
+        with suppress(InvalidLabel):
+            yield checked_name(name)
+
+
+def strays_in(root: str) -> Iterator[Problem]:
+    """What no object is, and OCFL allows in no place but the root itself: files between the objects, and directories
+    where objects lie under names that nobody looks for. An empty directory may just be getting its object."""
+    for child in _children(root):
+        if child.is_dir(follow_symlinks=False) and child.name != _EXTENSIONS:
+            yield from _strays_below(root, child.name, DEPTH - 1)
+
+
+def _strays_below(root: str, name: str, depth: int) -> Iterator[Problem]:
+    if depth == 0:
+        try:
+            checked_name(name)
+        except InvalidLabel:
+            yield Problem(Damage.EXTRA, "E072", name, "this is not the name of an item, and nobody looks for one there")
+        return
+    for child in _children(f"{root}/{name}"):
+        path = f"{name}/{child.name}"
+        if child.is_dir(follow_symlinks=False):
+            yield from _strays_below(root, path, depth - 1)
+        else:
+            yield Problem(Damage.EXTRA, "E072", path, "it does not belong there")
+
+
+def _children(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return []  # pruned meanwhile
+
+
+def _below(root: str, name: str, depth: int) -> Iterator[str]:
+    if depth == 0:
+        yield name
+        return
+    for child in _children(f"{root}/{name}"):
+        if child.is_dir(follow_symlinks=False):
+            yield from _below(root, f"{name}/{child.name}" if name else child.name, depth - 1)
+
+
+FILE_NAME = "ibi-store.json"
+VERSION = 1
+
+Migration = Callable[[Path], None]
+"""Brings the store with this root from one version to the next. It may be called again after a crash in it, and never
+changes a file of content."""
+
+MIGRATIONS: Mapping[int, Migration] = {}
+"""By the version that each one starts from."""
+
+
+def ensure_version(root: Path, migrations: Mapping[int, Migration] = MIGRATIONS, known: int = VERSION) -> None:
+    """The store of `root` has the version that is `known` here afterwards."""
+    path = root.parent / FILE_NAME
+    found = _read(path)
+    if found is None:
+        make_directory(root.parent)
+        found = known
+        _write(path, found)
+    if found > known:
+        raise StoreNewer(path=path, found=found, known=known)
+    if found < known:
+        _back_up(root, root.parent / f"{root.name}-backup-of-version-{found}")
+    for version in range(found, known):
+        migrations[version](root)
+        _write(path, version + 1)
+
+
+def _read(path: Path) -> int | None:
+    try:
+        version = json.loads(path.read_bytes())["version"]
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        version = None
+    if type(version) is not int or version < 1:
+        raise NotAStore(path=path, reason="it does not tell the version of the store")
+    return version
+
+
+def _write(path: Path, version: int) -> None:
+    write_durably(path, json.dumps({"store": "ibi", "version": version}).encode("ascii") + b"\n")
+
+
+def _back_up(root: Path, place: Path) -> None:
+    """Everything but content, which no migration touches and which may be terabytes."""
+    if place.exists():
+        return  # of the first try: what a crashed migration has changed since is no backup
+    partial = place.with_name(f"{place.name}-partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.copytree(root, partial, ignore=lambda _, names: {"content"} & set(names), symlinks=True)
+    shutil.copy2(root.parent / FILE_NAME, partial / FILE_NAME)
+    sync_tree(partial)
+    partial.rename(place)
+    sync_tree(place)

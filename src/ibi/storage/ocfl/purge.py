@@ -17,8 +17,7 @@ from ibi.storage.disk import exchange
 from ibi.storage.ocfl.creation import stage_object
 from ibi.storage.ocfl.inventory import Inventory
 from ibi.storage.ocfl.recovery import write_file
-from ibi.storage.ocfl.staging import TARGET
-from ibi.storage.ocfl.workplace import Staged, Workplace, remove_moved
+from ibi.storage.ocfl.store_context import TARGET, Staged, Workplace, remove_moved
 
 __all__ = ["NEW", "OLD", "STEPS", "purge_to"]
 

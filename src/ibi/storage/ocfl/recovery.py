@@ -19,10 +19,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.durability import Batch
 from ibi.storage.ocfl.intake import write_all
 from ibi.storage.ocfl.inventory import ID_SCHEME, NAME, SIDECAR, Inventory, sidecar_of, version_name
+from ibi.storage.ocfl.layout import Broken
 from ibi.storage.ocfl.object import ObjectDirectory, read_inventory
 
 __all__ = ["STEPS", "finish_version", "is_between_versions", "write_file", "write_inventory"]

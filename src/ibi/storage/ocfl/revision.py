@@ -12,8 +12,7 @@ from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import CONTENT, NAME, SIDECAR, Inventory, Version, version_name
 from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.recovery import write_file, write_inventory
-from ibi.storage.ocfl.staging import TARGET
-from ibi.storage.ocfl.workplace import Staged, Workplace, files_of, remove_moved
+from ibi.storage.ocfl.store_context import TARGET, Staged, Workplace, files_of, remove_moved
 
 __all__ = ["STEPS", "update"]
 

@@ -20,15 +20,11 @@ from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import check_same_file, refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.ocfl import creation, purge, recovery, revision, sweep
-from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.inventory import Inventory
-from ibi.storage.ocfl.layout import checked_name, lay_out
-from ibi.storage.ocfl.object import ObjectDirectory, OpenContent
-from ibi.storage.ocfl.remembered import RememberedInventories
-from ibi.storage.ocfl.store_version import ensure_version
+from ibi.storage.ocfl.layout import Broken, checked_name, ensure_version, lay_out, names_in, strays_in
+from ibi.storage.ocfl.object import ObjectDirectory, OpenContent, RememberedInventories
+from ibi.storage.ocfl.store_context import Workplace
 from ibi.storage.ocfl.verification import verify
-from ibi.storage.ocfl.walk import names_in, strays_in
-from ibi.storage.ocfl.workplace import Workplace
 from ibi.storage.together import Together
 
 __all__ = ["STEPS", "OcflStore"]

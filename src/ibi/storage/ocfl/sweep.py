@@ -12,12 +12,10 @@ from ibi.ports.content import ContentMissing
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import refusals, sync_directory
 from ibi.storage.errors import DiskRefused
-from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.inventory import NAME, Inventory
-from ibi.storage.ocfl.layout import checked_name
+from ibi.storage.ocfl.layout import Broken, checked_name
 from ibi.storage.ocfl.purge import NEW, OLD
-from ibi.storage.ocfl.staging import TARGET
-from ibi.storage.ocfl.workplace import Workplace
+from ibi.storage.ocfl.store_context import TARGET, Workplace
 
 __all__ = ["STEPS", "sweep"]
 

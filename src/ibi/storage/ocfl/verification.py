@@ -16,11 +16,10 @@ from ibi.model.block_digests import BlockHasher, has_kept_digests
 from ibi.model.content import Damage, Problem
 from ibi.ports.integrity import BlockDigests
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.ocfl.broken import Broken
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, NAME, SIDECAR, Inventory, is_sidecar_of, version_name
-from ibi.storage.ocfl.layout import OBJECT_DECLARATION
+from ibi.storage.ocfl.layout import OBJECT_DECLARATION, Broken
 from ibi.storage.ocfl.object import ObjectDirectory, read_inventory, read_whole
-from ibi.storage.ocfl.workplace import Workplace
+from ibi.storage.ocfl.store_context import Workplace
 
 __all__ = ["verify"]
 

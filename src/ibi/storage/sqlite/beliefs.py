@@ -21,9 +21,8 @@ from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCE
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreDamaged, StoreForked
-from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
+from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import set_aside
-from ibi.storage.sqlite.database_kind import BELIEFS
 from ibi.storage.sqlite.label_key import label_key
 
 __all__ = ["FILE_NAME", "SqliteBeliefs"]

@@ -44,9 +44,8 @@ from ibi.storage.sqlite.catalog_rows import (
     remove_row,
     row_of,
 )
-from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, storage_errors
+from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, connect, storage_errors
 from ibi.storage.sqlite.database_file import FileWatch
-from ibi.storage.sqlite.database_kind import CATALOGUE
 from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.sqlite.label_key import label_key, repository_name
 from ibi.storage.sqlite.search_rows import check_search

@@ -1,4 +1,8 @@
-"""A connection to an SQLite file, set up the one way that every store here relies on."""
+"""A connection to an SQLite file, set up the one way that every store here relies on.
+
+The header of each file has an `application_id` of its own, so that one database put in the place of another is seen
+when it is opened. Files that an earlier version made have none: they are recognised by their tables, and marked.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,54 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ibi.storage.descriptors import are_exhausted
-from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged, StoreNewer, TooManyOpenFiles
-from ibi.storage.sqlite.database_kind import KINDS, DatabaseKind
+from ibi.storage.errors import (
+    AccountsDamaged,
+    BeliefsDamaged,
+    CatalogDamaged,
+    DiskRefused,
+    PeopleDamaged,
+    RegistryDamaged,
+    StorageError,
+    StoreDamaged,
+    StoreNewer,
+    TicksDamaged,
+    TooManyOpenFiles,
+    UsageDamaged,
+)
+
+_IBI: Final = int.from_bytes(b"IBI\0", "big")
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseKind:
+    """What distinguishes one of the databases from others, and what is said when it is damaged."""
+
+    file_name: str
+    number: int
+    tables: frozenset[str]
+    """Tables of its first format: without them it is another database."""
+    damaged: type[StoreDamaged]
+
+    @property
+    def application_id(self) -> int:
+        return _IBI + self.number
+
+
+CATALOGUE: Final = DatabaseKind("catalogue.sqlite", 1, frozenset({"items", "links"}), CatalogDamaged)
+ACCOUNTS: Final = DatabaseKind("accounts.sqlite", 2, frozenset({"tokens"}), AccountsDamaged)
+PEOPLE: Final = DatabaseKind("people.sqlite", 3, frozenset({"people", "sessions", "links"}), PeopleDamaged)
+REGISTRY: Final = DatabaseKind("registry.sqlite", 4, frozenset({"registrations", "labels"}), RegistryDamaged)
+USAGE: Final = DatabaseKind("usage.sqlite", 5, frozenset({"usage"}), UsageDamaged)
+TICKS: Final = DatabaseKind("ticks.sqlite", 6, frozenset({"store", "clock", "served"}), TicksDamaged)
+BELIEFS: Final = DatabaseKind("beliefs.sqlite", 7, frozenset({"successions", "holdings", "copies"}), BeliefsDamaged)
+
+KINDS: Final = {kind.application_id: kind for kind in (CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS)}
+
 
 # The wheel bundles a recent SQLite. The interpreter's own may be one whose write-ahead log can lose a commit when two
 # connections restart it at once: it serves as well, slower, with a rollback journal.
@@ -30,16 +76,6 @@ else:
 
         _JOURNAL = "delete"
 
-__all__ = [
-    "Connection",
-    "DatabaseError",
-    "Migration",
-    "checkpoint",
-    "connect",
-    "inspect",
-    "storage_errors",
-    "transaction",
-]
 
 Connection = driver.Connection
 DatabaseError = driver.DatabaseError

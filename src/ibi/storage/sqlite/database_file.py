@@ -15,8 +15,7 @@ from typing import Final
 
 from ibi.storage.disk import make_directory, refusals, sync_directory, write_durably
 from ibi.storage.errors import DiskRefused, StoreDamaged
-from ibi.storage.sqlite.connection import inspect
-from ibi.storage.sqlite.database_kind import DatabaseKind
+from ibi.storage.sqlite.connection import DatabaseKind, inspect
 
 __all__ = ["FileWatch", "forget_begun", "note_begun", "refuse_lost", "set_aside", "was_begun"]
 

@@ -9,8 +9,7 @@ from typing import Any
 from ibi.accounts.errors import PersonExists, UnknownPerson
 from ibi.instant import Instant
 from ibi.model.person import Person, Role, Session, SignInLink
-from ibi.storage.sqlite.connection import transaction
-from ibi.storage.sqlite.database_kind import PEOPLE
+from ibi.storage.sqlite.connection import PEOPLE, transaction
 from ibi.storage.sqlite.private_store import PrivateStore
 
 __all__ = ["FILE_NAME", "SqlitePeople"]

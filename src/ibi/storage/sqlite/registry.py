@@ -15,11 +15,10 @@ from ibi.label import Label
 from ibi.model.registration import Registration
 from ibi.storage.errors import StoreClosed, StoreDamaged, StoreForked
 from ibi.storage.registry_order import kept, registration_order, require_free
-from ibi.storage.sqlite.connection import Connection, checkpoint, connect, storage_errors, transaction
+from ibi.storage.sqlite.connection import REGISTRY, Connection, checkpoint, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import FileWatch, note_begun, refuse_lost
-from ibi.storage.sqlite.database_kind import REGISTRY
 from ibi.storage.sqlite.label_key import label_key
-from ibi.storage.sqlite.private_file import keep_private
+from ibi.storage.sqlite.private_store import keep_private
 from ibi.storage.sqlite.registry_rows import ALL, FIND, INSERT, INSERT_LABEL, MIGRATIONS, registration_of, row_of
 
 __all__ = ["FILE_NAME", "SqliteRegistry"]

@@ -19,8 +19,7 @@ from ibi.minting.replay import replayed
 from ibi.model.identity import Identity
 from ibi.model.minting import Share, TickState
 from ibi.storage.mint_log_file import MintLogFile, Position
-from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, transaction
-from ibi.storage.sqlite.database_kind import TICKS
+from ibi.storage.sqlite.connection import TICKS, Connection, DatabaseError, connect, transaction
 from ibi.storage.sqlite.given_out import GivenOutRows
 from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
 

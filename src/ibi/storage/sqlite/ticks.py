@@ -25,7 +25,6 @@ from ibi.model.identity import Identity
 from ibi.model.minting import Batch, Gap, Reading, Span, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import NewestKept, Remembered, TickChange
-from ibi.storage.data_lock import DataLock
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import (
     DataDirectoryCopied,
@@ -35,12 +34,11 @@ from ibi.storage.errors import (
     StoreClosed,
     StoreForked,
 )
-from ibi.storage.lock_directory import LockDirectory
+from ibi.storage.locks import DataLock, LockDirectory
 from ibi.storage.machine import MachineClocks
 from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.prefix_lock import Owner, PrefixLocks, PrefixRecord, Trail
-from ibi.storage.sqlite.connection import DatabaseError, storage_errors
-from ibi.storage.sqlite.database_kind import TICKS
+from ibi.storage.sqlite.connection import TICKS, DatabaseError, storage_errors
 from ibi.storage.sqlite.tick_rows import Store
 from ibi.storage.sqlite.tick_store import Known, TickStore
 

@@ -18,9 +18,8 @@ from ibi.model.usage import Usage, UsageDay, UsageKind
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, StorageError, StoreClosed, StoreDamaged, StoreForked
 from ibi.storage.memory.usage import MemoryUsageLog, sum_by_item
-from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, storage_errors, transaction
+from ibi.storage.sqlite.connection import USAGE, Connection, DatabaseError, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import note_begun, refuse_lost, set_aside
-from ibi.storage.sqlite.database_kind import USAGE
 from ibi.storage.sqlite.label_key import label_key, repository_name
 
 __all__ = ["FILE_NAME", "SqliteUsageLog"]

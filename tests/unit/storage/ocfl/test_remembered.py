@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ibi.instant import Instant
 from ibi.model.content import Change
 from ibi.storage.ocfl.inventory import Inventory, Version
-from ibi.storage.ocfl.remembered import RememberedInventories
+from ibi.storage.ocfl.object import RememberedInventories
 
 CHANGE = Change("Ana", "deposit", Instant.parse("2026-11-20T10:00:00Z"))
 

@@ -19,10 +19,9 @@ from ibi.storage.errors import DiskRefused, NotAStore, StoreClosed, StoreForked,
 from ibi.storage.ocfl import durability
 from ibi.storage.ocfl.durability import FileSystem
 from ibi.storage.ocfl.intake import CHUNK
-from ibi.storage.ocfl.layout import lay_out
+from ibi.storage.ocfl.layout import ensure_version, lay_out
 from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.ocfl.store_version import ensure_version
 from tests.content_by_hand import (
     NAME,
     OTHER,

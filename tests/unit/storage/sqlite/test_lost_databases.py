@@ -20,8 +20,8 @@ from ibi.model.registration import Registration
 from ibi.model.token import Scope
 from ibi.model.usage import Usage, UsageDay, UsageKind
 from ibi.storage.errors import StorageError, StoreDamaged, TicksDamaged
+from ibi.storage.sqlite.connection import ACCOUNTS, KINDS, PEOPLE, REGISTRY, USAGE, DatabaseKind
 from ibi.storage.sqlite.database_file import forget_begun, set_aside, was_begun
-from ibi.storage.sqlite.database_kind import ACCOUNTS, KINDS, PEOPLE, REGISTRY, USAGE, DatabaseKind
 from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.storage.sqlite.tokens import SqliteTokens

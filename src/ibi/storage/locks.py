@@ -1,0 +1,340 @@
+"""Locks between processes: of a file, of the data directory, of the directory of locks, of items and of OCFL objects.
+
+Whoever can open such a file can hold its lock: another user of the machine, or a process that hangs.
+
+Several may be taken at once, always in one order, so that nobody waits in a circle; whoever holds some takes no more.
+
+Objects are many and locked for milliseconds, so several share a lock: a fixed number of files, by a digest of the name.
+Nobody holds two, so nobody can wait in a circle.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Final
+from zlib import crc32
+
+from ibi.storage.disk import make_directory, refusals
+from ibi.storage.errors import DiskRefused, LockHeld, LockRefused
+
+PATIENCE: Final = 120.0
+"""Seconds after which a lock is given up that is held for moments."""
+_QUIET: Final = 3.0
+"""Seconds after which somebody should know what is waited for."""
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def open_lock(path: Path) -> int:
+    """The file, made if it is missing; one that others could open is closed to them."""
+    descriptor = os.open(path, _FLAGS, 0o600)
+    if os.fstat(descriptor).st_mode & 0o077:
+        with suppress(PermissionError):  # somebody else's: what can be done with it is for them to decide
+            os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def taken(descriptor: int, path: Path, patience: float = PATIENCE, quiet: float = _QUIET) -> int:
+    """Hold the lock of the open file. Given is the descriptor that holds it: this one, or another in its place.
+
+    `LockHeld` if others held it all the time; the descriptor stays open then.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pass
+    else:
+        return descriptor
+    other = _Queued(path).wait(patience, quiet)
+    os.close(descriptor)
+    return other
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Alone on whatever the lock of that path stands for, within the `with`."""
+    descriptor = open_lock(path)
+    try:
+        descriptor = taken(descriptor, path)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class _Queued:
+    """A place among those for whom the kernel keeps the order. Nothing ends its waiting but the lock itself: so a
+    thread waits, on a descriptor of its own, and whoever has given up is not surprised by a lock afterwards."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._descriptor = path, open_lock(path)
+        self._done, self._deciding = Event(), Lock()
+        self._is_given_up = False
+        self._error: OSError | None = None
+        Thread(target=self._hold, name="lock", daemon=True).start()
+
+    def wait(self, patience: float, quiet: float) -> int:
+        try:
+            if not self._done.wait(min(quiet, patience)):
+                self._tell()
+                self._done.wait(max(0.0, patience - quiet))
+        except BaseException:
+            if self._give_up():
+                os.close(self._descriptor)
+            raise
+        if not self._give_up():
+            raise LockHeld(path=self._path, seconds=round(patience))
+        if self._error is not None:
+            os.close(self._descriptor)
+            raise self._error
+        return self._descriptor
+
+    def _give_up(self) -> bool:
+        """Whether it is too late for that: the lock is held."""
+        with self._deciding:
+            self._is_given_up = not self._done.is_set()
+            return not self._is_given_up
+
+    def _hold(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            self._error = error
+        with self._deciding:
+            if self._is_given_up:
+                os.close(self._descriptor)
+            else:
+                self._done.set()
+
+    def _tell(self) -> None:
+        import logging
+
+        # Where nothing is set up for logs, as in a command, this goes to standard error.
+        logging.getLogger("ibi.storage").warning("ibi: waiting for %s, which another process has locked", self._path)
+
+
+_NAME = Path("mint", "lock")
+
+
+class DataLock:
+    """Taken by one thread of one process at a time; the kernel queues the others and wakes the next.
+
+    The file also tells which instance of a store lives in the directory, so that others can see it without opening the
+    store.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / _NAME
+        with refusals(DiskRefused, self.path):
+            self._descriptor = open_lock(self.path)
+
+    def acquire(self) -> None:
+        with refusals(DiskRefused, self.path):
+            self._descriptor = taken(self._descriptor, self.path)
+
+    def release(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def write_instance(self, instance: str) -> None:
+        """Under the lock."""
+        with refusals(DiskRefused, self.path):
+            content = instance.encode()
+            if os.pread(self._descriptor, 1024, 0) != content:
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, content, 0)
+                os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def is_data_directory_of(directory: Path, instance: str) -> bool:
+    """Whether that instance of a store lives there, as far as can be seen: who may not look has to believe it."""
+    try:
+        return (directory / _NAME).read_bytes() == instance.encode()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
+_PLACES = (Path("/run/lock/ibi"), Path("/var/lock/ibi"))
+_SHARED = 0o1777
+"""Everybody may add files, and remove only their own."""
+
+
+class LockDirectory:
+    """An open directory. Files are reached through it alone: exchanging its name for a link leads nobody astray."""
+
+    def __init__(self, path: Path | None = None, places: tuple[Path, ...] = _PLACES) -> None:
+        """Open `path`; without one, the first of `places` that can be used, or one beside other temporary files."""
+        self.path, self._descriptor = (
+            _opened(path) if path else _first(*places, Path(tempfile.gettempdir(), "ibi-locks"))
+        )
+
+    def open(self, name: str) -> int:
+        """A descriptor of the plain file `name`, made if missing; anything else of that name is refused."""
+        with refusals(LockRefused, self.path / name):
+            descriptor = self._open_or_make(name)
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            return descriptor
+        os.close(descriptor)
+        raise LockRefused(path=self.path / name, reason="it is not a plain file with one name")
+
+    def _open_or_make(self, name: str) -> int:
+        # Not to make it in one go with O_CREAT: Linux refuses that for files of others in a shared directory.
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        for _ in range(3):
+            try:
+                return os.open(name, flags, dir_fd=self._descriptor)
+            except FileNotFoundError:
+                pass
+            try:
+                return os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=self._descriptor)
+            except FileExistsError:
+                pass
+        raise FileNotFoundError(2, "it comes and goes")
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def _first(*places: Path) -> tuple[Path, int]:
+    for place in places[:-1]:
+        if place.parent.is_dir() and os.access(place if place.exists() else place.parent, os.W_OK | os.X_OK):
+            return _opened(place)
+    return _opened(places[-1])
+
+
+def _opened(path: Path) -> tuple[Path, int]:
+    if path.is_symlink():
+        raise LockRefused(path=path, reason="it is a symbolic link, which anybody may have put there")
+    with refusals(LockRefused, path):
+        made = _make(path)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        if made:
+            os.fchmod(descriptor, _SHARED)
+    mode = os.fstat(descriptor).st_mode
+    if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+        os.close(descriptor)
+        raise LockRefused(path=path, reason="others may remove files from it: set its sticky bit (chmod +t)")
+    return path, descriptor
+
+
+def _make(path: Path) -> bool:
+    """Whether it was missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return False
+    return True
+
+
+_ITEM_LOCKS = 256
+_PATIENCE = 1800.0
+"""Seconds: somebody may be depositing an item of many gigabytes."""
+
+
+class ItemLocks:
+    """A fixed number of locks, shared by the items; in files of a directory, or without one among threads alone."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._directory = directory
+        # The kernel's lock is the process's: threads need one among themselves.
+        self._threads = [Lock() for _ in range(_ITEM_LOCKS)]
+        self._descriptors = [-1] * _ITEM_LOCKS
+
+    @contextmanager
+    def held(self, *names: str) -> Iterator[None]:
+        """Alone on the items of these names, within the `with`."""
+        with ExitStack() as held:
+            for number in sorted({crc32(name.encode()) % _ITEM_LOCKS for name in names}):
+                held.enter_context(self._one(number))
+            yield
+
+    def close(self) -> None:
+        for number, lock in enumerate(self._threads):
+            with lock:
+                if self._descriptors[number] >= 0:
+                    os.close(self._descriptors[number])
+                self._descriptors[number] = -1
+
+    @contextmanager
+    def _one(self, number: int) -> Iterator[None]:
+        with self._threads[number]:
+            if self._directory is None:
+                yield
+                return
+            descriptor = self._descriptor(self._directory, number)
+            with refusals(DiskRefused, self._directory):
+                descriptor = taken(descriptor, self._path(self._directory, number), _PATIENCE)
+            self._descriptors[number] = descriptor
+            try:
+                yield
+            finally:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _descriptor(self, directory: Path, number: int) -> int:
+        if self._descriptors[number] < 0:
+            path = self._path(directory, number)
+            with refusals(DiskRefused, path):
+                make_directory(directory)
+                self._descriptors[number] = open_lock(path)
+        return self._descriptors[number]
+
+    @staticmethod
+    def _path(directory: Path, number: int) -> Path:
+        return directory / f"{number:03}.lock"
+
+
+_OBJECT_LOCKS = 64
+"""Seconds: somebody may be removing an object of many gigabytes."""
+
+
+class ObjectLocks:
+    """Locks in a directory of their own; the files stay there, empty."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        # The kernel's lock is the process's: threads need one among themselves.
+        self._threads = [Lock() for _ in range(_OBJECT_LOCKS)]
+        self._descriptors = [-1] * _OBJECT_LOCKS
+
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Alone on the object of that name, within the `with`."""
+        number = crc32(name.encode()) % _OBJECT_LOCKS
+        with self._threads[number]:
+            descriptor = self._descriptor(number)
+            with refusals(DiskRefused, self._directory):
+                descriptor = taken(descriptor, self._path(number), _PATIENCE)
+            self._descriptors[number] = descriptor
+            try:
+                yield
+            finally:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        for number, lock in enumerate(self._threads):
+            with lock:
+                if self._descriptors[number] >= 0:
+                    os.close(self._descriptors[number])
+                self._descriptors[number] = -1
+
+    def _descriptor(self, number: int) -> int:
+        if self._descriptors[number] < 0:
+            path = self._path(number)
+            with refusals(DiskRefused, path):
+                make_directory(self._directory)
+                self._descriptors[number] = open_lock(path)
+        return self._descriptors[number]
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"{number:02}.lock"
