@@ -33,7 +33,7 @@ from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.services.archive_store import CATALOGUE, STORE
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS, SEATS, find_record
+from ibi.storage.sqlite.catalog_rows import MIGRATIONS, ROWIDS_PER_TICK, find_record
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.store_generation import GenerationFile
@@ -125,7 +125,7 @@ def filled(path: Path, size: int) -> Place:
         "size": size,
         "first": START - FIRST_SECOND,
         "start": START,
-        "step": 65_536 * SEATS,
+        "step": 65_536 * ROWIDS_PER_TICK,
         "item": compact(item_document(item)).decode(),
         "name": item.rep.suffix,
         "local": compact(local_document(item)),

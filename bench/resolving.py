@@ -171,9 +171,9 @@ def run_command() -> None:
     """The command as it is, but for the room of one cache."""
     from ibi.cli import main, resolver_site
     from ibi.resolver.caching import Cache
-    from ibi.services.resolving import Resolving
+    from ibi.services.resolver_service import ResolverService
 
-    vars(resolver_site)["Resolving"] = partial(Resolving, cache=Cache(0, 0))
+    vars(resolver_site)["ResolverService"] = partial(ResolverService, cache=Cache(0, 0))
     main()
 
 

@@ -15,7 +15,7 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content
 from ibi.services.deposits import Deposits
-from ibi.services.kept_items import KeptItems
+from ibi.services.item_repository import ItemRepository
 from ibi.services.taken_files import unread_files
 from tests.set_clocks import SetClocks
 
@@ -73,7 +73,7 @@ def sources(**contents: bytes) -> dict[str, Source]:
     return {f"{name.replace('__', '/')}.txt": Bytes(content) for name, content in contents.items()}
 
 
-def deposits(kept: KeptItems, reserving: CountedLabels | None = None, **options: LabelForms) -> Deposits:
+def deposits(kept: ItemRepository, reserving: CountedLabels | None = None, **options: LabelForms) -> Deposits:
     return Deposits(kept, reserving or CountedLabels(), SetClocks(), **options)
 
 
@@ -88,7 +88,7 @@ def dump(catalog: Catalog) -> list[Item]:
     return list(catalog.items())
 
 
-def kept_in(content: Content, kept: KeptItems) -> list[Item]:
+def kept_in(content: Content, kept: ItemRepository) -> list[Item]:
     """The same, told by the content alone."""
     items = [kept.read(name).item for name in content.iterate()]
     return sorted(items, key=lambda item: item.rep)

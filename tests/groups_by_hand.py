@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from ibi.services.kept_items import KeptItems
+from ibi.services.item_repository import ItemRepository
 
 T = TypeVar("T")
 LONG = 60.0
@@ -31,7 +31,7 @@ class Gate:
 
 
 def in_one_group(
-    kept: KeptItems, gate: Gate, first: Callable[[], T], jobs: Sequence[Callable[[], T]]
+    kept: ItemRepository, gate: Gate, first: Callable[[], T], jobs: Sequence[Callable[[], T]]
 ) -> list[Future[T]]:
     """What becomes of `first`, which is alone, and of `jobs`, which are done together afterwards."""
     with ThreadPoolExecutor(len(jobs) + 1) as pool:

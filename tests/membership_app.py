@@ -23,7 +23,7 @@ from ibi.services.hashing import KeyHasher
 from ibi.services.inclusions import Ask
 from ibi.services.registration_admin import Application, RegistrationAdmin
 from ibi.storage.memory.registry import MemoryRegistry
-from ibi.web.resolver_service import ResolverService
+from ibi.web.resolver_endpoint import ResolverEndpoint
 from tests.asgi_client import Answer, ask
 from tests.set_clocks import SetClocks
 
@@ -90,7 +90,7 @@ class MembershipApp:
             ask=self.ask,
             monotonic=lambda: self.seconds,
         )
-        self.service = ResolverService(self.desk, structlog.get_logger("tests"))
+        self.service = ResolverEndpoint(self.desk, structlog.get_logger("tests"))
         self.directory = ArchiveDirectory(self.registry, None)
 
     async def _confirm(self, archive: ArchiveRef) -> CallBack:

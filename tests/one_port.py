@@ -13,7 +13,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
-from ibi.services.resolving import Resolving
+from ibi.services.resolver_service import ResolverService
 from ibi.transport.local_archive import LocalArchive
 from ibi.web.archive_service import ArchiveService
 from ibi.web.resolver_site import ResolverSite
@@ -50,7 +50,7 @@ class OnePort:
         own = ArchiveRef(SERVICE, "arq.lab.br")
         self.desk = MembershipApp().desk
         self.resolver = ResolverSite(
-            resolving=Resolving(ArchiveDirectory(None, own), gateway, own=own, changes=site.changes),
+            resolving=ResolverService(ArchiveDirectory(None, own), gateway, own=own, changes=site.changes),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
             desk=self.desk,

@@ -20,7 +20,7 @@ from ibi.archive.urls import ArchiveUrls
 from ibi.model.token import Scope
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.drafts import Drafts
-from ibi.services.record_desk import ItemServices
+from ibi.services.item_services import ItemServices
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.memory.tokens import MemoryTokens
 from ibi.storage.memory.usage import MemoryUsageLog

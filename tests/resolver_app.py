@@ -10,7 +10,7 @@ import structlog
 
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.resolving import Resolving
+from ibi.services.resolver_service import ResolverService
 from ibi.web.resolver_front import ResolverFront
 from ibi.web.resolver_site import ResolverSite
 from tests.asgi_client import Answer, ask
@@ -65,7 +65,7 @@ def resolver_app(archives: Mapping[ArchiveRef, Said | Script | After], **options
         away=options.pop("away", ()),
     )
     site = ResolverSite(
-        resolving=Resolving(gateway, gateway, **options),
+        resolving=ResolverService(gateway, gateway, **options),
         acknowledgments=Acknowledgments(gateway),
         **{"public_url": PUBLIC_URL, **site_options},
     )

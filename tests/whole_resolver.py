@@ -21,7 +21,7 @@ from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.hashing import KeyHasher
 from ibi.services.registration_admin import RegistrationAdmin
-from ibi.services.resolving import Resolving
+from ibi.services.resolver_service import ResolverService
 from ibi.storage.memory.registry import MemoryRegistry
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
@@ -118,7 +118,7 @@ def whole_resolver(
     guard = AddressGuard(names=NameLookup(known, kept_for=names_kept_for))
     http = ArchiveHttp(guard, budgets=budgets or Budgets())
     site = ResolverSite(
-        resolving=Resolving(ArchiveDirectory(registry, None), Gateways((), http), policy=policy, cache=cache),
+        resolving=ResolverService(ArchiveDirectory(registry, None), Gateways((), http), policy=policy, cache=cache),
         acknowledgments=Acknowledgments(http),
         public_url=public_url,
         desk=RegistrationAdmin(registry, http.confirm, clocks, resolver_url=public_url, hasher=KeyHasher(CHEAP)),

@@ -15,7 +15,7 @@ from ibi.messages import State
 from ibi.model.item import Item
 from ibi.services import archive_store, deposits
 from ibi.services.archive_store import CATALOGUE, ArchiveStore
-from ibi.services.kept_items import name_of
+from ibi.services.item_repository import name_of
 from ibi.storage.ocfl import creation, purge, revision
 from ibi.storage.ocfl.store import STEPS as OCFL_STEPS
 from tests.content_by_hand import ocfl_py_says

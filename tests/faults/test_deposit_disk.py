@@ -12,7 +12,7 @@ import pytest
 
 from ibi.errors import IbiError
 from ibi.services.archive_store import CATALOGUE, ArchiveStore
-from ibi.services.kept_items import ChangeUnfinished
+from ibi.services.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, sources
 from tests.ibi_command import IbiCommand, Outcome

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ibi.model.item import Item
-from ibi.services import kept_items
+from ibi.services import item_repository as kept_items
 from ibi.services.archive_store import CATALOGUE, ArchiveStore
-from ibi.services.kept_items import name_of
+from ibi.services.item_repository import name_of
 from ibi.storage.ocfl import creation
 from tests.content_by_hand import ocfl_py_says
 from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, sources

@@ -9,7 +9,7 @@ import pytest
 
 from ibi.model.item import Item
 from ibi.services.archive_store import ArchiveStore
-from ibi.services.kept_items import ChangeUnfinished
+from ibi.services.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, sources
 from tests.faults.test_deposit_disk import Filling, check, small_disk

@@ -17,7 +17,7 @@ from ibi.resolver.authority import Homes
 from ibi.resolver.memory import MOST_LABELS, Memory
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Answered, Failure, Reply
-from ibi.services.resolving import Resolved, Resolving
+from ibi.services.resolver_service import Resolved, ResolverService
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from tests.home_world import belief_rows
 from tests.scripted_archives import CLIENTS, archive, body, read
@@ -69,8 +69,8 @@ class Scripts:
         self.gateway = ScriptedGateway({archive: at_once(script) for archive, script in says.items()})
         self.members = Members(tuple(says))
 
-    def service(self, beliefs: SqliteBeliefs) -> Resolving:
-        return Resolving(self.members, self.gateway, memory=Memory(beliefs))
+    def service(self, beliefs: SqliteBeliefs) -> ResolverService:
+        return ResolverService(self.members, self.gateway, memory=Memory(beliefs))
 
     def _home(self, request: UrlRequest) -> Reply:
         if self.is_home_silent:
@@ -99,7 +99,7 @@ class Scripts:
         return Answered(said, 3600, transferred_to=named, copies_at=(named,))
 
 
-def resolve(service: Resolving, label: str) -> Outcome:
+def resolve(service: ResolverService, label: str) -> Outcome:
     resolved = service.begin(PersistentUrl.parse(f"/{label}"), CLIENTS, base="http://urlib.net:80/")
     assert isinstance(resolved, Resolved)  # every Archive answers at once
     return resolved.outcome

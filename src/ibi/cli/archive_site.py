@@ -25,8 +25,8 @@ from ibi.services.archive_beginning import begin_archive, follow_address
 from ibi.services.archive_store import STORE, ArchiveStore, open_repaired
 from ibi.services.deposits import Deposits
 from ibi.services.drafts import Drafts
+from ibi.services.item_services import ItemServices
 from ibi.services.mint_queue import LocalLabels
-from ibi.services.record_desk import ItemServices
 from ibi.services.robots import is_robot
 from ibi.services.searching import Searching
 from ibi.services.verification import DamageMail, VerificationSchedule

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ibi.ports.mailer import Mailer
     from ibi.resolver.archive_ref import ArchiveRef
     from ibi.resolver.membership import CallBack
-    from ibi.services.archive_desk import ArchiveAdmin
+    from ibi.services.archive_admin import ArchiveAdmin
 
 __all__ = ["MailIncomplete", "configured_mailer", "opened_register"]
 
@@ -50,7 +50,7 @@ def opened_register(settings: Settings) -> Iterator[ArchiveAdmin]:
 
         yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
-    from ibi.services.archive_desk import LocalArchiveAdmin
+    from ibi.services.archive_admin import LocalArchiveAdmin
     from ibi.services.registration_admin import RegistrationAdmin
     from ibi.storage.archive_record import read_archive_record
     from ibi.storage.machine import MachineClocks

@@ -12,7 +12,7 @@ from ibi.errors import IbiError
 from ibi.persistent_url import PersistentUrl
 
 if TYPE_CHECKING:
-    from ibi.services.resolving import Resolved, Resolving
+    from ibi.services.resolver_service import Resolved, ResolverService
 
 __all__ = ["NotResolved", "Resolutions", "opened_resolutions"]
 
@@ -49,7 +49,7 @@ def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[Resolving]:
+async def _opened(settings: Settings) -> AsyncIterator[ResolverService]:
     from ibi.cli.resolver_site import opened_resolving
 
     async with opened_resolving(settings) as resolving:
@@ -76,7 +76,7 @@ class _Remote:
 
 
 class _Local:
-    def __init__(self, runner: asyncio.Runner, resolving: Resolving, base: str) -> None:
+    def __init__(self, runner: asyncio.Runner, resolving: ResolverService, base: str) -> None:
         self._runner, self._resolving, self._base = runner, resolving, base
 
     def record(self, url: PersistentUrl) -> Mapping[str, object]:

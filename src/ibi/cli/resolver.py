@@ -12,7 +12,7 @@ from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.services.archive_desk import ApplicationWords, ChangeWords
+    from ibi.services.archive_admin import ApplicationWords, ChangeWords
 
 __all__ = ["resolver"]
 

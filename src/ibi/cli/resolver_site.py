@@ -31,7 +31,7 @@ from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.archive_store import STORE, ArchiveStore
 from ibi.services.misses import MissLimit
 from ibi.services.registration_admin import RegistrationAdmin
-from ibi.services.resolving import ForeignUrls, Resolving
+from ibi.services.resolver_service import ForeignUrls, ResolverService
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.errors import StoreDamaged
 from ibi.storage.machine import MachineClocks
@@ -112,7 +112,7 @@ def _tell_of_lost_beliefs(error: StoreDamaged, aside: Path | None) -> None:
 
 
 @asynccontextmanager
-async def opened_resolving(settings: Settings) -> AsyncIterator[Resolving]:
+async def opened_resolving(settings: Settings) -> AsyncIterator[ResolverService]:
     """For a command: asks the same Archives as a server on that data directory would, and thanks nobody."""
     async with AsyncExitStack() as opened:
         registry = SqliteRegistry(settings.data)
@@ -132,11 +132,11 @@ def _resolving(
     gateway: Gateways,
     archive: ArchiveSite | None,
     misses: MissLimit | None = None,
-) -> Resolving:
+) -> ResolverService:
     """`misses` bound those of one network; a command has none but its own."""
     own = None if archive is None else _own_ref(archive, settings)
     wanted, directory = settings.resolve, ArchiveDirectory(registry, own)
-    return Resolving(
+    return ResolverService(
         directory,
         gateway,
         policy=Policy(

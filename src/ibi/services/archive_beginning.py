@@ -14,7 +14,7 @@ from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.services.deposits import Deposits
-from ibi.services.kept_items import ITEM, LOCAL, KeptItems, name_of
+from ibi.services.item_repository import ITEM, LOCAL, ItemRepository, name_of
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record, write_archive_record
 
 __all__ = ["begin_archive", "follow_address", "service_draft"]
@@ -38,7 +38,7 @@ def begin_archive(deposits: Deposits, data: Path, public_url: str, title: str, w
     return written
 
 
-def follow_address(deposits: Deposits, kept: KeptItems, service: LabelForms, public_url: str, who: str) -> bool:
+def follow_address(deposits: Deposits, kept: ItemRepository, service: LabelForms, public_url: str, who: str) -> bool:
     """Have the Archive's own item lead to where the Archive is now; whether it led elsewhere before.
 
     A URL that somebody gave it by an update is theirs, and stays.
@@ -57,7 +57,7 @@ def follow_address(deposits: Deposits, kept: KeptItems, service: LabelForms, pub
     return True
 
 
-def _leads_where_we_said(kept: KeptItems, item: Item) -> bool:
+def _leads_where_we_said(kept: ItemRepository, item: Item) -> bool:
     """Whether the version in which its URL became what it is was made here."""
     name, message = name_of(item), ""
     for version in reversed(kept.content.read(name).versions):
@@ -67,7 +67,7 @@ def _leads_where_we_said(kept: KeptItems, item: Item) -> bool:
     return message in {_BEGAN, _MOVED}
 
 
-def _url_in(kept: KeptItems, name: str, version: int) -> str | None:
+def _url_in(kept: ItemRepository, name: str, version: int) -> str | None:
     with kept.open_record(name, ITEM, version) as shared, kept.open_record(name, LOCAL, version) as local:
         return decode_item(shared.read_all(), local.read_all()).target_url
 

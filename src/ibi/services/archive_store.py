@@ -24,9 +24,9 @@ from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.search import Search
-from ibi.services.claims import named_by
+from ibi.services.backlinks import named_by
 from ibi.services.integrity import Integrity
-from ibi.services.kept_items import DOC, ITEM, TRANSFERRED, ItemTransferred, KeptItems, name_of
+from ibi.services.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, ItemTransferred, name_of
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.storage.locks import ItemLocks
@@ -91,7 +91,7 @@ class Verified:
     problems: tuple[Problem, ...]
 
 
-class ArchiveStore(KeptItems):
+class ArchiveStore(ItemRepository):
     """The items of a data directory, open. Each process opens its own; many may at a time."""
 
     def __init__(

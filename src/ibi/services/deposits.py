@@ -27,9 +27,9 @@ from ibi.model.item import Draft, Item
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import ContentChanged, ContentExists
 from ibi.ports.labels import Labels
-from ibi.services import kept_items
-from ibi.services.claims import check_claims, claimed, named_by
-from ibi.services.kept_items import KeptItems, NewItem, name_of
+from ibi.services import item_repository as kept_items
+from ibi.services.backlinks import check_backlinks, items_claimed, named_by
+from ibi.services.item_repository import ItemRepository, NewItem, name_of
 from ibi.services.taken_files import TakenFiles
 
 __all__ = ["STEPS", "Deposits"]
@@ -46,7 +46,9 @@ OnBytes = Callable[[int], None]
 class Deposits:
     """Changes to the items of one Archive. Calls block, from any thread."""
 
-    def __init__(self, kept: KeptItems, labels: Labels, clocks: Clocks, *, service: LabelForms | None = None) -> None:
+    def __init__(
+        self, kept: ItemRepository, labels: Labels, clocks: Clocks, *, service: LabelForms | None = None
+    ) -> None:
         """`service` is the Archive's own item, which nobody deletes."""
         self._kept, self._catalog = kept, kept.catalog
         self._labels, self._clocks, self._service = labels, clocks, service
@@ -91,7 +93,7 @@ class Deposits:
     def _read_in(self, draft: Draft, taken: TakenFiles, labels: LabelForms, change: Change, transferable: bool) -> Item:
         """A new item that makes claims on others, or whose files take a while to read."""
         name = name_of(_rep(labels))
-        held = tuple(map(name_of, claimed(self._catalog, draft)))
+        held = tuple(map(name_of, items_claimed(self._catalog, draft)))
         with self._kept.changing(name, *held), self._alone_on(name, *held):
             if held:
                 self._checked(taken.expected(draft))  # others may have deposited an edition meanwhile
@@ -190,9 +192,9 @@ class Deposits:
 
     def _checked(self, draft: Draft) -> Item:
         """The item but for its labels. What could not be published is refused before anything is spent or read."""
-        for held in claimed(self._catalog, draft):
+        for held in items_claimed(self._catalog, draft):
             self._kept.require_whole(name_of(held))
-        check_claims(self._catalog, draft, _ANY)
+        check_backlinks(self._catalog, draft, _ANY)
         return life_cycle.publish(draft, _ANY, self._now())
 
     def _alone_on(self, name: str, *held: str) -> AbstractContextManager[None]:

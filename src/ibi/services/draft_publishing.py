@@ -20,7 +20,7 @@ from ibi.model.file import File
 from ibi.ports.clocks import Clocks
 from ibi.ports.labels import Labels
 from ibi.services.deposits import Deposits
-from ibi.services.kept_items import KeptItems, name_of
+from ibi.services.item_repository import ItemRepository, name_of
 from ibi.storage.draft_files import DraftFiles, Uploaded
 from ibi.storage.errors import StorageError
 from ibi.storage.incoming import DiskFull, refused_for_room
@@ -49,7 +49,7 @@ class DraftPublishing:
     """For whoever is alone on the draft. `service` is the Archive's own item."""
 
     files: DraftFiles
-    kept: KeptItems
+    kept: ItemRepository
     clocks: Clocks
     service: LabelForms | None = None
 

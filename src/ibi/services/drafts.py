@@ -28,7 +28,7 @@ from ibi.ports.labels import Labels
 from ibi.services.draft_ledger import Depositor, DraftLedger, DraftView, DraftViews
 from ibi.services.draft_publishing import DraftPublishing
 from ibi.services.draft_uploads import DraftUploads
-from ibi.services.kept_items import KeptItems
+from ibi.services.item_repository import ItemRepository
 from ibi.storage.draft_files import DraftFiles, new_draft_id
 from ibi.storage.errors import StorageError
 
@@ -59,7 +59,7 @@ class Drafts:
     def __init__(
         self,
         files: DraftFiles,
-        kept: KeptItems,
+        kept: ItemRepository,
         clocks: Clocks,
         rules: DraftRules,
         *,

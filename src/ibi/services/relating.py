@@ -23,7 +23,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, name_one_item
 from ibi.ports.catalog import Catalog
 from ibi.services.deposits import Deposits
-from ibi.services.kept_items import KeptItems
+from ibi.services.item_repository import ItemRepository
 
 __all__ = ["ClaimedElsewhere", "NotRelated", "Relating", "WrongLanguage"]
 
@@ -54,7 +54,7 @@ class WrongLanguage(IbiError):
 class Relating:
     """The relations of one Archive's items, recorded and withdrawn. Each call gives the item as it is then."""
 
-    kept: KeptItems
+    kept: ItemRepository
     deposits: Deposits
 
     def record_next_edition(self, label: Label, new: Label, who: str) -> Item:

@@ -14,8 +14,8 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Change
 from ibi.model.transfer import Transfer
 from ibi.ports.clocks import Clocks
-from ibi.services import kept_items
-from ibi.services.kept_items import KeptItems, name_of
+from ibi.services import item_repository as kept_items
+from ibi.services.item_repository import ItemRepository, name_of
 
 __all__ = ["STEPS", "Transfers"]
 
@@ -26,7 +26,7 @@ STEPS: Final = kept_items.STEPS
 class Transfers:
     """Gives away Originals of one Archive. Calls block, from any thread."""
 
-    def __init__(self, kept: KeptItems, clocks: Clocks, *, service: LabelForms | None = None) -> None:
+    def __init__(self, kept: ItemRepository, clocks: Clocks, *, service: LabelForms | None = None) -> None:
         """`service` is the Archive's own item, which is given to no one."""
         self._kept, self._clocks, self._service = kept, clocks, service
 

@@ -55,9 +55,9 @@ from ibi.web.pages.routes import page_routes
 from ibi.web.pages.site import KnownSite
 from ibi.web.record_routes import record_routes
 from ibi.web.refusals import InternalError, MethodNotAllowed, NotFound
+from ibi.web.resolver_endpoint import ResolverEndpoint
 from ibi.web.resolver_front import ResolverFront
 from ibi.web.resolver_metrics import ResolverMetrics
-from ibi.web.resolver_service import ResolverService
 from ibi.web.resolver_site import ResolverSite
 from ibi.web.sessions import Sessions
 from ibi.web.sign_in import SignInPages
@@ -179,7 +179,7 @@ def _services(
 ) -> tuple[Service, ...]:
     found: list[Service] = [] if archive is None else [ArchiveService(archive, log)]
     if resolver is not None and resolver.desk is not None:
-        found.append(ResolverService(resolver.desk, log, proxies=resolver.proxies))
+        found.append(ResolverEndpoint(resolver.desk, log, proxies=resolver.proxies))
     return tuple(found)
 
 

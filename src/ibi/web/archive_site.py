@@ -21,7 +21,7 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.usage import UsageLog
 from ibi.services.integrity import Integrity
-from ibi.services.record_desk import ItemServices
+from ibi.services.item_services import ItemServices
 from ibi.services.searching import Searching
 from ibi.services.verified_file import VerifiedFile
 from ibi.web.hosts import authority_of_url

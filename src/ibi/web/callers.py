@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from ibi.model.token import Scope, Token
 from ibi.services.draft_ledger import Depositor
-from ibi.services.record_desk import ItemServices
+from ibi.services.item_services import ItemServices
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.authentication import Authentication, name_of
 from ibi.web.headers import values

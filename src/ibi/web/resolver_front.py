@@ -16,7 +16,7 @@ from ibi.language_range import Preference, preferences
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
 from ibi.services.limits import LimitExceeded
-from ibi.services.resolving import Resolved, Unfinished
+from ibi.services.resolver_service import Resolved, Unfinished
 from ibi.web.alert import Alert
 from ibi.web.alerts import alert_about
 from ibi.web.at_once import Answer, Head

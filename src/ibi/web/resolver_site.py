@@ -10,7 +10,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.ports.beliefs import Beliefs
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.registration_admin import RegistrationAdmin
-from ibi.services.resolving import Resolving
+from ibi.services.resolver_service import ResolverService
 
 __all__ = ["ResolverSite"]
 
@@ -29,7 +29,7 @@ class ResolverSite:
     ends what `resolving` goes through. `proxies` are the networks whose word on who their client is counts.
     """
 
-    resolving: Resolving
+    resolving: ResolverService
     acknowledgments: Acknowledgments
     public_url: str
     desk: RegistrationAdmin | None = None

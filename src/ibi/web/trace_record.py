@@ -8,7 +8,7 @@ from ibi.messages.url_list import Deletion, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Hop, Report, Verdict
-from ibi.services.resolving import Resolved
+from ibi.services.resolver_service import Resolved
 from ibi.web.alerts import alert_about
 from ibi.web.archive_record import archive_record
 from ibi.web.pages.translation import translations

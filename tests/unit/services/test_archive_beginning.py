@@ -10,7 +10,7 @@ import pytest
 from ibi.model.item import Draft
 from ibi.services.archive_beginning import begin_archive, follow_address
 from ibi.services.deposits import Deposits
-from ibi.services.kept_items import KeptItems
+from ibi.services.item_repository import ItemRepository
 from ibi.services.relating import Relating
 from ibi.storage.archive_record import ArchiveRecord
 from tests.deposits_by_hand import WHO, labels
@@ -23,12 +23,12 @@ def begun(made: Deposits, tmp_path: Path) -> ArchiveRecord:
     return begin_archive(made, tmp_path, HERE, "An Archive", WHO)
 
 
-def url(kept: KeptItems, begun: ArchiveRecord) -> str | None:
+def url(kept: ItemRepository, begun: ArchiveRecord) -> str | None:
     return kept.find(begun.service.labels[0]).target_url
 
 
 def test_its_item_follows_an_archive_that_moves_and_stays_what_it_is(
-    kept: KeptItems, made: Deposits, begun: ArchiveRecord
+    kept: ItemRepository, made: Deposits, begun: ArchiveRecord
 ) -> None:
     before = kept.find(begun.service.labels[0])
     assert not follow_address(made, kept, begun.service, HERE, WHO)
@@ -41,7 +41,9 @@ def test_its_item_follows_an_archive_that_moves_and_stays_what_it_is(
     assert url(kept, begun) == f"{HERE}/"
 
 
-def test_other_changes_of_the_item_keep_it_from_nothing(kept: KeptItems, made: Deposits, begun: ArchiveRecord) -> None:
+def test_other_changes_of_the_item_keep_it_from_nothing(
+    kept: ItemRepository, made: Deposits, begun: ArchiveRecord
+) -> None:
     item = kept.find(begun.service.labels[0])
     named = Draft(labels=item.labels, metadata=item.metadata, target_url=item.target_url)
     made.update(item.rep, named, {}, WHO)
@@ -51,7 +53,7 @@ def test_other_changes_of_the_item_keep_it_from_nothing(kept: KeptItems, made: D
     assert kept.find(item.rep).next_edition is not None
 
 
-def test_a_url_that_somebody_chose_stays(kept: KeptItems, made: Deposits, begun: ArchiveRecord) -> None:
+def test_a_url_that_somebody_chose_stays(kept: ItemRepository, made: Deposits, begun: ArchiveRecord) -> None:
     item = kept.find(begun.service.labels[0])
     made.update(item.rep, Draft(labels=item.labels, metadata=item.metadata, target_url=HOME), {}, WHO)
     assert not follow_address(made, kept, begun.service, THERE, WHO)

@@ -12,7 +12,7 @@ import pytest
 
 from ibi.model.item import Item
 from ibi.services.archive_store import CATALOGUE, STORE, ArchiveStore, Listed, open_repaired, rebuild_catalogue
-from ibi.services.kept_items import ChangeUnfinished, name_of
+from ibi.services.item_repository import ChangeUnfinished, name_of
 from ibi.storage.errors import CatalogDamaged, NotAStore, StoreIncomplete
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
 from ibi.storage.sqlite.connection import connect

@@ -35,7 +35,7 @@ from ibi.model.item import Item
 from ibi.ports.content import ContentChanged, ContentMissing, FileMissing, SourceRefused
 from ibi.services import taken_files
 from ibi.services.deposits import Deposits
-from ibi.services.kept_items import ChangeUnfinished, Kept, KeptItems, name_of
+from ibi.services.item_repository import ChangeUnfinished, ItemRepository, StoredItem, name_of
 from ibi.storage.errors import DiskRefused
 from ibi.storage.memory.catalog import MemoryCatalog
 from ibi.storage.memory.content import MemoryContent
@@ -47,13 +47,13 @@ PT, EN = LanguageTag("pt"), LanguageTag("en")
 
 
 @pytest.fixture(autouse=True)
-def _agreement(kept: KeptItems) -> object:
+def _agreement(kept: ItemRepository) -> object:
     """Whatever a test does, catalogue and content say the same afterwards."""
     yield
     assert dump(kept.catalog) == kept_in(kept.content, kept)
 
 
-def test_what_is_deposited_is_kept_and_listed(kept: KeptItems, made: Deposits) -> None:
+def test_what_is_deposited_is_kept_and_listed(kept: ItemRepository, made: Deposits) -> None:
     item = made.deposit(draft("a.txt", "data/b.pdf"), {"a.txt": Bytes(b"a"), "data/b.pdf": Bytes(b"bb")}, WHO, "why")
     assert item.labels == labels(0)
     assert [(file.path, file.size, file.media_type) for file in item.files] == [
@@ -67,7 +67,7 @@ def test_what_is_deposited_is_kept_and_listed(kept: KeptItems, made: Deposits) -
     assert {f"doc/{file.path}": file.sha512 for file in item.files}.items() <= dict(version.files).items()
 
 
-def test_every_kind_of_source_is_measured_on_its_way(kept: KeptItems, made: Deposits, tmp_path: Path) -> None:
+def test_every_kind_of_source_is_measured_on_its_way(kept: ItemRepository, made: Deposits, tmp_path: Path) -> None:
     for name in ("copied", "moved"):
         (tmp_path / name).write_bytes(name.encode() * 1000)
     given: dict[str, Source] = {
@@ -89,7 +89,7 @@ def test_every_kind_of_source_is_measured_on_its_way(kept: KeptItems, made: Depo
 
 
 def test_a_small_file_that_is_moved_leaves_nothing_behind(
-    kept: KeptItems, made: Deposits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: ItemRepository, made: Deposits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[int] = []
 
@@ -109,7 +109,7 @@ def test_a_small_file_that_is_moved_leaves_nothing_behind(
             os.fstat(descriptor)
 
 
-def test_a_small_file_that_is_to_be_moved_stays_if_the_item_is_refused(kept: KeptItems, tmp_path: Path) -> None:
+def test_a_small_file_that_is_to_be_moved_stays_if_the_item_is_refused(kept: ItemRepository, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"stays")
     with pytest.raises(TitleMissing):
         put(deposits(kept), {"a": Move(str(tmp_path / "a"))}, title="")
@@ -133,7 +133,7 @@ def test_a_small_file_that_is_to_be_moved_stays_if_the_item_is_refused(kept: Kep
     ],
 )
 def test_what_is_refused_leaves_nothing(
-    kept: KeptItems, given: dict[str, Source], described: dict[str, object], refusal: type[IbiError]
+    kept: ItemRepository, given: dict[str, Source], described: dict[str, object], refusal: type[IbiError]
 ) -> None:
     reserving = CountedLabels()
     with pytest.raises(refusal):
@@ -143,7 +143,7 @@ def test_what_is_refused_leaves_nothing(
     assert reserving.given == (refusal is SourceRefused)  # no label is spent on what can be seen to be wrong
 
 
-def test_a_key_gives_the_item_of_the_first_time(kept: KeptItems, made: Deposits) -> None:
+def test_a_key_gives_the_item_of_the_first_time(kept: ItemRepository, made: Deposits) -> None:
     one = made.deposit(draft("a.txt"), sources(a=b"1"), WHO, key="k")
     again = made.deposit(draft("a.txt"), sources(a=b"2"), WHO, key="k")
     assert again == one
@@ -151,7 +151,7 @@ def test_a_key_gives_the_item_of_the_first_time(kept: KeptItems, made: Deposits)
     assert made.deposit(draft("a.txt"), sources(a=b"3"), WHO, key="k") == one
 
 
-def test_an_update_keeps_the_label_and_warns_of_removed_files(kept: KeptItems, made: Deposits) -> None:
+def test_an_update_keeps_the_label_and_warns_of_removed_files(kept: ItemRepository, made: Deposits) -> None:
     item = put(made, sources(a=b"a", b=b"b", c=b"c"))
     given: dict[str, Source] = {"a.txt": Keep("a.txt"), "renamed.txt": Keep("b.txt"), "new.txt": Bytes(b"new")}
     updated = made.update(item.labels.labels[1], draft(*given, title="Outra"), given, WHO)
@@ -164,11 +164,11 @@ def test_an_update_keeps_the_label_and_warns_of_removed_files(kept: KeptItems, m
 
 
 def test_an_update_that_somebody_overtook_is_refused(
-    kept: KeptItems, made: Deposits, monkeypatch: pytest.MonkeyPatch
+    kept: ItemRepository, made: Deposits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item, read = put(made), kept.read
 
-    def overtaken(name: str) -> Kept:
+    def overtaken(name: str) -> StoredItem:
         before = read(name)
         monkeypatch.setattr(kept, "read", read)
         made.change({item.rep: lambda now: replace(now, next_edition=labels(55))}, WHO, "meanwhile")
@@ -187,7 +187,7 @@ def test_a_file_that_the_item_has_not_cannot_be_kept(made: Deposits, missing: st
         made.update(item.rep, draft("x"), {"x": Keep(missing)}, WHO)
 
 
-def test_a_deleted_item_leaves_a_tombstone_and_its_history(kept: KeptItems, made: Deposits) -> None:
+def test_a_deleted_item_leaves_a_tombstone_and_its_history(kept: ItemRepository, made: Deposits) -> None:
     item, other = put(made), put(made)
     gone = made.delete(item.rep, "withdrawn by its author", WHO, replaced_by=other.labels.labels[1])
     assert gone.state is State.DELETED
@@ -202,7 +202,7 @@ def test_a_deleted_item_leaves_a_tombstone_and_its_history(kept: KeptItems, made
 
 
 @pytest.mark.parametrize("deleted_before", [False, True])
-def test_purging_leaves_the_tombstone_alone(kept: KeptItems, made: Deposits, *, deleted_before: bool) -> None:
+def test_purging_leaves_the_tombstone_alone(kept: ItemRepository, made: Deposits, *, deleted_before: bool) -> None:
     item = put(made)
     if deleted_before:
         made.delete(item.rep, "first reason", WHO)
@@ -215,7 +215,7 @@ def test_purging_leaves_the_tombstone_alone(kept: KeptItems, made: Deposits, *, 
         kept.content.open(name_of(item), "doc/a.txt", 1)
 
 
-def test_the_archives_own_service_stays(kept: KeptItems) -> None:
+def test_the_archives_own_service_stays(kept: ItemRepository) -> None:
     own = deposits(kept, service=labels(0))
     item = own.deposit(draft(target_url="http://127.0.0.1/"), {}, WHO, transferable=False)
     assert not item.transferable
@@ -223,7 +223,7 @@ def test_the_archives_own_service_stays(kept: KeptItems) -> None:
         own.delete(item.rep, "no", WHO)
 
 
-def test_editions_name_each_other_at_once(kept: KeptItems, made: Deposits) -> None:
+def test_editions_name_each_other_at_once(kept: ItemRepository, made: Deposits) -> None:
     first = put(made)
     second = put(made, edition_of=first.labels)
     third = put(made, edition_of=replace(second.labels, rep=None))  # however it is named
@@ -233,7 +233,7 @@ def test_editions_name_each_other_at_once(kept: KeptItems, made: Deposits) -> No
     assert kept.find(first.rep).version == 1
 
 
-def test_a_second_successor_is_refused_and_nothing_of_it_stays(kept: KeptItems, made: Deposits) -> None:
+def test_a_second_successor_is_refused_and_nothing_of_it_stays(kept: ItemRepository, made: Deposits) -> None:
     first = put(made)
     put(made, edition_of=first.labels)
     with pytest.raises(SecondSuccessor) as refused:
@@ -242,7 +242,7 @@ def test_a_second_successor_is_refused_and_nothing_of_it_stays(kept: KeptItems, 
     assert len(dump(kept.catalog)) == 2
 
 
-def test_texts_whose_source_was_deleted_go_on_without_it(kept: KeptItems, made: Deposits) -> None:
+def test_texts_whose_source_was_deleted_go_on_without_it(kept: ItemRepository, made: Deposits) -> None:
     source = put(made, language="pt")
     english = put(made, language="en", translation_of=source.labels)
     made.delete(source.rep, "gone", WHO)
@@ -263,7 +263,7 @@ def test_no_edition_follows_what_is_deleted_and_any_may_follow_what_is_elsewhere
     assert put(made, edition_of=labels(99)).edition_of == labels(99)
 
 
-def test_translations_are_known_to_their_source(kept: KeptItems, made: Deposits) -> None:
+def test_translations_are_known_to_their_source(kept: ItemRepository, made: Deposits) -> None:
     source = put(made, language="pt")
     english = put(made, language="en", translation_of=source.labels)
     assert kept.find(source.rep).translations == ((EN, english.labels),)
@@ -275,7 +275,7 @@ def test_translations_are_known_to_their_source(kept: KeptItems, made: Deposits)
         put(made, language="es", translation_of=english.labels)
 
 
-def test_metadata_that_is_an_item_is_known_to_what_it_describes(kept: KeptItems, made: Deposits) -> None:
+def test_metadata_that_is_an_item_is_known_to_what_it_describes(kept: ItemRepository, made: Deposits) -> None:
     item = put(made)
     own = put(made, {"m.xml": Bytes(b"<m/>")}, describes=replace(item.labels, rep=None), language="en")
     assert kept.find(item.rep).metadata_item == own.labels
@@ -287,7 +287,7 @@ def test_metadata_that_is_an_item_is_known_to_what_it_describes(kept: KeptItems,
     assert len(dump(kept.catalog)) == 2
 
 
-def test_a_translation_of_metadata_is_known_to_the_metadata_alone(kept: KeptItems, made: Deposits) -> None:
+def test_a_translation_of_metadata_is_known_to_the_metadata_alone(kept: ItemRepository, made: Deposits) -> None:
     item = put(made)
     own = put(made, describes=item.labels, language="en")
     translated = put(made, language="pt", translation_of=own.labels, describes=item.labels)
@@ -332,7 +332,7 @@ class _FullDisk(MemoryCatalog):
 
 def test_what_could_not_be_listed_is_told_and_made_good_with_the_next_change() -> None:
     catalog = _FullDisk()
-    kept = KeptItems(MemoryContent(), catalog)
+    kept = ItemRepository(MemoryContent(), catalog)
     made = deposits(kept)
     first = put(made)
     catalog.full = True
@@ -347,7 +347,7 @@ def test_what_could_not_be_listed_is_told_and_made_good_with_the_next_change() -
     assert dump(catalog) == kept_in(kept.content, kept)
 
 
-def test_an_object_that_is_not_there_cannot_be_read(kept: KeptItems) -> None:
+def test_an_object_that_is_not_there_cannot_be_read(kept: ItemRepository) -> None:
     with pytest.raises(ContentMissing):
         kept.read(name_of(labels(0).rep))  # type: ignore[arg-type]
     assert kept.settle(str(labels(0).rep)) is None
@@ -364,7 +364,7 @@ def test_an_object_that_is_not_there_cannot_be_read(kept: KeptItems) -> None:
         ("https://", None),
     ],
 )
-def test_whoever_goes_by_an_address_has_it_in_the_version(kept: KeptItems, who: str, address: str | None) -> None:
+def test_whoever_goes_by_an_address_has_it_in_the_version(kept: ItemRepository, who: str, address: str | None) -> None:
     item = deposits(kept).deposit(draft("a.txt"), sources(a=b"a"), who)
     change = kept.content.read(name_of(item)).versions[0].change
     assert (change.user, change.address) == (who, address)

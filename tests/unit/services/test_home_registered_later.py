@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Redirect, UnprovenClaims
-from ibi.services.resolving import Resolved, Resolving
+from ibi.services.resolver_service import Resolved, ResolverService
 from tests.scripted_archives import CLIENTS, archive, body
 from tests.scripted_gateway import ScriptedGateway, at_once
 
@@ -16,7 +16,7 @@ def test_a_home_that_is_registered_and_not_yet_included_ends_what_was_kept() -> 
     pairs = {"url": f"http://{LIAR.address}/x", "contenttype": "Data", "state": "Original"}
     claim = at_once(body(LIAR, f"rep {ITEM}", **pairs), max_age=3600)
     gateway = ScriptedGateway({LIAR: claim, OTHER: at_once(b"")})
-    service = Resolving(gateway, gateway)
+    service = ResolverService(gateway, gateway)
 
     def ask() -> Resolved:
         found = service.begin(PersistentUrl.parse(f"/{ITEM}"), CLIENTS, base="http://urlib.net:80/")

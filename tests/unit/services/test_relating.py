@@ -17,7 +17,7 @@ from ibi.archive.errors import (
 )
 from ibi.languages import LanguageTag
 from ibi.services.deposits import Deposits
-from ibi.services.kept_items import KeptItems
+from ibi.services.item_repository import ItemRepository
 from ibi.services.relating import ClaimedElsewhere, NotRelated, Relating, WrongLanguage
 from tests.deposits_by_hand import WHO, dump, kept_in, labels, put
 
@@ -26,11 +26,13 @@ ELSEWHERE = labels(99).labels[0]
 
 
 @pytest.fixture
-def relating(kept: KeptItems, made: Deposits) -> Relating:
+def relating(kept: ItemRepository, made: Deposits) -> Relating:
     return Relating(kept, made)
 
 
-def test_a_next_edition_elsewhere_is_said_and_withdrawn(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+def test_a_next_edition_elsewhere_is_said_and_withdrawn(
+    kept: ItemRepository, made: Deposits, relating: Relating
+) -> None:
     item = put(made)
     after = relating.record_next_edition(item.rep, ELSEWHERE, WHO)
     assert after.next_edition is not None
@@ -44,7 +46,9 @@ def test_a_next_edition_elsewhere_is_said_and_withdrawn(kept: KeptItems, made: D
     assert relating.withdraw_next_edition(item.rep, ELSEWHERE, WHO) == item
 
 
-def test_two_items_here_both_say_it_and_both_take_it_back(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+def test_two_items_here_both_say_it_and_both_take_it_back(
+    kept: ItemRepository, made: Deposits, relating: Relating
+) -> None:
     old, new = put(made), put(made)
     relating.record_next_edition(old.rep, new.labels.labels[1], WHO)
     assert [item.next_edition for item in dump(kept.catalog)] == [new.labels, None]
@@ -55,7 +59,7 @@ def test_two_items_here_both_say_it_and_both_take_it_back(kept: KeptItems, made:
     assert dump(kept.catalog) == [old, new] == kept_in(kept.content, kept)
 
 
-def test_a_refusal_of_one_half_leaves_the_other_alone(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+def test_a_refusal_of_one_half_leaves_the_other_alone(kept: ItemRepository, made: Deposits, relating: Relating) -> None:
     first, second, third = put(made), put(made), put(made)
     relating.record_next_edition(first.rep, second.rep, WHO)
     before = dump(kept.catalog)
@@ -66,7 +70,7 @@ def test_a_refusal_of_one_half_leaves_the_other_alone(kept: KeptItems, made: Dep
     assert dump(kept.catalog) == before == kept_in(kept.content, kept)
 
 
-def test_translations_here_and_elsewhere(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+def test_translations_here_and_elsewhere(kept: ItemRepository, made: Deposits, relating: Relating) -> None:
     source, english, nameless = put(made, language="pt"), put(made, language="en"), put(made)
     after = relating.record_translation(source.rep, EN, english.rep, WHO)
     assert after.translations == ((EN, english.labels),)
@@ -88,7 +92,7 @@ def test_translations_here_and_elsewhere(kept: KeptItems, made: Deposits, relati
 
 
 def test_two_groups_do_not_become_one_with_two_texts_in_a_language(
-    kept: KeptItems, made: Deposits, relating: Relating
+    kept: ItemRepository, made: Deposits, relating: Relating
 ) -> None:
     source, other = put(made, language="pt"), put(made, language="en")
     put(made, language="es", translation_of=source.labels)
@@ -113,7 +117,7 @@ def test_of_a_translation_whose_source_is_here_nothing_is_said_that_belongs_to_t
     assert relating.record_translation(orphan.rep, LanguageTag("fr"), ELSEWHERE, WHO).translations
 
 
-def test_metadata_elsewhere_is_said_and_withdrawn(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+def test_metadata_elsewhere_is_said_and_withdrawn(kept: ItemRepository, made: Deposits, relating: Relating) -> None:
     item = put(made)
     after = relating.record_metadata_item(item.rep, ELSEWHERE, WHO)
     assert after.metadata_item is not None
@@ -129,7 +133,7 @@ def test_metadata_elsewhere_is_said_and_withdrawn(kept: KeptItems, made: Deposit
         relating.withdraw_metadata_item(item.rep, ELSEWHERE, WHO)
 
 
-def test_metadata_here_says_what_it_describes(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+def test_metadata_here_says_what_it_describes(kept: ItemRepository, made: Deposits, relating: Relating) -> None:
     item, about, other = put(made), put(made), put(made)
     assert relating.record_metadata_item(item.rep, about.labels.labels[1], WHO).metadata_item == about.labels
     assert kept.find(about.rep).describes == item.labels
@@ -147,7 +151,7 @@ def test_metadata_here_says_what_it_describes(kept: KeptItems, made: Deposits, r
     assert dump(kept.catalog) == [item, about, other] == kept_in(kept.content, kept)
 
 
-def test_metadata_that_was_deleted_makes_room(kept: KeptItems, made: Deposits, relating: Relating) -> None:
+def test_metadata_that_was_deleted_makes_room(kept: ItemRepository, made: Deposits, relating: Relating) -> None:
     item = put(made)
     about = put(made, describes=item.labels)
     made.delete(about.rep, "wrong", WHO)

@@ -30,7 +30,7 @@ from ibi.resolver.trace import Answered, Failure, Reply, Verdict
 from ibi.resolver.wait_policy import Policy
 from ibi.services.limits import LimitExceeded, LimitScope, TooManyLinks, TooManyTraces, link_limiter, trace_limiter
 from ibi.services.misses import MISS, MissLimit
-from ibi.services.resolving import ForeignUrls, Resolved, Resolving
+from ibi.services.resolver_service import ForeignUrls, Resolved, ResolverService
 from ibi.storage.errors import DiskRefused
 from ibi.storage.memory.beliefs import MemoryBeliefs
 from tests.scripted_archives import CLIENTS, archive, body, read
@@ -48,11 +48,11 @@ def item(of: ArchiveRef, state: str = "Original", host: str | None = None, **mor
     return body(of, f"rep {REP}", url=url, contenttype="Data", state=state, urlkey="1414141414-12345678901234", **more)
 
 
-def resolving(gateway: ScriptedGateway, **options: Any) -> Resolving:
-    return Resolving(gateway, gateway, clock=now, **options)
+def resolving(gateway: ScriptedGateway, **options: Any) -> ResolverService:
+    return ResolverService(gateway, gateway, clock=now, **options)
 
 
-async def resolve(service: Resolving, url: str = f"/{REP}", languages: str = "", **options: Any) -> Resolved:
+async def resolve(service: ResolverService, url: str = f"/{REP}", languages: str = "", **options: Any) -> Resolved:
     return await service.resolve(PersistentUrl.parse(url), CLIENTS, preferences(languages), base=BASE, **options)
 
 

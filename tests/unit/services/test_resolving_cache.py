@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ibi.resolver.caching import Cache, LruCache
-from ibi.services.resolving import Resolving
+from ibi.services.resolver_service import ResolverService
 from tests.scripted_gateway import ScriptedGateway, at_once
 from tests.unit.services.test_resolving import A, item, resolve
 
@@ -14,7 +14,7 @@ def asked(cache: Cache, times: int) -> int:
     gateway = ScriptedGateway({A: at_once(item(A), max_age=60)})
 
     async def run() -> None:
-        service = Resolving(gateway, gateway, cache=cache)
+        service = ResolverService(gateway, gateway, cache=cache)
         for _ in range(times):
             await resolve(service)
 

@@ -19,7 +19,7 @@ from ibi.messages import State
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.services.archive_store import ArchiveStore, rebuild_catalogue
-from ibi.services.kept_items import ItemTransferred, KeptItems, name_of
+from ibi.services.item_repository import ItemRepository, ItemTransferred, name_of
 from ibi.services.transfers import STEPS, Transfers
 from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, labels, sources
 from tests.set_clocks import SetClocks
@@ -33,12 +33,12 @@ def store(tmp_path: Path) -> Iterator[ArchiveStore]:
         yield store
 
 
-def deposited(store: KeptItems, **options: bool) -> Item:
+def deposited(store: ItemRepository, **options: bool) -> Item:
     made = deposits(store, CountedLabels())
     return made.deposit(draft("a.txt"), sources(a=b"text"), WHO, **options)  # type: ignore[arg-type]
 
 
-def transfers(store: KeptItems, **options: object) -> Transfers:
+def transfers(store: ItemRepository, **options: object) -> Transfers:
     return Transfers(store, SetClocks(), **options)  # type: ignore[arg-type]
 
 

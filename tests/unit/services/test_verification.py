@@ -23,7 +23,7 @@ from ibi.model.letter import Letter
 from ibi.ports.content import ContentDamaged
 from ibi.services.archive_store import CATALOGUE, ArchiveStore
 from ibi.services.integrity import Integrity
-from ibi.services.kept_items import name_of
+from ibi.services.item_repository import name_of
 from ibi.services.taken_files import UploadDamaged
 from ibi.services.verification import DamageMail, VerificationSchedule
 from tests.deposits_by_hand import CountedLabels, deposits, draft, labels, put

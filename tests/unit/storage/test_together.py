@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from ibi.storage import together as module
-from ibi.storage.together import Together
+from ibi.storage import batching as module
+from ibi.storage.batching import Batcher
 
 LONG = 30.0
 
@@ -37,7 +37,7 @@ def work() -> Held:
     return Held()
 
 
-def after_one(work: Held, together: Together[int, int], *jobs: int) -> list[Future[int]]:
+def after_one(work: Held, together: Batcher[int, int], *jobs: int) -> list[Future[int]]:
     """Have these wait, in this order, while a first one is done."""
     work.go_on.clear()
     work.begun.clear()
@@ -54,32 +54,32 @@ def after_one(work: Held, together: Together[int, int], *jobs: int) -> list[Futu
 
 def test_whoever_is_alone_waits_for_nobody(work: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", LONG)
-    together = Together(work)
+    together = Batcher(work)
     assert [together.run(job) for job in (1, 2, 3)] == [2, 4, 6]
     assert work.groups == [[1], [2], [3]]
 
 
 def test_those_who_come_meanwhile_are_done_together_in_their_order(work: Held) -> None:
-    futures = after_one(work, Together(work), 5, 6, 7)
+    futures = after_one(work, Batcher(work), 5, 6, 7)
     assert [future.result() for future in futures] == [2, 10, 12, 14]
     assert work.groups == [[1], [5, 6, 7]]
 
 
 def test_a_crowd_is_done_in_parts(work: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST", 2)
-    futures = after_one(work, Together(work), 5, 6, 7)
+    futures = after_one(work, Batcher(work), 5, 6, 7)
     assert [future.result() for future in futures] == [2, 10, 12, 14]
     assert work.groups == [[1], [5, 6], [7]]
 
 
 def test_a_refusal_is_told_to_whom_it_belongs(work: Held) -> None:
-    _, one, refused, other = after_one(work, Together(work), 5, -6, 7)
+    _, one, refused, other = after_one(work, Batcher(work), 5, -6, 7)
     assert (one.result(), other.result()) == (10, 14)
     assert isinstance(refused.exception(), ValueError)
 
 
 def test_what_fails_as_a_whole_is_told_to_all_of_the_group_and_to_nobody_else(work: Held) -> None:
-    together = Together(work)
+    together = Batcher(work)
     first, *failed = after_one(work, together, 5, 0, 7)
     assert first.result() == 2
     assert [type(future.exception()) for future in failed] == [OSError] * 3
@@ -87,7 +87,7 @@ def test_what_fails_as_a_whole_is_told_to_all_of_the_group_and_to_nobody_else(wo
 
 
 def test_a_group_waits_for_those_who_were_there_a_moment_ago(work: Held, monkeypatch: pytest.MonkeyPatch) -> None:
-    together = Together(work)
+    together = Batcher(work)
     after_one(work, together, 5, 6)
     monkeypatch.setattr(module, "_PATIENCE", LONG)
     with ThreadPoolExecutor(2) as pool:
@@ -96,14 +96,14 @@ def test_a_group_waits_for_those_who_were_there_a_moment_ago(work: Held, monkeyp
 
 
 def test_and_not_for_ever(work: Held) -> None:
-    together = Together(work)
+    together = Batcher(work)
     after_one(work, together, 5, 6, 7)
     assert together.run(9) == 18
     assert together._expected == 1
 
 
 def test_every_job_of_many_threads_is_done_once(work: Held) -> None:
-    together = Together(work)
+    together = Batcher(work)
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(together.run, range(1, 1001))) == [2 * number for number in range(1, 1001)]
     assert sorted(job for group in work.groups for job in group) == list(range(1, 1001))
@@ -115,7 +115,7 @@ class Interrupted(BaseException):
 
 @pytest.mark.parametrize("when", ["while it waits", "when it is to lead"])
 def test_whoever_is_interrupted_leaves_nobody_waiting(work: Held, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    together = Together(work)
+    together = Batcher(work)
     interrupt = threading.Event()
     wait: Callable[[], object] = interrupt.wait
 
@@ -168,7 +168,7 @@ def test_a_leader_that_is_interrupted_while_it_waits_leaves_nobody_waiting(
     work: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for those who were there a moment ago; one of them is, when the interruption comes."""
-    together = Together(work)
+    together = Batcher(work)
     after_one(work, together, 5, 6, 7)
     waits, joined = threading.Event(), threading.Event()
     monkeypatch.setattr(module, "_PATIENCE", LONG)

@@ -17,7 +17,7 @@ from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, Inventory, Version, version_name
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION
 from ibi.storage.ocfl.recovery import write_file, write_inventory
-from ibi.storage.ocfl.store_context import Staged, Workplace, files_of, remove_moved
+from ibi.storage.ocfl.store_context import Staged, StoreContext, files_of, remove_moved
 
 __all__ = ["STEPS", "create", "create_all", "stage_object"]
 
@@ -41,7 +41,7 @@ class _Creation:
         self.refusal: IbiError | None = None
 
 
-def create(work: Workplace, new: NewObject) -> Inventory:
+def create(work: StoreContext, new: NewObject) -> Inventory:
     """Whole after a crash, or not there: one rename decides."""
     (made,) = create_all(work, [new])
     if isinstance(made, IbiError):
@@ -49,7 +49,7 @@ def create(work: Workplace, new: NewObject) -> Inventory:
     return made
 
 
-def create_all(work: Workplace, objects: Sequence[NewObject]) -> list[Inventory | IbiError]:
+def create_all(work: StoreContext, objects: Sequence[NewObject]) -> list[Inventory | IbiError]:
     """Each of them as if it were alone, and all with the same two syncs. Whatever is refused keeps no other."""
     creations, batch = [_Creation(new) for new in objects], Batch(work.file_system)
     try:
@@ -73,7 +73,7 @@ def create_all(work: Workplace, objects: Sequence[NewObject]) -> list[Inventory 
     return [_outcome(creation) for creation in creations]
 
 
-def _each(work: Workplace, creations: Iterable[_Creation], step: Callable[[_Creation], None]) -> None:
+def _each(work: StoreContext, creations: Iterable[_Creation], step: Callable[[_Creation], None]) -> None:
     for creation in creations:
         if creation.refusal is None:
             try:
@@ -84,7 +84,7 @@ def _each(work: Workplace, creations: Iterable[_Creation], step: Callable[[_Crea
                 _take_back(work, creation)
 
 
-def _sync(work: Workplace, creations: Sequence[_Creation], batch: Batch) -> None:
+def _sync(work: StoreContext, creations: Sequence[_Creation], batch: Batch) -> None:
     """Whose files were not written nobody can tell: if that fails, it has failed for all. So it has for whoever came
     second to a name that is not there then."""
     names = {creation.new.name for creation in creations if creation.refusal is None}
@@ -100,7 +100,7 @@ def _sync(work: Workplace, creations: Sequence[_Creation], batch: Batch) -> None
             _take_back(work, creation)
 
 
-def _stage(work: Workplace, creation: _Creation, batch: Batch) -> None:
+def _stage(work: StoreContext, creation: _Creation, batch: Batch) -> None:
     name, files, change = creation.new
     # The rename would tell as well, but only after all content was taken in.
     if not all(isinstance(source, Bytes) for source in files.values()) and os.path.lexists(work.target(name)):
@@ -110,7 +110,7 @@ def _stage(work: Workplace, creation: _Creation, batch: Batch) -> None:
     creation.moved = intake.moved
 
 
-def _bring_in(work: Workplace, creation: _Creation) -> None:
+def _bring_in(work: StoreContext, creation: _Creation) -> None:
     staged, name = creation.staged, creation.new.name
     assert staged is not None  # what was refused before does not come here
     staged.undoing.append(lambda: work.parents.prune(name))
@@ -124,14 +124,14 @@ def _bring_in(work: Workplace, creation: _Creation) -> None:
     staged.undoing.append(lambda: os.rename(work.target(name), staged.place))
 
 
-def _settle(work: Workplace, creation: _Creation) -> None:
+def _settle(work: StoreContext, creation: _Creation) -> None:
     if creation.refusal is None and creation.staged is not None:
         creation.staged = None
         work.parents.note_durable(creation.new.name)
         remove_moved(creation.moved)
 
 
-def _take_back(work: Workplace, creation: _Creation) -> None:
+def _take_back(work: StoreContext, creation: _Creation) -> None:
     if creation.staged is not None:
         creation.staged.undo()
         work.staging.remove(creation.staged.place)
@@ -145,7 +145,7 @@ def _outcome(creation: _Creation) -> Inventory | IbiError:
 
 
 def stage_object(
-    work: Workplace, staged: Staged, place: str, name: str, files: Mapping[str, Source], change: Change
+    work: StoreContext, staged: Staged, place: str, name: str, files: Mapping[str, Source], change: Change
 ) -> tuple[Inventory, Intake]:
     """A whole object with one version, in the empty directory `place`."""
     folder = f"{place}/{version_name(1)}"

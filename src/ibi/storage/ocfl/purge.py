@@ -17,7 +17,7 @@ from ibi.storage.disk import exchange
 from ibi.storage.ocfl.creation import stage_object
 from ibi.storage.ocfl.inventory import Inventory
 from ibi.storage.ocfl.recovery import write_file
-from ibi.storage.ocfl.store_context import TARGET, Staged, Workplace, remove_moved
+from ibi.storage.ocfl.store_context import TARGET, Staged, StoreContext, remove_moved
 
 __all__ = ["NEW", "OLD", "STEPS", "purge_to"]
 
@@ -34,7 +34,7 @@ STEPS = (
 )
 
 
-def purge_to(work: Workplace, name: str, files: Mapping[str, Source], change: Change, head: int | None) -> Inventory:
+def purge_to(work: StoreContext, name: str, files: Mapping[str, Source], change: Change, head: int | None) -> Inventory:
     """Under the object's lock throughout: it is rare, and brings little content."""
     if not os.path.lexists(work.target(name)):
         raise ContentMissing(name=name)
@@ -59,7 +59,7 @@ def purge_to(work: Workplace, name: str, files: Mapping[str, Source], change: Ch
     return inventory
 
 
-def _copied(work: Workplace, source: Source, before: Inventory) -> Source:
+def _copied(work: StoreContext, source: Source, before: Inventory) -> Source:
     """What is kept has to be copied: it lies in an object that goes away."""
     if not isinstance(source, Keep):
         return source
@@ -79,7 +79,7 @@ def _check_kept(files: Mapping[str, Source], before: Inventory, inventory: Inven
             )
 
 
-def _replace(work: Workplace, staged: Staged, name: str) -> None:
+def _replace(work: StoreContext, staged: Staged, name: str) -> None:
     target, new, old = work.target(name), f"{staged.place}/{NEW}", f"{staged.place}/{OLD}"
     staged.batch.add_directory(staged.place)
     work.step("purge: staged")

@@ -12,7 +12,7 @@ from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import CONTENT, NAME, SIDECAR, Inventory, Version, version_name
 from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.recovery import write_file, write_inventory
-from ibi.storage.ocfl.store_context import TARGET, Staged, Workplace, files_of, remove_moved
+from ibi.storage.ocfl.store_context import TARGET, Staged, StoreContext, files_of, remove_moved
 
 __all__ = ["STEPS", "update"]
 
@@ -28,7 +28,7 @@ STEPS = (
 )
 
 
-def update(work: Workplace, name: str, files: Mapping[str, Source], change: Change, head: int | None) -> Inventory:
+def update(work: StoreContext, name: str, files: Mapping[str, Source], change: Change, head: int | None) -> Inventory:
     """Content is taken in before the object is locked: a large file keeps nobody waiting."""
     if not os.path.lexists(work.target(name)):
         raise ContentMissing(name=name)
@@ -53,7 +53,9 @@ def update(work: Workplace, name: str, files: Mapping[str, Source], change: Chan
     return inventory
 
 
-def _stage_version(work: Workplace, staged: Staged, intake: Intake, before: Inventory, version: Version) -> Inventory:
+def _stage_version(
+    work: StoreContext, staged: Staged, intake: Intake, before: Inventory, version: Version
+) -> Inventory:
     """The directory of the version, the inventory for the object, and the one it replaces."""
     for digest in [digest for digest in intake.places if digest in before.manifest]:
         _check_kept(work, before, digest)
@@ -73,7 +75,7 @@ def _stage_version(work: Workplace, staged: Staged, intake: Intake, before: Inve
     return inventory
 
 
-def _check_kept(work: Workplace, before: Inventory, digest: str) -> None:
+def _check_kept(work: StoreContext, before: Inventory, digest: str) -> None:
     """Content that comes again is dropped in favour of what is kept, if that is still right."""
     place = before.manifest[digest][0]
     with ObjectDirectory(work.descriptor, before.name) as found:
@@ -87,7 +89,7 @@ def _check_kept(work: Workplace, before: Inventory, digest: str) -> None:
         raise ContentDamaged(name=before.name, problem="E092", reason=reason)
 
 
-def _place(work: Workplace, staged: Staged, inventory: Inventory) -> None:
+def _place(work: StoreContext, staged: Staged, inventory: Inventory) -> None:
     target, number = work.target(inventory.name), version_name(inventory.head)
     work.step("update: staged")
     staged.batch.sync()

@@ -16,6 +16,7 @@ from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
 from ibi.ports.content import ContentDamaged, FileMissing
 from ibi.ports.integrity import BlockDigests
+from ibi.storage.batching import Batcher
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import check_same_file, refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
@@ -23,9 +24,8 @@ from ibi.storage.ocfl import creation, purge, recovery, revision, sweep
 from ibi.storage.ocfl.inventory import Inventory
 from ibi.storage.ocfl.layout import Broken, checked_name, ensure_version, lay_out, names_in, strays_in
 from ibi.storage.ocfl.object import ObjectDirectory, OpenContent, RememberedInventories
-from ibi.storage.ocfl.store_context import Workplace
+from ibi.storage.ocfl.store_context import StoreContext
 from ibi.storage.ocfl.verification import verify
-from ibi.storage.together import Together
 
 __all__ = ["STEPS", "OcflStore"]
 
@@ -51,9 +51,9 @@ class OcflStore:
         with refusals(DiskRefused, root):
             ensure_version(root)
             lay_out(root)
-            self._work = Workplace(root, on_step, blocks)
+            self._work = StoreContext(root, on_step, blocks)
         self._remembered = RememberedInventories()
-        self._together: Together[NewObject, Inventory] = Together(self._created)
+        self._together: Batcher[NewObject, Inventory] = Batcher(self._created)
 
     def create(self, name: str, files: Mapping[str, Source], change: Change) -> KeptObject:
         new = _checked(NewObject(name, files, change))
@@ -119,7 +119,7 @@ class OcflStore:
         if self._work.descriptor >= 0 and self._process == os.getpid():
             self._work.close()
 
-    def _working(self) -> Workplace:
+    def _working(self) -> StoreContext:
         if self._process != os.getpid():
             raise StoreForked(path=self.root)
         if self._work.descriptor < 0:

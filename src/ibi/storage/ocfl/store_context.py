@@ -140,7 +140,7 @@ class Staged:
                 self.undoing.pop()()
 
 
-class Workplace:
+class StoreContext:
     """One storage root, open."""
 
     def __init__(self, root: Path, on_step: Callable[[str], None], blocks: BlockDigests | None = None) -> None:

@@ -15,14 +15,14 @@ from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.inventory import NAME, Inventory
 from ibi.storage.ocfl.layout import Broken, checked_name
 from ibi.storage.ocfl.purge import NEW, OLD
-from ibi.storage.ocfl.store_context import TARGET, Workplace
+from ibi.storage.ocfl.store_context import TARGET, StoreContext
 
 __all__ = ["STEPS", "sweep"]
 
 STEPS = ("sweep: finished", "sweep: removed")
 
 
-def sweep(work: Workplace) -> tuple[str, ...]:
+def sweep(work: StoreContext) -> tuple[str, ...]:
     """The names of the objects that were finished. What living processes prepare is left alone."""
     finished = []
     with refusals(DiskRefused, work.staging.directory):
@@ -38,7 +38,7 @@ def sweep(work: Workplace) -> tuple[str, ...]:
     return tuple(finished)
 
 
-def _finish(work: Workplace, place: Path, name: str) -> bool:
+def _finish(work: StoreContext, place: Path, name: str) -> bool:
     kind = place.name.rpartition("-")[2]
     if kind == "purge":
         return _finish_purge(work, place, name)
@@ -50,7 +50,7 @@ def _finish(work: Workplace, place: Path, name: str) -> bool:
     return False
 
 
-def _finish_purge(work: Workplace, place: Path, name: str) -> bool:
+def _finish_purge(work: StoreContext, place: Path, name: str) -> bool:
     """Only what was interrupted between two renames: see `purge`."""
     target = Path(work.target(name))
     if not (place / OLD).is_dir() or target.exists():

@@ -19,7 +19,7 @@ from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, NAME, SIDECAR, Inventory, is_sidecar_of, version_name
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION, Broken
 from ibi.storage.ocfl.object import ObjectDirectory, read_inventory, read_whole
-from ibi.storage.ocfl.store_context import Workplace
+from ibi.storage.ocfl.store_context import StoreContext
 
 __all__ = ["verify"]
 
@@ -29,7 +29,7 @@ _OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def verify(work: Workplace, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:
+def verify(work: StoreContext, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:
     """Every problem found. `ContentMissing` if there is no object of that name."""
     while True:
         with work.locks.held(name), ObjectDirectory(work.descriptor, name) as found:
@@ -42,7 +42,7 @@ def verify(work: Workplace, name: str, on_bytes: Callable[[int], None] | None) -
             return
 
 
-def _sidecar(work: Workplace, name: str) -> bytes | None:
+def _sidecar(work: StoreContext, name: str) -> bytes | None:
     with work.locks.held(name), ObjectDirectory(work.descriptor, name) as found:
         return _sidecar_in(found)
 

@@ -29,7 +29,7 @@ __all__ = [
     "NEWEST",
     "PAGE",
     "PAGE_AFTER",
-    "SEATS",
+    "ROWIDS_PER_TICK",
     "SET_STANDING",
     "STANDING",
     "Record",
@@ -38,7 +38,7 @@ __all__ = [
     "depart_row",
     "find_record",
     "find_transfer",
-    "first_seat",
+    "first_rowid",
     "forget_transfer",
     "has_departures",
     "memory_of",
@@ -56,7 +56,7 @@ PAGE: Final = 200
 _LARGE: Final = 16 << 10
 """Bytes of a record, as some eighty files have: they are read in two milliseconds."""
 
-SEATS: Final = 256
+ROWIDS_PER_TICK: Final = 256
 """Numbers set apart for the items of one 65,536th of a second."""
 
 # Labels are keys of `label_key`. A table of records keyed by name (WITHOUT ROWID) would have inner pages that hold
@@ -169,7 +169,7 @@ class Row(NamedTuple):
 
     def parameters(self) -> dict[str, object]:
         item, local = self.record
-        seats = {"first": self.first, "last": self.first + SEATS - 1}
+        seats = {"first": self.first, "last": self.first + ROWIDS_PER_TICK - 1}
         return {**seats, "rep": self.rep, "ibip": self.ibip, "item": item, "local": local}
 
 
@@ -181,21 +181,23 @@ def row_of(item: Item) -> Row:
         record=(msgspec.json.encode(item_document(item)), msgspec.json.encode(local_document(item))),
         links=_links(item),
         second_label=str(ibip or ""),
-        first=first_seat(item.rep),
+        first=first_rowid(item.rep),
         listed=listed_row(item),
     )
 
 
-def first_seat(label: Label) -> int:
+def first_rowid(label: Label) -> int:
     """The first of the numbers that are set apart for items of its instant, whatever its form."""
     instant = label.instant
     part = int(f"{instant.fraction:0<5.5}") * 65_536 // 100_000 if instant.fraction else 0
-    return ((instant.seconds - FIRST_SECOND) * 65_536 + part) * SEATS
+    return ((instant.seconds - FIRST_SECOND) * 65_536 + part) * ROWIDS_PER_TICK
 
 
 def find_record(connection: Connection, label: Label) -> Record | None:
-    first, key = first_seat(label), label_key(label)
-    seated: Record | None = connection.execute(FIND_SEATED[label.form], (first, first + SEATS - 1, key)).fetchone()
+    first, key = first_rowid(label), label_key(label)
+    seated: Record | None = connection.execute(
+        FIND_SEATED[label.form], (first, first + ROWIDS_PER_TICK - 1, key)
+    ).fetchone()
     if seated is not None:
         return seated
     elsewhere: Record | None = connection.execute(FIND[label.form], (key,)).fetchone()

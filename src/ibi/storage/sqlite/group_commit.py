@@ -12,9 +12,9 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from ibi.errors import IbiError
+from ibi.storage.batching import Batcher
 from ibi.storage.errors import StorageError, StoreClosed, StoreDamaged
 from ibi.storage.sqlite.connection import Connection, storage_errors, transaction
-from ibi.storage.together import Together
 
 __all__ = ["GroupCommit"]
 
@@ -37,7 +37,7 @@ class GroupCommit:
         self._path, self._before_commit, self._damaged = path, before_commit, damaged
         self._connection: Connection | None = connection
         self._turn = Lock()
-        self._together: Together[_Change, Any] = Together(self._committed)
+        self._together: Batcher[_Change, Any] = Batcher(self._committed)
 
     def run(self, change: Callable[[Connection], T]) -> T:
         """What `change` returns, once it is durable. An `IbiError` that it raises leaves nothing of it.

@@ -215,23 +215,23 @@ def test_both_labels_lead_to_the_same_seats(file: Connection, catalog: SqliteCat
     forms = LabelForms(RepositoryName.from_parts("a.br", 80, instant), Ibip.from_parts("150.163.34.243", 800, instant))
     catalog.put(item(labels=forms))
     ((number,),) = file.execute("SELECT number FROM items").fetchall()
-    assert {catalog_rows.first_seat(label) for label in forms.labels} == {number}
+    assert {catalog_rows.first_rowid(label) for label in forms.labels} == {number}
 
 
 def test_seats_never_end_where_the_next_begin() -> None:
     latest = RepositoryName.from_parts("a.br", 80, Instant(LAST_SECOND, "9" * 30))
-    assert catalog_rows.first_seat(latest) + catalog_rows.SEATS < 1 << 63
+    assert catalog_rows.first_rowid(latest) + catalog_rows.ROWIDS_PER_TICK < 1 << 63
     earliest = RepositoryName.from_parts("a.br", 80, Instant(FIRST_SECOND))
     following = RepositoryName.from_parts("a.br", 80, Instant(FIRST_SECOND, "00002"))
-    assert catalog_rows.first_seat(earliest) == 0
-    assert catalog_rows.first_seat(following) == catalog_rows.SEATS
+    assert catalog_rows.first_rowid(earliest) == 0
+    assert catalog_rows.first_rowid(following) == catalog_rows.ROWIDS_PER_TICK
 
 
 @pytest.mark.parametrize("seconds", [FIRST_SECOND, 1_700_000_000, LAST_SECOND])
 def test_more_items_of_one_instant_than_there_are_seats(
     file: Connection, catalog: SqliteCatalog, monkeypatch: pytest.MonkeyPatch, seconds: int
 ) -> None:
-    monkeypatch.setattr(catalog_rows, "SEATS", 3)
+    monkeypatch.setattr(catalog_rows, "ROWIDS_PER_TICK", 3)
     names = [RepositoryName.from_parts(f"h{number}.br", 80, Instant(seconds)) for number in range(9)]
     kept = [item(labels=LabelForms(name)) for name in names]
     catalog.put_all([*kept, item(1), *kept])

@@ -24,7 +24,7 @@ from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.limits import ConcurrencyLimiter, link_limiter, trace_limiter
 from ibi.services.misses import MissLimit
-from ibi.services.resolving import Resolving
+from ibi.services.resolver_service import ResolverService
 from ibi.web.resolver_site import ResolverSite
 from tests.minting_app import made
 from tests.page_reader import Page
@@ -85,7 +85,7 @@ class SlowArchives:
 @contextmanager
 def served(archives: SlowArchives, *, grace: int = 10, **options: Any) -> Iterator[RunningServer]:
     site = ResolverSite(
-        resolving=Resolving(archives, archives, **options),
+        resolving=ResolverService(archives, archives, **options),
         acknowledgments=Acknowledgments(archives),
         public_url=PUBLIC_URL,
     )

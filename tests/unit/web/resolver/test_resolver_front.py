@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 
 from ibi.resolver.trace import Failure
-from ibi.services.resolving import ForeignUrls
+from ibi.services.resolver_service import ForeignUrls
 from tests.resolver_app import BROWSER, IBIP, REP, A, B, item, resolver_app
 from tests.scripted_archives import body
 from tests.scripted_gateway import After, at_once

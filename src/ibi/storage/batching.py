@@ -11,8 +11,6 @@ from threading import Condition, Lock
 from time import monotonic
 from typing import Generic, TypeVar, cast
 
-__all__ = ["Together"]
-
 Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 
@@ -47,7 +45,7 @@ class _Place(Generic[Job, Outcome]):
         return cast("Outcome", self.outcome)
 
 
-class Together(Generic[Job, Outcome]):
+class Batcher(Generic[Job, Outcome]):
     """Jobs of any number of threads, in groups, one group at a time."""
 
     def __init__(self, work: Callable[[Sequence[Job]], Sequence[Outcome | Exception]]) -> None:

@@ -23,13 +23,13 @@ from ibi.model.item_json import decode_item, encode_item, encode_local
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
-from ibi.services.claims import answered, claimed
+from ibi.services.backlinks import items_claimed, with_backlink
 from ibi.services.integrity import Integrity
 from ibi.services.verified_file import VerifiedFile
+from ibi.storage.batching import Batcher
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import StorageError
 from ibi.storage.locks import ItemLocks
-from ibi.storage.together import Together
 
 ITEM: Final = "item.json"
 LOCAL: Final = "local.json"
@@ -102,7 +102,7 @@ class ItemTransferred(ContentMissing):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredItem:
     """An item, and the version of the object in which it is like this."""
 
     item: Item
@@ -121,7 +121,7 @@ class NewItem(NamedTuple):
         return name_of(self.item)
 
 
-class KeptItems:
+class ItemRepository:
     """Content and catalogue of one Archive, written in the order that survives a crash."""
 
     def __init__(
@@ -141,7 +141,7 @@ class KeptItems:
         self.step = on_step
         self._journal = journal
         self._unfinished: set[str] = set()
-        self._together: Together[NewItem, None] = Together(self._add_all)
+        self._together: Batcher[NewItem, None] = Batcher(self._add_all)
 
     def find(self, label: Label) -> Item:
         """The item that the catalogue has under this label; `UnknownItem` if there is none."""
@@ -150,7 +150,7 @@ class KeptItems:
             raise UnknownItem(label=str(label))
         return item
 
-    def read(self, name: str) -> Kept:
+    def read(self, name: str) -> StoredItem:
         """The item as its object has it now. `ContentMissing`, which is `ItemTransferred` if all that is left is where
         it went; `ContentDamaged` if it cannot be read."""
         try:
@@ -160,16 +160,16 @@ class KeptItems:
                 self.integrity.note_error(name, error, ITEM)
             raise
 
-    def _read(self, name: str) -> Kept:
+    def _read(self, name: str) -> StoredItem:
         kept = self.content.read(name)
         try:
-            return Kept(self._decoded(name, kept), kept.head.number)
+            return StoredItem(self._decoded(name, kept), kept.head.number)
         except ContentDamaged:
             # Somebody may have purged it since.
             now = self.content.read(name)
             if now == kept:
                 raise
-            return Kept(self._decoded(name, now), now.head.number)
+            return StoredItem(self._decoded(name, now), now.head.number)
 
     def require_whole(self, name: str) -> None:
         """`ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
@@ -316,10 +316,10 @@ class KeptItems:
 
     def answer_claims(self, item: Item, change: Change) -> None:
         """Have the items that `item` makes claims on say so. For whoever holds the locks of all."""
-        for held in claimed(self.catalog, item):
+        for held in items_claimed(self.catalog, item):
             told = replace(change, message=f"Named by {item.rep}")
             with _unfinished_if_refused(item):
-                self.rewrite(name_of(held), lambda now: answered(self.catalog, now, item), told)
+                self.rewrite(name_of(held), lambda now: with_backlink(self.catalog, now, item), told)
             self.step("claim answered")
 
     def settle(self, name: str) -> Item | None:
@@ -347,7 +347,7 @@ class KeptItems:
         item = self.settle(name)
         if item is None:
             return None
-        for held in tuple(claimed(self.catalog, item)):
+        for held in tuple(items_claimed(self.catalog, item)):
             change = self.content.read(name).versions[-1].change
             with self.locks.held(name_of(held)):
                 self.rewrite(name_of(held), lambda now: _told(self.catalog, now, item), change)
@@ -400,7 +400,7 @@ def _unfinished(item: Item | RepositoryName, error: StorageError) -> ChangeUnfin
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:
     """`held` with what `claimant` says of it, if it may; if not, somebody was quicker, and the claim stays a claim."""
     try:
-        return answered(catalog, held, claimant)
+        return with_backlink(catalog, held, claimant)
     except StorageError:
         raise
     except IbiError:

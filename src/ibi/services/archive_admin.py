@@ -11,8 +11,6 @@ from ibi.model.visibility import network
 from ibi.resolver.membership import RegistrationChange
 from ibi.services.registration_admin import Application, RegistrationAdmin, all_facts, registered_facts
 
-__all__ = ["ApplicationWords", "ArchiveAdmin", "ChangeWords", "LocalArchiveAdmin"]
-
 Made = TypeVar("Made")
 
 

@@ -25,8 +25,6 @@ from ibi.web.refusals import MethodNotAllowed
 from ibi.web.same_site import refuse_other_sites
 from ibi.web.service_query import has_subject
 
-__all__ = ["ResolverService"]
-
 _LATER: Final = frozenset({429, 503})
 """Statuses that say when to ask again."""
 
@@ -35,7 +33,7 @@ _SHORTEST_SECRET: Final = 6
 """Characters of what was given as a key that are covered wherever an answer would quote them."""
 
 
-class ResolverService:
+class ResolverEndpoint:
     """An ASGI application of its own, beside the framework. No answer may be stored: each was a change."""
 
     def __init__(

@@ -9,10 +9,8 @@ from ibi.messages.label_forms import LabelForms
 from ibi.ports.clocks import Clocks
 from ibi.services.deposits import Deposits
 from ibi.services.drafts import Drafts
-from ibi.services.kept_items import KeptItems
+from ibi.services.item_repository import ItemRepository
 from ibi.services.relating import Relating
-
-__all__ = ["ItemServices"]
 
 
 def _nothing() -> Mapping[str, object]:
@@ -28,7 +26,7 @@ class _NoLabels:
 class ItemServices:
     """Calls of what it gives block, from any thread."""
 
-    kept: KeptItems
+    kept: ItemRepository
     drafts: Drafts
     clocks: Clocks
     service: LabelForms | None = None

@@ -34,8 +34,6 @@ from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
 from ibi.services.resolution_runner import Gateway, ReplyWatcher, ResolutionRunner
 from ibi.storage.memory.beliefs import MemoryBeliefs
 
-__all__ = ["Directory", "ForeignUrls", "Gateway", "Resolved", "Resolving", "Unfinished", "Watcher"]
-
 
 class Directory(Protocol):
     """Who is included, and who is the home of which labels; the same values until that changes."""
@@ -104,7 +102,7 @@ _LOG: Final = structlog.get_logger("ibi.resolver")
 _LEAST_BUDGET: Final = 0.1
 
 
-class Resolving:
+class ResolverService:
     """Resolves for one server, from its event loop.
 
     `own` is the Archive of this very server: whoever runs both need not declare to himself where its items may be.

@@ -3,7 +3,7 @@
 A new edition says `edition_of`, a translation `translation_of`, metadata `describes`: these are claims. If the item
 that they name is an Original of this Archive, it is told at once: it says `next_edition`, has one more among its
 `translations`, or a `metadata_item`. The claim is written first and withdrawn last. So wherever a crash came, all that
-it can leave is a claim without an answer; and to answer it, which `answered` does as often as one likes, is right.
+it can leave is a claim without an answer; and to answer it, which `with_backlink` does as often as one likes, is right.
 
 A translation of metadata makes no claim on what it describes: that names the source of the metadata alone.
 """
@@ -20,8 +20,6 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Draft, Item
 from ibi.ports.catalog import Catalog
 
-__all__ = ["answered", "check_claims", "claimed", "named_by"]
-
 
 def named_by(item: Item | Draft) -> tuple[LabelForms, ...]:
     """The items that this one makes claims on."""
@@ -29,7 +27,7 @@ def named_by(item: Item | Draft) -> tuple[LabelForms, ...]:
     return tuple(dict.fromkeys(forms for forms in names if forms is not None))
 
 
-def claimed(catalog: Catalog, item: Item | Draft) -> Iterator[Item]:
+def items_claimed(catalog: Catalog, item: Item | Draft) -> Iterator[Item]:
     """Those of them that are here and answer: of a Copy's relations the Archive of its Original decides."""
     for forms in named_by(item):
         held = find_forms(catalog, forms)
@@ -37,22 +35,22 @@ def claimed(catalog: Catalog, item: Item | Draft) -> Iterator[Item]:
             yield held
 
 
-def check_claims(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
+def check_backlinks(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
     """Refuse a draft whose claims could not be answered: `new` is the label that it will have."""
     if draft.translation_of is not None:
         check_source(catalog, draft.translation_of, draft.language, None)
     if draft.describes is not None:
         check_described(catalog, draft.describes)
-    for held in claimed(catalog, draft):
-        _answered(catalog, held, draft, new)
+    for held in items_claimed(catalog, draft):
+        _with_backlink(catalog, held, draft, new)
 
 
-def answered(catalog: Catalog, held: Item, claimant: Item) -> Item:
+def with_backlink(catalog: Catalog, held: Item, claimant: Item) -> Item:
     """`held` with what `claimant` says of it; the same, if it was said before."""
-    return _answered(catalog, held, claimant, claimant.labels)
+    return _with_backlink(catalog, held, claimant, claimant.labels)
 
 
-def _answered(catalog: Catalog, held: Item, claimant: Item | Draft, new: LabelForms) -> Item:
+def _with_backlink(catalog: Catalog, held: Item, claimant: Item | Draft, new: LabelForms) -> Item:
     if _names(claimant.edition_of, held):
         held = record_next_edition(catalog, held, new)
     if _names(claimant.translation_of, held) and claimant.language is not None:
