@@ -28,18 +28,17 @@ from bench.catalogue import SIZES, Place, filled, label_at, own
 from bench.content import DISK, rate, three_files
 from bench.figure import Figure, figure_table
 from bench.serving import Client, Running, Spent, ibi_up, nginx, running
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.urls import ArchiveUrls
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.minting.minter import Rules
 from ibi.model.content import Bytes, Source, Stream
-from ibi.model.identity import Identity
 from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.model.minting import Identity
 from ibi.services.archive_store import CATALOGUE, ArchiveStore
 from ibi.services.deposits import Deposits
 from ibi.services.mint_queue import MintQueue

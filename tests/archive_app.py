@@ -9,15 +9,13 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.urls import ArchiveUrls
 from ibi.instant import Instant
 from ibi.messages import State
 from ibi.model.content import Bytes, Change
 from ibi.model.file import File
-from ibi.model.item import Item
-from ibi.model.tombstone import Tombstone
+from ibi.model.item import Item, Tombstone
 from ibi.services.searching import Searching
 from ibi.storage.memory.content import MemoryContent
 from ibi.storage.memory.search import MemorySearch

@@ -14,10 +14,10 @@ from starlette.applications import Starlette
 from ibi.accounts.tokens import TOKEN_BYTES, new_token
 from ibi.instant import Instant
 from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
-from ibi.model.token import Scope
+from ibi.model.account import Scope
+from ibi.model.minting import Identity
+from ibi.ports.accounts import Tokens
 from ibi.ports.ticks import Ticks
-from ibi.ports.tokens import Tokens
 from ibi.services.mint_queue import MintQueue
 from ibi.storage.memory.ticks import MemoryTicks
 from ibi.storage.memory.tokens import MemoryTokens

@@ -9,8 +9,7 @@ from ibi.instant import Instant
 from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.mint_log import verify
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, Share, TickState
+from ibi.model.minting import Identity, MintRequest, Share, TickState
 from ibi.ports.ticks import Remembered, Ticks
 from tests.set_clocks import SetClocks
 

@@ -14,7 +14,7 @@ from ibi.resolver.trace import Failure
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.resolver_service import ResolverService
-from ibi.transport.local_archive import LocalArchive
+from ibi.transport.gateways import LocalArchive
 from ibi.web.archive_service import ArchiveService
 from ibi.web.resolver_site import ResolverSite
 from tests.archive_app import BASE, IBIP, REP, SERVICE, ArchiveApp, archive_app, kept

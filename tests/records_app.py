@@ -12,12 +12,10 @@ from typing import Any
 from starlette.applications import Starlette
 
 from ibi.accounts.tokens import TOKEN_BYTES, new_token
-from ibi.archive.draft_quota import DraftQuota
-from ibi.archive.drafts import DraftRules
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.drafts import DraftQuota, DraftRules
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.urls import ArchiveUrls
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.drafts import Drafts
 from ibi.services.item_services import ItemServices

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.profile import ArchiveProfile, Reader
 from ibi.archive.url_list import assemble_url_list
-from ibi.archive.visibility import Reader
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag

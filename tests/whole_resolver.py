@@ -14,7 +14,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ibi.model.token import Scope as TokenScope
+from ibi.model.account import Scope as TokenScope
 from ibi.resolver.caching import Cache
 from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
@@ -23,11 +23,10 @@ from ibi.services.hashing import KeyHasher
 from ibi.services.registration_admin import RegistrationAdmin
 from ibi.services.resolver_service import ResolverService
 from ibi.storage.memory.registry import MemoryRegistry
-from ibi.transport.address_guard import AddressGuard
+from ibi.transport.address_guard import AddressGuard, NameLookup
+from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
-from ibi.transport.archive_line import Budgets
 from ibi.transport.gateways import Gateways
-from ibi.transport.name_lookup import NameLookup
 from ibi.web.resolver_site import ResolverSite
 from tests.membership_app import CHEAP, J
 from tests.minting_app import MintingApp, made

@@ -21,8 +21,7 @@ from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
-from ibi.model.item import Item
-from ibi.model.tombstone import Tombstone
+from ibi.model.item import Item, Tombstone
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.memory.catalog import MemoryCatalog

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.content import Damage, Problem
-from ibi.model.integrity import IntegritySummary, Verification
+from ibi.model.content import Damage, IntegritySummary, Problem, Verification
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 
 DIGEST, OTHER = sha512(b"a").hexdigest(), sha512(b"b").hexdigest()

@@ -12,8 +12,8 @@ import pytest
 
 from ibi.accounts.errors import PersonExists, UnknownPerson
 from ibi.instant import Instant
-from ibi.model.person import Person, Role, Session, SignInLink
-from ibi.ports.people import People
+from ibi.model.account import Person, Role, Session, SignInLink
+from ibi.ports.accounts import People
 from ibi.storage.errors import StoreClosed
 from ibi.storage.memory.people import MemoryPeople
 from ibi.storage.sqlite.people import FILE_NAME, SqlitePeople

@@ -17,13 +17,11 @@ from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
 from ibi.model.file import File
-from ibi.model.item import Item
+from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import ENOUGH, Facet, FacetCount, FacetCounts, Order, SearchPage, SearchQuery
-from ibi.model.tombstone import Tombstone
 from ibi.model.visibility import Visibility
-from ibi.ports.catalog import Catalog
-from ibi.ports.search import Search
+from ibi.ports.catalog import Catalog, Search
 from ibi.storage.memory.catalog import MemoryCatalog
 from ibi.storage.memory.search import MemorySearch
 from ibi.storage.sqlite.catalog import SqliteCatalog

@@ -13,8 +13,7 @@ import pytest
 from ibi.minting.errors import ClockBehind, ClockJumped, IdempotencyConflict, IdentityChanged, IdentityMissing
 from ibi.minting.mint_log import verify
 from ibi.minting.minter import Decision
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, Span, TickState
+from ibi.model.minting import Identity, MintRequest, Span, TickState
 from ibi.ports.ticks import Remembered, Ticks
 from ibi.storage.memory.ticks import MemoryTicks
 from ibi.storage.sqlite.ticks import SqliteTicks

@@ -17,8 +17,8 @@ import pytest
 from ibi.accounts.errors import TokenExists
 from ibi.accounts.tokens import authenticate, new_token
 from ibi.instant import Instant
-from ibi.model.token import Scope, Token
-from ibi.ports.tokens import Tokens
+from ibi.model.account import Scope, Token
+from ibi.ports.accounts import Tokens
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
 from ibi.storage.memory.tokens import MemoryTokens
 from ibi.storage.sqlite.connection import connect
@@ -127,7 +127,7 @@ import os, signal, sys
 from pathlib import Path
 from ibi.accounts.tokens import new_token
 from ibi.instant import Instant
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.storage.sqlite.tokens import SqliteTokens
 def drawn(number): return new_token(bytes([number]) * 42, Scope.DEPOSIT, Instant({NOW.seconds}))
 tokens = SqliteTokens(Path(sys.argv[1]))

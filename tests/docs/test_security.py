@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.storage.sqlite.tokens import FILE_NAME, SqliteTokens
 from tests.docs.tables import ROOT, code_spans, rows
 

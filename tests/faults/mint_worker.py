@@ -14,8 +14,7 @@ from pathlib import Path
 
 from ibi.instant import Instant
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, Share, TickState
+from ibi.model.minting import Identity, MintRequest, Share, TickState
 from ibi.ports.ticks import Remembered
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.ticks import SqliteTicks

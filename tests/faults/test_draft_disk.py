@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.draft_quota import DiskNearlyFull, DraftQuota
-from ibi.archive.drafts import DraftRules
+from ibi.archive.drafts import DiskNearlyFull, DraftQuota, DraftRules
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.archive_store import ArchiveStore

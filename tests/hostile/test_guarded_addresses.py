@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from ibi.transport.archive_line import Budgets
-from ibi.transport.names import addresses_of
+from ibi.transport.address_guard import addresses_of
+from ibi.transport.archive_connections import Budgets
 from tests.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, plain
 from tests.membership_app import J
 from tests.whole_resolver import WholeResolver, membership, whole_resolver

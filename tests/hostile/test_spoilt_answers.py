@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from ibi.resolver.caching import Cache
 from ibi.resolver.wait_policy import Policy
-from ibi.transport.archive_line import Budgets
+from ibi.transport.archive_connections import Budgets
 from tests.conformance.resolution.section_8_2.test_examples_over_http import EXAMPLE_6_2
 from tests.conformance.resolution.section_10.test_examples_over_http import ANSWER, FIRST_ANSWER, SECOND_ANSWER
 from tests.loopback_archives import LoopbackArchive, LoopbackArchives, plain, target_of

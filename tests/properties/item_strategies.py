@@ -14,7 +14,7 @@ from ibi.label.ibip import Ibip
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
 from ibi.model.file import File, checked_path
-from ibi.model.item import Item
+from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import (
     DC_ELEMENTS,
     Agent,
@@ -24,7 +24,6 @@ from ibi.model.metadata import (
     ResourceType,
     Text,
 )
-from ibi.model.tombstone import Tombstone
 from ibi.model.visibility import Visibility
 
 assert mount_prefix_of_ibip("150.163.34.243", 800) == "8JMKD3MGP8W"

@@ -9,7 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from ibi.archive import editions, life_cycle, translations
+from ibi.archive import life_cycle
+from ibi.archive import related_items as editions
+from ibi.archive import related_items as translations
 from ibi.archive.errors import (
     AlreadyThere,
     EditionLoop,
@@ -19,10 +21,8 @@ from ibi.archive.errors import (
     TranslationOfTranslation,
 )
 from ibi.archive.life_cycle import TABLE, Act, Standing
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls, Reader
 from ibi.archive.url_list import assemble_url_list
-from ibi.archive.urls import ArchiveUrls
-from ibi.archive.visibility import Reader
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import Deletion, LabelForms, State, UrlList, UrlRequest, ip_addresses

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi.model.errors import InvalidDocument
+from ibi.model.file import without_files
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, encode_item, encode_local, item_document, local_document
-from ibi.model.recorded_files import without_files
 from tests.properties.item_strategies import items
 
 json_values = st.recursive(

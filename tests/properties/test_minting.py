@@ -15,8 +15,7 @@ from ibi.minting.errors import ClockRefused
 from ibi.minting.granularity import FINEST, coarsest_granularity
 from ibi.minting.mint_log import GENESIS, LogBroken, LogEntry, decode, encode, hash_of, verify
 from ibi.minting.minter import Rules, decide
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, Reading, Share, Span, TickState
+from ibi.model.minting import Identity, MintRequest, Reading, Share, Span, TickState
 from ibi.storage.memory.ticks import MemoryTicks
 from tests.minting_by_hand import IDENTITY, accept, labels_on_record, mint
 from tests.set_clocks import SetClocks

@@ -16,7 +16,7 @@ import pytest
 from ibi import parse
 from ibi.minting.mint_log import verify
 from ibi.minting.minter import Rules
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.storage.sqlite.ticks import SqliteTicks
 from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.transport.api_client import ApiClient

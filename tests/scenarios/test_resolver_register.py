@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.storage.memory.tokens import MemoryTokens
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.web.archives import ArchivePages

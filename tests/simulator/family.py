@@ -10,8 +10,7 @@ from random import Random
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
-from ibi.model.item import Item
-from ibi.model.tombstone import Tombstone
+from ibi.model.item import Item, Tombstone
 from tests.standards_archives import forms, item
 
 __all__ = ["ROUTES", "Family", "Member", "copied", "deleted"]

@@ -15,8 +15,8 @@ from typing import Final
 
 from ibi.accounts.errors import BadSignIn, InvalidPersonName, InvalidRole, WeakPassword
 from ibi.instant import Instant
-from ibi.model.person import Person, Role, Session, SignInLink
-from ibi.ports.people import People
+from ibi.model.account import Person, Role, Session, SignInLink
+from ibi.ports.accounts import People
 
 __all__ = [
     "LINK_SECONDS",

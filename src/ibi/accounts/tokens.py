@@ -20,8 +20,8 @@ from ibi.accounts.errors import (
     UnknownToken,
 )
 from ibi.instant import Instant
-from ibi.model.token import Scope, Token
-from ibi.ports.tokens import Tokens
+from ibi.model.account import Scope, Token
+from ibi.ports.accounts import Tokens
 
 __all__ = ["MAX_NAME", "TOKEN_BYTES", "authenticate", "new_token", "require", "revoke", "scope_named"]
 

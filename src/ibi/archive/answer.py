@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.profile import ArchiveProfile, Reader
 from ibi.archive.url_key import KeySubject, UrlKeys
 from ibi.archive.url_list import Assembler, has_url
-from ibi.archive.visibility import Reader
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import Confirmation, Notice

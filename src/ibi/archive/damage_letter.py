@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ibi.model.integrity import Verification
+from ibi.model.content import Verification
 from ibi.model.letter import Letter
 
 __all__ = ["damage_letter"]

@@ -32,8 +32,7 @@ from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
-from ibi.model.item import Draft, Item, name_one_item
-from ibi.model.tombstone import Tombstone
+from ibi.model.item import Draft, Item, Tombstone, name_one_item
 from ibi.model.transfer import Transfer
 
 __all__ = [

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ibi.archive.editions import find_forms, later_editions
 from ibi.archive.errors import UnknownItem
-from ibi.archive.profile import ALL_RELATIONS, FORMATS, ArchiveProfile
+from ibi.archive.profile import ALL_RELATIONS, FORMATS, ArchiveProfile, Reader
+from ibi.archive.related_items import find_forms, later_editions
 from ibi.archive.url_list import Assembler
-from ibi.archive.visibility import Reader
 from ibi.language_range import Preference, chosen_language
 from ibi.languages import LanguageTag
 from ibi.messages.field import ContentType, State, ip_address

@@ -1,17 +1,55 @@
-"""What an Archive says of itself in every answer, and which relations it answers for."""
+"""What an Archive says to whom: which relations it offers, where its items are, and which readers may see them.
+
+The answer to a resolver only chooses a URL. Whoever serves the bytes asks again, of the address that fetches them: what
+a resolver says of its clients is not proof.
+
+They have the repository name as it is stored, and stay what they are for ever: a page may link to its neighbours.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from ibi.instant import Instant
 from ibi.label import Label
+from ibi.messages.field import IpAddress
 from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item
+from ibi.model.visibility import Visibility
+from ibi.pairs import percent_encoded
 from ibi.ports.urls import UrlBuilder
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 
-__all__ = ["ALL_RELATIONS", "FORMATS", "ArchiveProfile", "every_relation"]
+
+@dataclass(slots=True)
+class Reader:
+    """Somebody who asks at some time, and what the answers given to them hang on.
+
+    `addresses` are the user's and those of the proxies between. Inside a network is whoever has one of them there: the
+    user behind an institution's proxy has a private one.
+    """
+
+    addresses: tuple[IpAddress, ...]
+    now: Instant
+    depends_on_client: bool = field(default=False, init=False)
+    """Whether somebody elsewhere would get another answer: then nobody may keep it for others (E32)."""
+    good_until: Instant | None = field(default=None, init=False)
+    """When an embargo ends, and the answer with it."""
+
+    def may_see(self, visibility: Visibility) -> bool:
+        """Whether the bytes are for this reader now."""
+        if visibility.is_public:
+            return True
+        if visibility.is_embargoed(self.now):
+            assert visibility.embargo is not None  # it could not be embargoed else
+            self.good_until = min(self.good_until or visibility.embargo, visibility.embargo)
+            return False
+        self.depends_on_client = self.depends_on_client or bool(visibility.networks)
+        return visibility.is_open_to(self.addresses, self.now)
+
 
 FORMATS: Final = ("oai_dc",)
 """The metadata formats that an Archive of ours writes."""
@@ -61,3 +99,33 @@ class ArchiveProfile:
     def offers(self, relation: Relation) -> bool:
         """Whether this Archive answers for `relation`, languages filled in or not."""
         return relation in self.relations or any(known.matches(relation) for known in self.relations)
+
+
+# RFC 3986 §3.3: pchar, without & + = which mean something in the protocol's own queries (R Table 6.1)
+_NOT_IN_PATH = re.compile(r"[^A-Za-z0-9\-._~/!$'()*,;:@]+")
+
+
+def encoded_path(path: str) -> str:
+    """A decoded path as it stands in a URL: UTF-8, percent-encoded once (E33)."""
+    return _NOT_IN_PATH.sub(lambda strange: percent_encoded(strange[0]), path)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveUrls:
+    """The URLs of items below two bases without a slash at the end; both may be the same."""
+
+    public_url: str
+    content_url: str
+
+    def file(self, item: Item, path: str) -> str:
+        return f"{self.content_url}/col/{item.rep.spelling}/doc/{encoded_path(path)}"
+
+    def metadata(self, item: Item, own: Item | None, metadata_format: str | None) -> str:
+        if metadata_format is not None:
+            return f"{self.public_url}/col/{item.rep.spelling}/metadata?format={metadata_format}"
+        if own is not None and own.target is not None:
+            return self.file(own, own.target)
+        return (own and own.target_url) or f"{self.public_url}/col/{item.rep.spelling}/metadata"
+
+    def file_list(self, item: Item) -> str:
+        return f"{self.public_url}/col/{item.rep.spelling}/doc/?list"

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ibi.archive.editions import find_forms
-from ibi.archive.metadata_items import described_by
-from ibi.archive.profile import ArchiveProfile
-from ibi.archive.related import Described, Held, Named, Related, Relatives
-from ibi.archive.visibility import Reader
+from ibi.archive.profile import ArchiveProfile, Reader
+from ibi.archive.related_items import Described, Held, Named, Related, Relatives, described_by, find_forms
 from ibi.messages.field import ContentType, State
 from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms

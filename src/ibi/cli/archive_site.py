@@ -8,11 +8,9 @@ from pathlib import Path
 
 import structlog
 
-from ibi.archive.draft_quota import DraftQuota
-from ibi.archive.drafts import DraftRules
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.drafts import DraftQuota, DraftRules
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.urls import ArchiveUrls
 from ibi.cli.archive_store import integrity_status
 from ibi.cli.demo import fill_with_demo
 from ibi.cli.membership import membership_status

@@ -10,7 +10,7 @@ __all__ = ["show_identity"]
 
 
 def show_identity(fields: Mapping[str, object], *, as_json: bool) -> None:
-    from ibi.transport.names import addresses_of
+    from ibi.transport.address_guard import addresses_of
 
     addresses = addresses_of(str(fields["host"]))
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibi.archive.urls import ArchiveUrls
+from ibi.archive.profile import ArchiveUrls
 from ibi.cli.output import print_json, print_lines, shown
 from ibi.config import Settings
 from ibi.label import Label

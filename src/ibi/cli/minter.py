@@ -18,8 +18,7 @@ from ibi.instant import Instant
 from ibi.minting.clock_guard import check_behind, with_accepted_clock
 from ibi.minting.identity import settled_identity
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, Share, TickState
+from ibi.model.minting import Identity, MintRequest, Share, TickState
 from ibi.ports.ticks import Remembered
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks

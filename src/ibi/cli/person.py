@@ -14,7 +14,7 @@ from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.model.person import Person
+    from ibi.model.account import Person
     from ibi.services.account_admin import PersonAdmin
 
 __all__ = ["opened_desk", "person", "sign_in_url"]

@@ -46,7 +46,7 @@ def configured_mailer(settings: Settings) -> Mailer | None:
 def opened_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     """The desk of the data directory, or of the server that the settings name."""
     if settings.is_remote:
-        from ibi.transport.archives_client import ArchivesClient
+        from ibi.transport.api_clients import ArchivesClient
 
         yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return

@@ -24,9 +24,9 @@ from ibi.model.draft_record import Description, description_document, read_descr
 from ibi.model.item import Draft
 from ibi.model.visibility import Visibility
 from ibi.services.file_selection import Gathered
-from ibi.transport.answers import one_line
+from ibi.transport.api_client import one_line
+from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import ServerUnreachable, UnexpectedAnswer
-from ibi.transport.records_client import RecordsClient
 
 __all__ = ["Changes", "remote_deposit", "remote_update"]
 

@@ -13,9 +13,9 @@ from ibi.label import parse
 from ibi.model.item import Item
 from ibi.model.item_json import SCHEMA, decode_item
 from ibi.model.usage import Usage
-from ibi.transport.answers import one_line
+from ibi.transport.api_client import one_line
+from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import UnexpectedAnswer
-from ibi.transport.records_client import RecordsClient
 
 __all__ = ["item_of", "links_of", "records_client", "remote_standing", "remote_usage"]
 

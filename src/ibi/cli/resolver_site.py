@@ -10,9 +10,8 @@ from typing import Final
 
 import structlog
 
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.urls import ArchiveUrls
 from ibi.cli.register import configured_mailer
 from ibi.config import Settings
 from ibi.instant import Instant
@@ -38,10 +37,9 @@ from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.address_guard import AddressGuard
+from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
-from ibi.transport.archive_line import Budgets
-from ibi.transport.gateways import Gateways
-from ibi.transport.local_archive import LocalArchive
+from ibi.transport.gateways import Gateways, LocalArchive
 from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.resolver_site import ResolverSite

@@ -15,7 +15,7 @@ from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks, own_addre
 from ibi.cli.person import sign_in_url
 from ibi.cli.resolver_site import opened_registry, opened_resolver_site
 from ibi.config import Settings
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 from ibi.services.account_admin import PersonAdmin
 from ibi.services.hashing import SecretHasher
 from ibi.services.mint_guard import MintGuard

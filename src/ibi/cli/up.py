@@ -45,7 +45,7 @@ def _is_new(settings: Settings) -> bool:
 def _begin_sandbox(settings: Settings, port: int, flags: dict[str, str | None]) -> Settings:
     """Write the settings of a sandbox into the data directory."""
     from ibi.config import FILE_NAME, write_initial_toml
-    from ibi.model.identity import Identity
+    from ibi.model.minting import Identity
 
     write_initial_toml(settings.data / FILE_NAME, Identity.of_sandbox(port), port=port)
     return settings_to_begin(**flags)
@@ -54,7 +54,7 @@ def _begin_sandbox(settings: Settings, port: int, flags: dict[str, str | None]) 
 def _with_sandbox(settings: Settings, port: int) -> Settings:
     """The settings with a sandbox added. Their file is a person's and stays as it is: the data directory remembers its
     identity from the first start on."""
-    from ibi.model.identity import Identity
+    from ibi.model.minting import Identity
 
     it = Identity.of_sandbox(port)
     mint = replace(

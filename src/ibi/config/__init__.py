@@ -16,9 +16,8 @@ from ibi.config.errors import (
     SettingsFileUnwritable,
     UnknownSetting,
 )
-from ibi.config.initial_file import write_initial_toml
+from ibi.config.kinds import Secret
 from ibi.config.loading import FILE_NAME, load_settings
-from ibi.config.secret import Secret
 from ibi.config.settings import (
     ArchiveSettings,
     MailSettings,
@@ -28,6 +27,7 @@ from ibi.config.settings import (
     Settings,
     SiteSettings,
 )
+from ibi.config.settings_file import write_initial_toml
 from ibi.config.table import SETTINGS, Setting, setting
 
 __all__ = [

@@ -11,43 +11,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibi.clock import Granularity
-from ibi.config.secret import Secret
 from ibi.errors import InvalidGranularity, InvalidInput, InvalidLabel, InvalidMessage
 from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
+
+
+class Secret:
+    """Shows nothing of itself when printed, logged or put into a message; `reveal` is the one way to it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return self._text == other._text if isinstance(other, Secret) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
 
 if TYPE_CHECKING:
     from ibi.label import Label
     from ibi.model.visibility import IpNetwork
-
-__all__ = [
-    "ADDRESS",
-    "BOOLEAN",
-    "BOUND",
-    "CONNECTIONS",
-    "DAYS",
-    "GRANULARITY",
-    "HOST",
-    "HOSTS",
-    "LISTENING_HOST",
-    "LISTENING_PORT",
-    "MAIL_ADDRESS",
-    "MAIL_USER",
-    "NETWORKS",
-    "PASSWORD",
-    "PATH",
-    "PERCENT",
-    "PORT",
-    "REGISTRATION_KEY",
-    "SECRET",
-    "SERVICES",
-    "SITE_NAME",
-    "SIZE",
-    "SIZE_BOUND",
-    "URL",
-    "Kind",
-    "choice",
-    "seconds",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,9 @@ from ibi.config.errors import (
     SettingsConflict,
     SettingsFileUnreadable,
     UnknownSetting,
+    look_alike,
+    shown,
+    shown_path,
 )
 from ibi.config.kinds import PATH
 from ibi.config.settings import (
@@ -25,7 +28,6 @@ from ibi.config.settings import (
     SiteSettings,
 )
 from ibi.config.settings_file import read_settings_file
-from ibi.config.shown import look_alike, shown, shown_path
 from ibi.config.table import SETTINGS, Setting, setting
 
 __all__ = ["FILE_NAME", "load_settings"]

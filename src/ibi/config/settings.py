@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ibi.clock import Granularity
-from ibi.config.secret import Secret
-from ibi.model.identity import Identity
+from ibi.config.kinds import Secret
+from ibi.model.minting import Identity
 
 if TYPE_CHECKING:
     from ibi.label import Label

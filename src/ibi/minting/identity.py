@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ibi.label.reach import address_is_global, host_is_global
 from ibi.minting.errors import IdentityChanged, IdentityMissing, IdentityNotGlobal, SandboxIsFinal
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 
 __all__ = ["check_identity", "is_loopback_sandbox", "settled_identity"]
 

@@ -16,8 +16,7 @@ from typing import Final, Literal, TypeAlias
 from ibi.clock import Granularity
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Span
+from ibi.model.minting import Batch, Identity, Span
 
 __all__ = [
     "GENESIS",

@@ -17,8 +17,7 @@ from ibi.instant import Instant
 from ibi.minting.clock_guard import BUILT, check_behind, check_build_date, check_jump
 from ibi.minting.errors import ClockRefused, IdempotencyConflict, InvalidCount, QueueTooLong
 from ibi.minting.granularity import FINEST, coarsest_granularity
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Gap, MintRequest, Reading, Share, TickState
+from ibi.model.minting import Batch, Gap, Identity, MintRequest, Reading, Share, TickState
 
 __all__ = ["MAX_COUNT", "Decision", "Rules", "Spread", "decide"]
 

@@ -15,8 +15,7 @@ from ibi.instant import Instant
 from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.errors import IdentityChanged
 from ibi.minting.mint_log import LogBroken, LogEntry
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Gap, Reading, Share, Span, TickState
+from ibi.model.minting import Batch, Gap, Identity, Reading, Share, Span, TickState
 
 __all__ = ["Clocks", "issued_spans", "later", "mint_entry", "replayed", "resumed_clock", "with_gap"]
 

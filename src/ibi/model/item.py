@@ -19,13 +19,24 @@ from ibi.messages import field as wire
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.errors import InvalidItem
-from ibi.model.file import File, comparable_path
-from ibi.model.metadata import DescriptiveMetadata
-from ibi.model.recorded_files import RecordedFiles
-from ibi.model.tombstone import Tombstone
+from ibi.model.file import File, RecordedFiles, comparable_path
+from ibi.model.metadata import DescriptiveMetadata, checked_text
 from ibi.model.visibility import Visibility
 
-__all__ = ["Draft", "Item", "Translations", "name_one_item"]
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """When and why an item went, and what took its place."""
+
+    when: Instant
+    why: str
+    replaced_by: LabelForms | None = None
+    purged: bool = False
+    """Whether earlier versions went too, so that nothing but this is left."""
+
+    def __post_init__(self) -> None:
+        checked_text(self.why, "why")
+
 
 Translations = tuple[tuple[LanguageTag, LabelForms], ...]
 """The members of a group of translations by language, in the order of the tags."""

@@ -35,9 +35,8 @@ from ibi.model.document import (
 )
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
-from ibi.model.item import Item
+from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
-from ibi.model.tombstone import Tombstone
 from ibi.model.visibility import Visibility, network
 
 __all__ = [

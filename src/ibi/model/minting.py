@@ -14,12 +14,68 @@ from ibi.label.generate import (
     mount_fraction,
     mount_heads,
     mount_ibip,
+    mount_prefix_of_ibip,
+    mount_prefix_of_repository_name,
     mount_repository_name,
     mount_suffix_of_ibip,
     mount_suffix_of_repository_name,
 )
+from ibi.label.reach import address_is_global, host_is_global
 
-__all__ = ["Batch", "Gap", "MintRequest", "MintedLabel", "Reading", "Share", "Span", "TickState"]
+SANDBOX_HOST = "ibi.localhost"
+SANDBOX_IP = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Host and address, each with the port of its own form; `ip` is None where only repository names are minted.
+
+    `sandbox` says on purpose that the labels are for trying out: nobody guarantees that they are unique (E11).
+    """
+
+    host: str
+    ip: str | None = None
+    host_port: int = 80
+    ip_port: int = 800
+    sandbox: bool = False
+    _prefixes: tuple[str, ...] | None = field(default=None, init=False, repr=False, compare=False)
+    """Worked out once: every commit asks for them."""
+
+    @classmethod
+    def of_sandbox(cls, port: int) -> Identity:
+        return cls(SANDBOX_HOST, SANDBOX_IP, port, port, sandbox=True)
+
+    @property
+    def repository_prefix(self) -> str:
+        return mount_prefix_of_repository_name(self.host, self.host_port)
+
+    @property
+    def ibip_prefix(self) -> str | None:
+        return None if self.ip is None else mount_prefix_of_ibip(self.ip, self.ip_port)
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """What must belong to this minter alone: two with one prefix would mint the same labels."""
+        prefixes = self._prefixes
+        if prefixes is None:
+            prefixes = tuple(prefix for prefix in (self.repository_prefix, self.ibip_prefix) if prefix)
+            object.__setattr__(self, "_prefixes", prefixes)
+        return prefixes
+
+    @property
+    def is_global(self) -> bool:
+        host = self.host.lower().removesuffix(".")
+        return host_is_global(host) and (self.ip is None or address_is_global(self.ip))
+
+    @property
+    def key(self) -> str:
+        """Names the clock of this identity: another identity has another clock."""
+        return " ".join(self.prefixes)
+
+    def __str__(self) -> str:
+        address = "" if self.ip is None else f" ({self.ip}, port {self.ip_port})"
+        return f"{self.host}, port {self.host_port}{address}{', a sandbox' if self.sandbox else ''}"
+
 
 _TOGETHER = 1024
 """Labels of a batch that are written in one go: its shares are mostly asked for theirs at the same time."""

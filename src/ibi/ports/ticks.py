@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
 from ibi.instant import Instant
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Share, Span, TickState
-
-__all__ = ["KEY_LIFETIME", "NewestKept", "Remembered", "TickChange", "Ticks"]
+from ibi.messages.label_forms import LabelForms
+from ibi.model.minting import Batch, Identity, Share, Span, TickState
 
 KEY_LIFETIME = 48 * 3600
 """Seconds after which a key may be forgotten: twice the 24 hours that are promised, so that no clock set right in
@@ -78,3 +76,13 @@ class Ticks(Protocol):
         """Remember whether that is so."""
 
     def close(self) -> None: ...
+
+
+class Labels(Protocol):
+    """A minter, here or elsewhere. Calls block, from any thread."""
+
+    def reserve(self, key: str | None = None) -> LabelForms:
+        """Labels that nobody else has or will have, durably, after their date has come.
+
+        Asked again with the same `key` within a day, it gives the same ones. What is not used is a gap, which is fine.
+        """

@@ -11,11 +11,9 @@ from ibi.accounts.errors import PersonExists, UnknownPerson
 from ibi.accounts.sign_in import RANDOM_BYTES, check_name, check_password, new_link, role_named
 from ibi.accounts.tokens import TOKEN_BYTES, new_token, revoke, scope_named
 from ibi.instant import Instant
-from ibi.model.person import Person, Role
-from ibi.model.token import Token
+from ibi.model.account import Person, Role, Token
+from ibi.ports.accounts import People, Tokens
 from ibi.ports.clocks import Clocks
-from ibi.ports.people import People
-from ibi.ports.tokens import Tokens
 from ibi.services.hashing import SecretHasher
 
 

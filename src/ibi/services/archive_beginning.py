@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ibi.archive.editions import find_forms
+from ibi.archive.related_items import find_forms
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item

@@ -17,13 +17,12 @@ from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.model.content import Damage, Problem
-from ibi.model.identity import Identity
-from ibi.model.integrity import is_damage
+from ibi.model.content import Damage, Problem, is_damage
 from ibi.model.item import Item
+from ibi.model.minting import Identity
 from ibi.model.transfer import Transfer
+from ibi.ports.catalog import Search
 from ibi.ports.content import ContentDamaged, ContentMissing
-from ibi.ports.search import Search
 from ibi.services.backlinks import named_by
 from ibi.services.integrity import Integrity
 from ibi.services.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, ItemTransferred, name_of

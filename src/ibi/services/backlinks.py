@@ -12,9 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibi.archive.editions import find_forms, record_next_edition
-from ibi.archive.metadata_items import check_described, record_metadata_item
-from ibi.archive.translations import check_source, record_translation
+from ibi.archive.related_items import (
+    check_described,
+    check_source,
+    find_forms,
+    record_metadata_item,
+    record_next_edition,
+    record_translation,
+)
 from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Draft, Item

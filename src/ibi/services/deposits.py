@@ -15,8 +15,8 @@ from typing import Final
 from urllib.parse import quote
 
 from ibi.archive import life_cycle
-from ibi.archive.editions import find_forms
 from ibi.archive.life_cycle import Updated
+from ibi.archive.related_items import find_forms
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
@@ -26,7 +26,7 @@ from ibi.model.content import Change, Source
 from ibi.model.item import Draft, Item
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import ContentChanged, ContentExists
-from ibi.ports.labels import Labels
+from ibi.ports.ticks import Labels
 from ibi.services import item_repository as kept_items
 from ibi.services.backlinks import check_backlinks, items_claimed, named_by
 from ibi.services.item_repository import ItemRepository, NewItem, name_of

@@ -19,8 +19,17 @@ from threading import Lock
 from typing import Final
 from weakref import WeakSet
 
-from ibi.archive.draft_quota import DiskNearlyFull, DraftShareUsed, DraftsTooLarge, Holding, TooManyDrafts
-from ibi.archive.drafts import DraftPublished, DraftRules, UnknownDraft, together
+from ibi.archive.drafts import (
+    DiskNearlyFull,
+    DraftPublished,
+    DraftRules,
+    DraftShareUsed,
+    DraftsTooLarge,
+    Holding,
+    TooManyDrafts,
+    UnknownDraft,
+    together,
+)
 from ibi.instant import Instant
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File

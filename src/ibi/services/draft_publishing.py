@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ibi.archive.drafts import is_published_already
-from ibi.archive.editions import find_forms
+from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Keep, Move, Source
 from ibi.model.draft_record import DraftRecord, Publication
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks
-from ibi.ports.labels import Labels
+from ibi.ports.ticks import Labels
 from ibi.services.deposits import Deposits
 from ibi.services.item_repository import ItemRepository, name_of
 from ibi.storage.draft_files import DraftFiles, Uploaded

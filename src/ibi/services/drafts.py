@@ -15,8 +15,7 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from ibi.archive.draft_quota import Holding
-from ibi.archive.drafts import DraftRules, RelationsOfItem
+from ibi.archive.drafts import DraftRules, Holding, RelationsOfItem
 from ibi.archive.life_cycle import Act, require
 from ibi.instant import Instant
 from ibi.label import Label
@@ -24,7 +23,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.item import Item
 from ibi.ports.clocks import Clocks
-from ibi.ports.labels import Labels
+from ibi.ports.ticks import Labels
 from ibi.services.draft_ledger import Depositor, DraftLedger, DraftView, DraftViews
 from ibi.services.draft_publishing import DraftPublishing
 from ibi.services.draft_uploads import DraftUploads

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 
 __all__ = ["identity_card"]
 

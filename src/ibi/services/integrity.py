@@ -14,11 +14,9 @@ from typing import Final, Protocol
 from ibi.errors import IbiError, InvalidLabel
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.model.content import Damage, Problem
+from ibi.model.content import Damage, IntegritySummary, Problem, Verification
 from ibi.model.errors import NewerDocument
-from ibi.model.integrity import IntegritySummary, Verification
-from ibi.ports.content import ContentDamaged, OpenFile
-from ibi.ports.integrity import BlockDigests, Verifications
+from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile, Verifications
 from ibi.services.verified_file import VerifiedFile
 
 __all__ = ["DamageFound", "Integrity", "Ledger"]

@@ -18,7 +18,7 @@ import structlog
 from ibi.errors import IbiError
 from ibi.minting.errors import AnotherInstance
 from ibi.minting.mint_log import LogBroken
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 from ibi.ports.ticks import Ticks
 from ibi.transport.identity_probe import ask_identity
 

@@ -24,8 +24,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.minting.clock_guard import check_behind
 from ibi.minting.given_out import reservation_name
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, MintRequest, Share, TickState
+from ibi.model.minting import Batch, Identity, MintRequest, Share, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Remembered, Ticks
 from ibi.services.mint_guard import MintGuard

@@ -11,10 +11,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from ibi.archive.editions import record_next_edition, withdraw_next_edition
 from ibi.archive.life_cycle import Act, require
-from ibi.archive.metadata_items import record_metadata_item, withdraw_metadata_item
-from ibi.archive.translations import check_joining, check_source, record_translation, withdraw_translation
+from ibi.archive.related_items import (
+    check_joining,
+    check_source,
+    record_metadata_item,
+    record_next_edition,
+    record_translation,
+    withdraw_metadata_item,
+    withdraw_next_edition,
+    withdraw_translation,
+)
 from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.languages import LanguageTag

@@ -12,7 +12,7 @@ import msgspec
 
 from ibi.model.item_json import item_document
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
-from ibi.ports.search import Search
+from ibi.ports.catalog import Search
 from ibi.storage.bounded_cache import BoundedCache
 
 __all__ = ["Searching"]

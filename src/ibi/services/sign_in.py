@@ -14,9 +14,9 @@ from ibi.accounts.errors import BadSignIn
 from ibi.accounts.sign_in import RANDOM_BYTES, check_password, found_link, new_session, signed_in, taken_link
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.person import Person, Session
+from ibi.model.account import Person, Session
+from ibi.ports.accounts import People
 from ibi.ports.clocks import Clocks
-from ibi.ports.people import People
 from ibi.services.hashing import SecretHasher
 from ibi.services.limits import Attempts
 

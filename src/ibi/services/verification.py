@@ -15,8 +15,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.archive.damage_letter import damage_letter
 from ibi.errors import IbiError
-from ibi.model.content import Problem
-from ibi.model.integrity import Verification
+from ibi.model.content import Problem, Verification
 from ibi.ports.mailer import Mailer
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.integrity import Integrity

@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Final
 from ibi.errors import IbiError
 from ibi.model.block_digests import BLOCK, BlockHasher, block_digest, fits, has_blocks, has_kept_digests
 from ibi.model.content import Damage, Problem
-from ibi.ports.content import ContentDamaged, OpenFile
-from ibi.ports.integrity import BlockDigests
+from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile
 
 if TYPE_CHECKING:
     from hashlib import _Hash

@@ -4,24 +4,165 @@ that trusts us: so a name is looked up once, all it stands for is judged, and no
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Iterable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from ipaddress import ip_address
-from typing import Final
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from threading import Thread
+from typing import Final, Generic, TypeVar
 
 from ibi.errors import InvalidInput
 from ibi.label.reach import address_is_global
-from ibi.messages import field
+from ibi.messages import field as wire_field
 from ibi.messages.field import ArchiveProtocol, IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.archive_ref import ArchiveRef, host_of
 from ibi.resolver.trace import Failure
-from ibi.transport.name_lookup import NameLookup
-from ibi.transport.wrapped_address import meant_by
 
-__all__ = ["AddressGuard", "Checked"]
+
+def addresses_of(host: str) -> list[str]:
+    """Every address of `host`, in the order the system prefers; none if it does not resolve."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class SingleFlight(Generic[K, V]):
+    """Whoever comes while a flight of the same key is under way gets a seat in it. Seats are given up one by one: that
+    a passenger is cancelled, or tires of waiting, is nothing to the flight or to the others.
+    """
+
+    def __init__(self) -> None:
+        self._seats: dict[K, list[asyncio.Future[V]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    def board(self, key: K, take_off: Callable[[Callable[[V], None]], None]) -> asyncio.Future[V]:
+        """The result, in a future that is the caller's own. `take_off` is called if there is no such flight yet, with
+        the function that it, or whatever it starts, has to call with the result: once, and always."""
+        seat: asyncio.Future[V] = asyncio.get_running_loop().create_future()
+        seats = self._seats.get(key)
+        if seats is not None:
+            seats.append(seat)
+            return seat
+        self._seats[key] = [seat]
+
+        def land(value: V) -> None:
+            for each in self._seats.pop(key):
+                if not each.done():
+                    each.set_result(value)
+
+        take_off(land)
+        return seat
+
+
+_KEPT_FOR: Final = 30.0
+_MOST_KEPT: Final = 4096
+_MOST_AT_ONCE: Final = 16
+"""Of names that were resolved when they were last asked for, and as many of the others: names whose servers say nothing
+keep their threads for long, and nobody else from being found."""
+
+
+@dataclass(slots=True, eq=False)
+class _Queue:
+    """Names that wait for a thread, and how many have one."""
+
+    waiting: deque[str] = field(default_factory=deque)
+    threads: int = 0
+
+
+class NameLookup:
+    """`addresses_of` is asked in threads of its own that nobody waits for at the end: a name server that says nothing
+    keeps a thread for long, and must hold up neither the rest of the process nor its end.
+    """
+
+    def __init__(
+        self,
+        addresses_of: Callable[[str], Sequence[str]] = addresses_of,
+        *,
+        kept_for: float = _KEPT_FOR,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._addresses_of, self._kept_for, self._monotonic = addresses_of, kept_for, monotonic
+        self._kept: OrderedDict[str, tuple[float, Sequence[str]]] = OrderedDict()
+        self._flights: SingleFlight[str, Sequence[str]] = SingleFlight()
+        self._under_way: dict[str, Callable[[Sequence[str]], None]] = {}
+        self._known, self._others = _Queue(), _Queue()
+
+    async def addresses(self, host: str) -> Sequence[str]:
+        """Every address of `host`; none if it does not resolve."""
+        kept = self._kept.get(host)
+        if kept is not None and self._monotonic() < kept[0]:
+            return kept[1]
+        return await self._flights.board(host, lambda land: self._ask(host, land))
+
+    def _ask(self, host: str, land: Callable[[Sequence[str]], None]) -> None:
+        self._under_way[host] = land
+        queue = self._known if host in self._kept else self._others
+        queue.waiting.append(host)
+        self._start_threads(queue)
+
+    def _start_threads(self, queue: _Queue) -> None:
+        loop = asyncio.get_running_loop()
+        while queue.waiting and queue.threads < _MOST_AT_ONCE:
+            queue.threads += 1
+            host = queue.waiting.popleft()
+            thread = Thread(target=self._in_thread, args=(host, queue, loop), name="ibi-name-lookup", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the machine has no more of them
+                loop.call_soon(self._answered, host, queue, ())
+
+    def _in_thread(self, host: str, queue: _Queue, loop: asyncio.AbstractEventLoop) -> None:
+        found: Sequence[str] = ()
+        try:
+            found = self._addresses_of(host)
+        finally:
+            with suppress(RuntimeError):  # the loop has ended in the meantime, and everybody who waited with it
+                loop.call_soon_threadsafe(self._answered, host, queue, found)
+
+    def _answered(self, host: str, queue: _Queue, found: Sequence[str]) -> None:
+        queue.threads -= 1
+        self._start_threads(queue)
+        self._kept.pop(host, None)
+        if found:  # that a name is unknown is asked again: it may be new
+            self._kept[host] = self._monotonic() + self._kept_for, found
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        self._under_way.pop(host)(found)
+
+
+# RFC 4291 §2.5.5.1 and RFC 6052 §2.1: the IPv4 address is the last 32 bits. The prefix of RFC 8215 for networks' own
+# translators is not among them: where the address stands there is known to that network alone.
+_LAST_BITS: Final = (IPv6Network("::/96"), IPv6Network("64:ff9b::/96"))
+_THEMSELVES: Final = (IPv6Address("::"), IPv6Address("::1"))
+
+
+def meant_by(address: IpAddress) -> tuple[IpAddress, ...]:
+    """The addresses that `address` stands for: those it wraps, or itself. Teredo wraps two, a server and a client."""
+    if isinstance(address, IPv4Address) or address in _THEMSELVES:
+        return (address,)
+    if address.ipv4_mapped is not None:
+        return (address.ipv4_mapped,)
+    if address.teredo is not None:
+        return address.teredo
+    if address.sixtofour is not None:
+        return (address.sixtofour,)
+    if any(address in network for network in _LAST_BITS):
+        return (IPv4Address(int(address) & 0xFFFF_FFFF),)
+    return (address,)
+
 
 _DEFAULT_PORTS: Final = {ArchiveProtocol.HTTP: 80, ArchiveProtocol.HTTPS: 443}
 _EVERYWHERE: Final = "::"
@@ -57,7 +198,7 @@ class AddressGuard:
     ) -> Checked | Failure:
         """The same of `host[:port]`; an odd spelling of a host (`127.1`, `localhost.`) is refused unread."""
         try:
-            field.host_and_port(authority)
+            wire_field.host_and_port(authority)
         except InvalidInput:
             return Failure.FORBIDDEN_ADDRESS
         host = host_of(authority)

@@ -17,10 +17,9 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Failure, Reply
 from ibi.transport.address_guard import AddressGuard
-from ibi.transport.archive_line import ArchiveLine, Budgets, Call
+from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, ConnectionAllowance
 from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
-from ibi.transport.connection_allowance import ConnectionAllowance
-from ibi.transport.http_response import HttpResponse
+from ibi.transport.http_connection import HttpResponse
 
 __all__ = ["ArchiveHttp"]
 

@@ -16,7 +16,7 @@ from ibi.messages.url_list import Deletion, UrlList, parse_url_list
 from ibi.pairs import Pairs
 from ibi.resolver.caching import LruCache
 from ibi.resolver.trace import Answered, Failure, Reply
-from ibi.transport.http_response import HttpResponse, freshness
+from ibi.transport.http_connection import HttpResponse, freshness
 
 __all__ = ["is_confirmation", "is_notice", "reply_of"]
 

@@ -17,8 +17,7 @@ from typing import Final
 from ibi.errors import IbiError
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, Checked
-from ibi.transport.http_connection import HttpConnection
-from ibi.transport.http_response import HttpResponse
+from ibi.transport.http_connection import HttpConnection, HttpResponse
 from ibi.transport.origin import Origin
 
 __all__ = ["PATIENCE", "NoIdentity", "ask_identity"]

@@ -17,9 +17,9 @@ from starlette.types import Scope
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
+from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Ticks
-from ibi.ports.tokens import Tokens
 from ibi.services.account_admin import LocalTokenAdmin
 from ibi.services.membership import MembershipService
 from ibi.services.mint_queue import MintQueue

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from ibi.archive.counting import Recent
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.urls import ArchiveUrls
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from ibi.errors import InvalidLabel
 from ibi.label import RepositoryName
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.web.callers import Callers
 from ibi.web.records import JSON, usage_counts
 from ibi.web.refusals import InvalidParameter, NotFound

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.resolver.membership import RegistrationChange
 from ibi.services.registration_admin import Application, RegistrationAdmin, all_facts, public_facts, registered_facts
 from ibi.web.authentication import Authentication

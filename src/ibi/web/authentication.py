@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ibi.accounts.errors import NotAuthenticated
 from ibi.accounts.tokens import authenticate, require
-from ibi.model.token import Scope, Token
+from ibi.model.account import Scope, Token
+from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks
-from ibi.ports.tokens import Tokens
 from ibi.web.headers import RawHeaders, only_value
 
 __all__ = ["Authentication", "name_of"]

@@ -15,8 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from ibi.archive.counting import counted_download, counts_as_download
 from ibi.archive.errors import UnknownItem
-from ibi.archive.urls import encoded_path
-from ibi.archive.visibility import Reader
+from ibi.archive.profile import Reader, encoded_path
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.label import Label, match_label
 from ibi.messages.field import IpAddress, State

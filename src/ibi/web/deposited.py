@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ibi.archive.urls import encoded_path
+from ibi.archive.profile import encoded_path
 from ibi.model.file import DEFAULT_MEDIA_TYPE, is_media_type
 from ibi.web.headers import RawHeaders, values
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ibi.archive.draft_quota import DraftQuota, Holding
-from ibi.archive.urls import encoded_path
+from ibi.archive.drafts import DraftQuota, Holding
+from ibi.archive.profile import encoded_path
 from ibi.messages.field import State
 from ibi.model.draft_record import description_document
 from ibi.model.file import File

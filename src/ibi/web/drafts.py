@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.archive.drafts import UnknownDraft
+from ibi.model.account import Scope
 from ibi.model.draft_record import DRAFT_ID
-from ibi.model.token import Scope
 from ibi.services.draft_ledger import DraftView
 from ibi.services.drafts import Check
 from ibi.services.mint_queue import MintQueue, QueuedLabels

@@ -14,8 +14,8 @@ from starlette.types import Receive, Scope, Send
 from ibi.errors import IbiError
 from ibi.minting.errors import InvalidCount
 from ibi.minting.minter import MAX_COUNT
+from ibi.model.account import Scope as TokenScope
 from ibi.model.minting import Share
-from ibi.model.token import Scope as TokenScope
 from ibi.services.mint_queue import MintQueue
 from ibi.web.authentication import Authentication, name_of
 from ibi.web.body import check_json, read_body

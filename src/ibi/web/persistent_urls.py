@@ -11,8 +11,7 @@ from starlette.types import Receive, Scope, Send
 from ibi.archive.counting import counted_resolution
 from ibi.archive.errors import UnknownItem
 from ibi.archive.local_resolution import Elsewhere, Gone, Lack, Lacking, Located, resolve_locally
-from ibi.archive.profile import FORMATS
-from ibi.archive.visibility import Reader
+from ibi.archive.profile import FORMATS, Reader
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
 from ibi.messages.field import ContentType

@@ -14,13 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.archive.errors import UnknownItem
-from ibi.archive.urls import encoded_path
+from ibi.archive.profile import encoded_path
 from ibi.label import Label, parse
 from ibi.messages.field import State
+from ibi.model.account import Scope
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, item_document, local_document
-from ibi.model.token import Scope
 from ibi.model.usage import Usage
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.callers import Callers, depositor

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from ibi.accounts.errors import BadSignIn, WeakPassword
 from ibi.accounts.sign_in import SHORTEST_PASSWORD, csrf_of
 from ibi.instant import Instant
-from ibi.model.person import Role
+from ibi.model.account import Role
 from ibi.model.visibility import IpNetwork
 from ibi.services.integrity import Integrity
 from ibi.services.sign_in import SignedIn, SignIn, TooManyGuesses

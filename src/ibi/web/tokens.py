@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.services.account_admin import TokenAdmin
 from ibi.web.authentication import Authentication
 from ibi.web.body import check_json, read_body

@@ -8,7 +8,7 @@ from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.resolver.trace import Answered
 from ibi.transport.archive_replies import reply_of
-from ibi.transport.http_response import HttpResponse
+from ibi.transport.http_connection import HttpResponse
 from tests.archive_app import IBIP, OTHER, REP, archive_app, deleted, kept
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.unit.web.archive.test_archive_service import url_request

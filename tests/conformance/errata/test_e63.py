@@ -12,7 +12,7 @@ from ibi.messages import Deletion, State, UrlList
 from ibi.model.transfer import Transfer
 from ibi.resolver.trace import Answered
 from ibi.transport.archive_replies import reply_of
-from ibi.transport.http_response import HttpResponse
+from ibi.transport.http_connection import HttpResponse
 from tests.archive_app import IBIP, NOW, OTHER, REP, archive_app, kept
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.standards_archives import forms

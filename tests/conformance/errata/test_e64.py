@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.archive.profile import ArchiveProfile
-from ibi.archive.urls import ArchiveUrls
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.label import parse
 from ibi.messages import State
 from ibi.resolver.trace import Answered
 from ibi.transport.archive_replies import reply_of
-from ibi.transport.http_response import HttpResponse
+from ibi.transport.http_connection import HttpResponse
 from tests.archive_app import BASE, IBIP, OTHER, REP, SERVICE, archive_app, deleted, kept
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.unit.web.archive.test_archive_service import url_request

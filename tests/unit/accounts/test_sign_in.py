@@ -21,7 +21,7 @@ from ibi.accounts.sign_in import (
     taken_link,
 )
 from ibi.instant import Instant
-from ibi.model.person import Person, Role
+from ibi.model.account import Person, Role
 from ibi.storage.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")

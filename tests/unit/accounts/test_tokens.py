@@ -19,7 +19,7 @@ from ibi.accounts.errors import (
 )
 from ibi.accounts.tokens import MAX_NAME, TOKEN_BYTES, authenticate, new_token, require, revoke, scope_named
 from ibi.instant import Instant
-from ibi.model.token import Scope, Token
+from ibi.model.account import Scope, Token
 from ibi.storage.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00.5Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.draft_quota import DiskNearlyFull, DraftQuota, DraftShareUsed, DraftsTooLarge, Holding, TooManyDrafts
+from ibi.archive.drafts import DiskNearlyFull, DraftQuota, DraftShareUsed, DraftsTooLarge, Holding, TooManyDrafts
 
 QUOTA = DraftQuota(drafts=2, size=100, reserve=1000)
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.archive import editions, life_cycle
+from ibi.archive import life_cycle
+from ibi.archive import related_items as editions
 from ibi.archive.errors import EditionLoop, NotAllowedNow, OriginalNeeded, SecondSuccessor
 from ibi.instant import Instant
 from ibi.model.item import Item

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.issued import Issued, issued
+from ibi.archive.counting import Issued, issued
 from ibi.model.metadata import DescriptiveMetadata, Text
 
 

@@ -12,7 +12,7 @@ from ibi.archive.errors import (
     SecondMetadataItem,
 )
 from ibi.archive.life_cycle import copy
-from ibi.archive.metadata_items import check_described, described_by, record_metadata_item, withdraw_metadata_item
+from ibi.archive.related_items import check_described, described_by, record_metadata_item, withdraw_metadata_item
 from ibi.languages import LanguageTag
 from tests.archive_catalog import PlainCatalog
 from tests.standards_archives import forms, item

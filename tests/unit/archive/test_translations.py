@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive import life_cycle, translations
+from ibi.archive import life_cycle
+from ibi.archive import related_items as translations
 from ibi.archive.errors import SecondTranslation, TranslationLanguageMissing, TranslationOfTranslation
 from ibi.instant import Instant
 from ibi.languages import LanguageTag

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.archive.urls import ArchiveUrls, encoded_path
+from ibi.archive.profile import ArchiveUrls, encoded_path
 from tests.properties.item_strategies import paths
 from tests.standards_archives import forms, item
 

@@ -12,7 +12,7 @@ import pytest
 
 from ibi.config import SETTINGS, SettingsFileUnwritable, load_settings, write_initial_toml
 from ibi.errors import InvalidLabel
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 
 SANDBOX = Identity.of_sandbox(8765)
 IDENTITIES = [

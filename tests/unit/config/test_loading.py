@@ -29,7 +29,7 @@ from ibi.config import (
     load_settings,
 )
 from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 
 Load = Callable[..., Settings]
 

@@ -10,7 +10,7 @@ import pytest
 from ibi.clock import Granularity
 from ibi.instant import Instant
 from ibi.minting.mint_log import GENESIS, LogBroken, LogEntry, decode, encode, hash_of, verify
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 NOW = Instant.parse("2027-03-01T12:00:30.25Z")

@@ -22,8 +22,7 @@ from ibi.minting.errors import (
 )
 from ibi.minting.granularity import FINEST
 from ibi.minting.minter import MAX_COUNT, Decision, Rules, Spread, decide
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Gap, MintRequest, Reading, Share, Span, TickState
+from ibi.model.minting import Batch, Gap, Identity, MintRequest, Reading, Share, Span, TickState
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 NOW = Instant.parse("2027-03-01T12:00:30.25Z")

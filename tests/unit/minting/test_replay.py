@@ -11,8 +11,7 @@ from ibi.instant import Instant
 from ibi.minting.errors import IdentityChanged
 from ibi.minting.mint_log import LogBroken, LogEntry
 from ibi.minting.replay import issued_spans, later, mint_entry, replayed, resumed_clock
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Share, Span, TickState
+from ibi.model.minting import Batch, Identity, Share, Span, TickState
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 MOVED = replace(IDENTITY, ip="150.163.34.250")

@@ -13,8 +13,7 @@ from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
 from ibi.model.errors import InvalidFileName, InvalidItem
 from ibi.model.file import File
-from ibi.model.item import Draft, Item
-from ibi.model.tombstone import Tombstone
+from ibi.model.item import Draft, Item, Tombstone
 from tests.standards_archives import forms, item
 
 REP, OTHER = "lab.br/arq/2020/01.02.03.04", "lab.br/arq/2020/01.02.03.05"

@@ -7,12 +7,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from ibi.model import recorded_files
+from ibi.model import file as recorded_files
 from ibi.model.errors import InvalidDocument, InvalidItem
-from ibi.model.file import File
+from ibi.model.file import File, RecordedFiles, without_files
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, item_document, local_document
-from ibi.model.recorded_files import RecordedFiles, without_files
 from tests.catalog_by_hand import item
 
 FILES = tuple(File(f"data/{number:05}.png", number, f"{number:0128x}", "image/png") for number in range(10_000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.visibility import Reader
+from ibi.archive.profile import Reader
 from ibi.instant import Instant
 from ibi.messages import ip_addresses
 from ibi.model.errors import InvalidNetwork

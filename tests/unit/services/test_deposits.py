@@ -25,7 +25,7 @@ from ibi.archive.errors import (
     UnknownItem,
 )
 from ibi.archive.life_cycle import FileRemoved
-from ibi.archive.translations import group
+from ibi.archive.related_items import group
 from ibi.errors import IbiError
 from ibi.languages import LanguageTag
 from ibi.messages import State

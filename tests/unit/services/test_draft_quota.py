@@ -12,8 +12,15 @@ from typing import TypeVar
 
 import pytest
 
-from ibi.archive.draft_quota import DiskNearlyFull, DraftQuota, DraftShareUsed, DraftsTooLarge, Holding, TooManyDrafts
-from ibi.archive.drafts import DraftRules
+from ibi.archive.drafts import (
+    DiskNearlyFull,
+    DraftQuota,
+    DraftRules,
+    DraftShareUsed,
+    DraftsTooLarge,
+    Holding,
+    TooManyDrafts,
+)
 from ibi.errors import IbiError
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text

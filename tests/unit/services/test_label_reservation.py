@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, Share
-from ibi.ports.labels import Labels
+from ibi.model.minting import Identity, MintRequest, Share
+from ibi.ports.ticks import Labels
 from ibi.services.mint_queue import LocalLabels, MintQueue, MintQueueClosed, QueuedLabels
 from ibi.storage.memory.ticks import MemoryTicks
 from tests.minting_by_hand import IDENTITY, RULES, START, mint, share

@@ -12,7 +12,7 @@ from ibi.errors import IbiError
 from ibi.minting.errors import AnotherInstance
 from ibi.minting.mint_log import LogBroken
 from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 from ibi.services.mint_guard import Finding, MintGuard, OwnAddress
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness

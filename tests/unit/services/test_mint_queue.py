@@ -13,7 +13,7 @@ import pytest
 from ibi.clock import SECOND
 from ibi.minting.errors import ClockBehind, InvalidCount
 from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
+from ibi.model.minting import Identity
 from ibi.services.mint_queue import MintGroup, MintQueue, MintQueueClosed
 from ibi.storage.memory.ticks import MemoryTicks
 from tests.set_clocks import SetClocks

@@ -15,9 +15,8 @@ from ibi.archive.damage_letter import damage_letter
 from ibi.archive.errors import UnknownItem
 from ibi.errors import IbiError
 from ibi.label import parse
-from ibi.model.content import Bytes, Damage, Move, Problem
+from ibi.model.content import Bytes, Damage, Move, Problem, Verification
 from ibi.model.file import File
-from ibi.model.integrity import Verification
 from ibi.model.item import Item
 from ibi.model.letter import Letter
 from ibi.ports.content import ContentDamaged

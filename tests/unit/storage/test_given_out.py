@@ -16,8 +16,7 @@ from ibi.label import Label, parse
 from ibi.minting.given_out import given_out_spans, is_reservation, microseconds, reservation_name
 from ibi.minting.mint_log import LogEntry
 from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest
+from ibi.model.minting import Identity, MintRequest
 from ibi.storage.sqlite.given_out import SqliteGivenOut, restart_given_out
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.minting_by_hand import IDENTITY, START, accept, mint, share

@@ -14,8 +14,7 @@ from ibi.label import parse
 from ibi.messages import ArchiveProtocol, LabelForms
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Failure
-from ibi.transport.address_guard import AddressGuard, Checked
-from ibi.transport.name_lookup import NameLookup
+from ibi.transport.address_guard import AddressGuard, Checked, NameLookup
 
 FORBIDDEN = Failure.FORBIDDEN_ADDRESS
 PUBLIC, PUBLIC_6 = "150.163.2.175", "2001:12ff::1"

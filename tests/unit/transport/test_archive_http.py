@@ -16,10 +16,9 @@ from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Failure, Reply
-from ibi.transport.address_guard import AddressGuard
+from ibi.transport.address_guard import AddressGuard, NameLookup
+from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
-from ibi.transport.archive_line import Budgets
-from ibi.transport.name_lookup import NameLookup
 from tests.raw_archive import (
     ACKNOWLEDGMENT,
     ITEM,

@@ -18,11 +18,9 @@ from ibi.label import parse
 from ibi.messages import ArchiveProtocol, LabelForms, UrlRequest, ip_addresses
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Answered, Failure, Reply
-from ibi.transport.address_guard import AddressGuard
+from ibi.transport.address_guard import AddressGuard, NameLookup
+from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, ConnectionAllowance
 from ibi.transport.archive_http import ArchiveHttp
-from ibi.transport.archive_line import ArchiveLine, Budgets, Call
-from ibi.transport.connection_allowance import ConnectionAllowance
-from ibi.transport.name_lookup import NameLookup
 from tests.raw_archive import (
     ACKNOWLEDGMENT,
     LOOPBACK,

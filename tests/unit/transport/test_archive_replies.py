@@ -9,7 +9,7 @@ from ibi.messages import ErrorAnswer, ServiceSubject, UrlKey, UrlList, parse_ans
 from ibi.pairs import Pairs
 from ibi.resolver.trace import Answered, Failure
 from ibi.transport.archive_replies import _READ, reply_of
-from ibi.transport.http_response import HttpResponse
+from ibi.transport.http_connection import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 
 KEYLESS = ANSWER.rpartition(b"\r\nurlkey ")[0]

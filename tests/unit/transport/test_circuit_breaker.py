@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.transport.circuit_breaker import CircuitBreaker
+from ibi.transport.archive_connections import CircuitBreaker
 
 
 def failing(times: int, now: float = 0.0) -> CircuitBreaker:

@@ -15,8 +15,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Answered, Failure
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
-from ibi.transport.gateways import Gateways
-from ibi.transport.local_archive import LocalArchive
+from ibi.transport.gateways import Gateways, LocalArchive
 from tests.raw_archive import ACKNOWLEDGMENT, REQUEST, SERVICE, answer_of, http, raw_archive
 from tests.scripted_archives import read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.transport.http_response import HttpResponse, freshness
+from ibi.transport.http_connection import HttpResponse, freshness
 
 
 @pytest.mark.parametrize(

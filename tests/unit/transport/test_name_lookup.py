@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ibi.transport.name_lookup import NameLookup
+from ibi.transport.address_guard import NameLookup
 from tests.raw_archive import until
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ibi.label import parse
-from ibi.transport import records_client
+from ibi.transport import api_clients as records_client
+from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import ServerRefused, ServerUnreachable, SourceChanged, UnexpectedAnswer
-from ibi.transport.records_client import RecordsClient
 
 LABEL = parse("lab.br/arq/2020/01.02.03.04")
 DRAFT = "draft-aaaaaaaaaaaaaaaa"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ibi.transport.single_flight import SingleFlight
+from ibi.transport.address_guard import SingleFlight
 
 
 class Sky:

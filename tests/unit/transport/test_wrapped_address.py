@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from ibi.transport.wrapped_address import meant_by
+from ibi.transport.address_guard import meant_by
 
 
 @pytest.mark.parametrize(

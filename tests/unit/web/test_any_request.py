@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.storage.memory.tokens import MemoryTokens
 from tests.asgi_client import ask
 from tests.minting_app import add_token, minting_app

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.errors import IbiError
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.storage.memory.tokens import MemoryTokens
 from ibi.web.archives import ArchivePages
 from ibi.web.authentication import Authentication

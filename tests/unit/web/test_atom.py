@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from ibi.instant import Instant
 from ibi.messages import State
-from ibi.model.item import Item
+from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Text
-from ibi.model.tombstone import Tombstone
 from ibi.web.atom import Feed, atom
 from tests.catalog_by_hand import item
 from tests.properties.item_strategies import items

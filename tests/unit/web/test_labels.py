@@ -12,8 +12,8 @@ import pytest
 from ibi import parse
 from ibi.clock import SECOND
 from ibi.minting.minter import MAX_COUNT, Rules
-from ibi.model.identity import Identity
-from ibi.model.token import Scope
+from ibi.model.account import Scope
+from ibi.model.minting import Identity
 from ibi.web.body import MOST
 from ibi.web.labels import CHUNK
 from tests.asgi_client import Answer, ask

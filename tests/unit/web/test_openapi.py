@@ -12,7 +12,7 @@ from starlette.routing import Route
 from ibi import __version__
 from ibi.clock import SECOND
 from ibi.minting.minter import Rules
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.web.errors import ANSWERS
 from ibi.web.openapi import document
 from ibi.web.pages.routes import page_routes

@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ibi.clock import SECOND
 from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
-from ibi.model.token import Scope
+from ibi.model.account import Scope
+from ibi.model.minting import Identity
 from ibi.storage.errors import DiskRefused
 from ibi.storage.memory.ticks import MemoryTicks
 from tests.asgi_client import ask

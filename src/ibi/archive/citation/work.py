@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from ibi.archive.citation.names import Name, one_line, read_name
-from ibi.archive.issued import Issued, issued
+from ibi.archive.counting import Issued, issued
 from ibi.instant import Instant, civil
 from ibi.model.item import Item
 from ibi.model.metadata import Orcid, ResourceType

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final
 from unicodedata import normalize
 
-from ibi.archive.issued import issued
+from ibi.archive.counting import issued
 from ibi.archive.search.words import joined
 from ibi.instant import civil
 from ibi.languages import InvalidLanguageTag, LanguageTag

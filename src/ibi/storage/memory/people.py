@@ -7,7 +7,7 @@ from threading import Lock
 
 from ibi.accounts.errors import PersonExists, UnknownPerson
 from ibi.instant import Instant
-from ibi.model.person import Person, Session, SignInLink
+from ibi.model.account import Person, Session, SignInLink
 
 __all__ = ["MemoryPeople"]
 

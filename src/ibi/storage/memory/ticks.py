@@ -11,8 +11,7 @@ from ibi.instant import Instant
 from ibi.minting.errors import IdentityMissing
 from ibi.minting.mint_log import GENESIS, Kind, LogEntry, check_links, decode, encode, hash_of
 from ibi.minting.replay import issued_spans, mint_entry, resumed_clock
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Share, Span, TickState
+from ibi.model.minting import Batch, Identity, Share, Span, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import KEY_LIFETIME, Remembered, TickChange
 from ibi.storage.machine import MachineClocks

@@ -7,7 +7,7 @@ from threading import Lock
 
 from ibi.accounts.errors import TokenExists
 from ibi.instant import Instant
-from ibi.model.token import Token
+from ibi.model.account import Token
 
 __all__ = ["MemoryTokens"]
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
-from ibi.ports.content import ContentDamaged, FileMissing
-from ibi.ports.integrity import BlockDigests
+from ibi.ports.content import BlockDigests, ContentDamaged, FileMissing
 from ibi.storage.batching import Batcher
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import check_same_file, refusals

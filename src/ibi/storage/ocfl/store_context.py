@@ -18,8 +18,7 @@ from pathlib import Path
 from threading import Lock, RLock
 
 from ibi.model.content import Keep, Source
-from ibi.ports.content import ContentChanged, ContentDamaged, FileMissing
-from ibi.ports.integrity import BlockDigests
+from ibi.ports.content import BlockDigests, ContentChanged, ContentDamaged, FileMissing
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import ObjectLocks, alone, open_lock

@@ -14,7 +14,7 @@ from typing import Final
 
 from ibi.model.block_digests import BlockHasher, has_kept_digests
 from ibi.model.content import Damage, Problem
-from ibi.ports.integrity import BlockDigests
+from ibi.ports.content import BlockDigests
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, NAME, SIDECAR, Inventory, is_sidecar_of, version_name
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION, Broken

@@ -9,9 +9,9 @@ import msgspec
 from ibi.instant import FIRST_SECOND
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.model.file import RecordedFiles, without_files
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, item_document, local_document
-from ibi.model.recorded_files import RecordedFiles, without_files
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.connection import Connection, Migration

@@ -20,8 +20,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ibi.model.content import Problem
-from ibi.model.integrity import IntegritySummary, Verification, is_damage
+from ibi.model.content import IntegritySummary, Problem, Verification, is_damage
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged, StoreForked
 from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction

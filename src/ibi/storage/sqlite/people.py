@@ -8,7 +8,7 @@ from typing import Any
 
 from ibi.accounts.errors import PersonExists, UnknownPerson
 from ibi.instant import Instant
-from ibi.model.person import Person, Role, Session, SignInLink
+from ibi.model.account import Person, Role, Session, SignInLink
 from ibi.storage.sqlite.connection import PEOPLE, transaction
 from ibi.storage.sqlite.private_store import PrivateStore
 

@@ -8,8 +8,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ibi.instant import Instant
-from ibi.model.identity import Identity
-from ibi.model.minting import Gap, Reading, Share, Span, TickState
+from ibi.model.minting import Gap, Identity, Reading, Share, Span, TickState
 from ibi.ports.ticks import KEY_LIFETIME
 from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.sqlite.connection import Connection

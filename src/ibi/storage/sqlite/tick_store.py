@@ -16,8 +16,7 @@ from typing import NamedTuple
 from ibi.instant import Instant
 from ibi.minting.mint_log import Kind, LogBroken, LogEntry, decode, encode
 from ibi.minting.replay import replayed
-from ibi.model.identity import Identity
-from ibi.model.minting import Share, TickState
+from ibi.model.minting import Identity, Share, TickState
 from ibi.storage.mint_log_file import MintLogFile, Position
 from ibi.storage.sqlite.connection import TICKS, Connection, DatabaseError, connect, transaction
 from ibi.storage.sqlite.given_out import GivenOutRows

@@ -21,8 +21,7 @@ from ibi.minting.errors import IdentityMissing
 from ibi.minting.identity import is_loopback_sandbox
 from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
 from ibi.minting.replay import issued_spans, later, mint_entry, resumed_clock, with_gap
-from ibi.model.identity import Identity
-from ibi.model.minting import Batch, Gap, Reading, Span, TickState
+from ibi.model.minting import Batch, Gap, Identity, Reading, Span, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import NewestKept, Remembered, TickChange
 from ibi.storage.disk import make_directory, refusals

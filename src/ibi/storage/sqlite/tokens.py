@@ -7,7 +7,7 @@ from typing import Any
 
 from ibi.accounts.errors import TokenExists
 from ibi.instant import Instant
-from ibi.model.token import Scope, Token
+from ibi.model.account import Scope, Token
 from ibi.storage.sqlite.connection import ACCOUNTS
 from ibi.storage.sqlite.private_store import PrivateStore
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import Scope
 
-from ibi.archive.metadata_items import described_by
+from ibi.archive.related_items import described_by
 from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.web.archive_site import ArchiveSite

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from ibi.archive.editions import find_forms, later_editions
-from ibi.archive.translations import group
+from ibi.archive.related_items import find_forms, group, later_editions
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages.field import State

@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ibi.archive import life_cycle
-from ibi.archive.profile import ArchiveProfile
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls, Reader
 from ibi.archive.url_list import assemble_url_list
-from ibi.archive.urls import ArchiveUrls
-from ibi.archive.visibility import Reader
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, every_relation
-from ibi.archive.urls import ArchiveUrls
+from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls, every_relation
 from ibi.languages import LanguageTag
 from ibi.messages import UrlList
 from ibi.relation import Relation

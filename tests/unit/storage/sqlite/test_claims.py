@@ -9,8 +9,7 @@ from fractions import Fraction
 import pytest
 
 from ibi.minting.mint_log import verify
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest
+from ibi.model.minting import Identity, MintRequest
 from ibi.storage.errors import (
     DataDirectoryCopied,
     IdentityInUse,

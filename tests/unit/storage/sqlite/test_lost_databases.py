@@ -15,9 +15,8 @@ from ibi.accounts.tokens import new_token
 from ibi.instant import Instant
 from ibi.label import RepositoryName, parse
 from ibi.messages import LabelForms
-from ibi.model.person import Person, Role
+from ibi.model.account import Person, Role, Scope
 from ibi.model.registration import Registration
-from ibi.model.token import Scope
 from ibi.model.usage import Usage, UsageDay, UsageKind
 from ibi.storage.errors import StorageError, StoreDamaged, TicksDamaged
 from ibi.storage.sqlite.connection import ACCOUNTS, KINDS, PEOPLE, REGISTRY, USAGE, DatabaseKind

@@ -10,8 +10,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.minting.errors import ClockBehind
 from ibi.minting.minter import Rules
-from ibi.model.identity import Identity
-from ibi.model.minting import Gap, MintRequest
+from ibi.model.minting import Gap, Identity, MintRequest
 from ibi.storage.errors import MintLogLost
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.minting_by_hand import IDENTITY, START, accept, dates, mint

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibi.minting.mint_log import verify
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, Span, TickState
+from ibi.model.minting import Identity, MintRequest, Span, TickState
 from ibi.storage.errors import (
     DataDirectoryCopied,
     DiskRefused,

@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from ibi.minting.mint_log import LogBroken, verify
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest
+from ibi.model.minting import Identity, MintRequest
 from ibi.storage.errors import StoreDamaged
 from tests.minting_by_hand import IDENTITY, accept, dates, labels_on_record, mint
 from tests.unit.storage.sqlite.bench import Bench, all_unique

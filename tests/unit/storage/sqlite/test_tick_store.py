@@ -6,8 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.identity import Identity
-from ibi.model.minting import MintRequest, TickState
+from ibi.model.minting import Identity, MintRequest, TickState
 from ibi.ports.ticks import Remembered
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.set_clocks import SetClocks

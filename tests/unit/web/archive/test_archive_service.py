@@ -30,7 +30,7 @@ from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
 from ibi.pairs import Pairs
 from ibi.storage.errors import StoreDamaged
-from ibi.transport.http_response import freshness
+from ibi.transport.http_connection import freshness
 from ibi.web.archive_service import ArchiveService
 from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 
@@ -64,8 +64,7 @@ async def test_it_answers_at_both_forms_of_its_label_in_any_spelling(place: str)
 
 
 async def test_the_form_that_only_its_own_item_knows_is_its_label_too() -> None:
-    from ibi.archive.profile import ArchiveProfile
-    from ibi.archive.urls import ArchiveUrls
+    from ibi.archive.profile import ArchiveProfile, ArchiveUrls
     from tests.standards_archives import forms
 
     profile = ArchiveProfile("arq.lab.br", forms(PLACE[1:]), ArchiveUrls("http://a.br", "http://a.br"))

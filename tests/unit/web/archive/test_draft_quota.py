@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ibi.archive.draft_quota import DraftQuota
+from ibi.archive.drafts import DraftQuota
 from ibi.config import SETTINGS
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from tests.asgi_client import Answer
 from tests.records_app import RECORDS, SAID, RecordsApp, records_app
 from tests.unit.web.archive.test_records import DOCUMENT, check

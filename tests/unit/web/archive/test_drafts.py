@@ -9,7 +9,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import State
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from tests.archive_app import BASE
 from tests.records_app import RECORDS, SAID, records_app
 

@@ -8,7 +8,7 @@ import pytest
 
 from ibi.label import RepositoryName, parse
 from ibi.messages import State
-from ibi.model.token import Scope
+from ibi.model.account import Scope
 from ibi.model.usage import UsageDay, UsageKind, day_of
 from tests.archive_app import BASE, NOW, SERVICE
 from tests.asgi_client import Answer

@@ -1,10 +1,10 @@
-"""A client of the records of an Archive, for programs that do one thing at a time, such as the command."""
+"""Clients of another server's API, by what they ask for: records, the resolver's register, resolutions."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from hashlib import sha512
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -13,11 +13,52 @@ from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode
 
 from ibi.label import Label
-from ibi.transport.answers import object_of, refusal_of
-from ibi.transport.api_client import ApiClient
+from ibi.persistent_url import PersistentUrl
+from ibi.transport.api_client import ApiClient, object_of, refusal_of
 from ibi.transport.errors import ServerRefused, ServerUnreachable, SourceChanged, UnexpectedAnswer
 
-__all__ = ["RecordsClient"]
+_PATH = "/api/archives"
+
+
+class ArchivesClient(ApiClient):
+    """Changes are asked for with a token of the scope admin, which also makes the list tell more."""
+
+    def register_archive(self, wanted: Mapping[str, object]) -> dict[str, object]:
+        return self._object("POST", _PATH, dict(wanted))
+
+    def list_archives(self) -> list[dict[str, object]]:
+        archives = self._object("GET", _PATH).get("archives")
+        if not isinstance(archives, list) or not all(isinstance(each, dict) for each in archives):
+            raise UnexpectedAnswer(server=self._server, reason="it lists no Archives")
+        return archives
+
+    def forget_archive(self, label: str) -> dict[str, object]:
+        return self._object("DELETE", f"{_PATH}/{quote(label)}")
+
+    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]:
+        return self._object("PATCH", f"{_PATH}/{quote(label)}", {"allow": list(allow), "disallow": list(disallow)})
+
+    def change_archive(self, label: str, change: Mapping[str, object]) -> dict[str, object]:
+        return self._object("PATCH", f"{_PATH}/{quote(label)}", dict(change))
+
+
+class ResolverClient(ApiClient):
+    """`ServerRefused` if the resolver cannot say where an item is; its `problem` and `detail` tell why."""
+
+    def record(self, url: PersistentUrl) -> Mapping[str, object]:
+        """What a redirect would lead to."""
+        return self._object("GET", _target(url, "ibiurl.info=json"))
+
+    def trace(self, url: PersistentUrl) -> Mapping[str, object]:
+        """How the resolution goes, whatever becomes of it."""
+        return self._object("GET", _target(url, "ibiurl.trace=json"))
+
+
+def _target(url: PersistentUrl, pair: str) -> str:
+    # `/ibi/` leads to an item whatever its label begins with.
+    text = url.text("", keep_spelling=True)
+    return f"/ibi/{text}{'&' if '?' in text else '?'}{pair}"
+
 
 _PIECE: Final = 1024 * 1024
 _MOST_BODY: Final = 64 * 1024

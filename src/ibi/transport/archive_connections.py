@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from ssl import SSLContext
@@ -12,14 +12,110 @@ from typing import Final
 from ibi.messages.field import ArchiveProtocol
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Failure, Reply
-from ibi.transport.address_guard import AddressGuard, Checked
-from ibi.transport.circuit_breaker import CircuitBreaker
-from ibi.transport.connection_allowance import ConnectionAllowance
-from ibi.transport.http_connection import HttpConnection
-from ibi.transport.http_response import HttpResponse
-from ibi.transport.single_flight import SingleFlight
+from ibi.transport.address_guard import AddressGuard, Checked, SingleFlight
+from ibi.transport.http_connection import HttpConnection, HttpResponse
 
-__all__ = ["ArchiveLine", "Budgets", "Call"]
+_THRESHOLD: Final = 5
+_FIRST_REST: Final = 1.0
+_LONGEST_REST: Final = 60.0
+
+
+class CircuitBreaker:
+    """Of one Archive. Times are monotonic, in seconds; whoever is let pass tells afterwards how it went."""
+
+    __slots__ = ("_failures", "_first_rest", "_longest_rest", "_probing", "_rest", "_threshold", "_until")
+
+    def __init__(
+        self, *, threshold: int = _THRESHOLD, first_rest: float = _FIRST_REST, longest_rest: float = _LONGEST_REST
+    ) -> None:
+        self._threshold, self._first_rest, self._longest_rest = threshold, first_rest, longest_rest
+        self._rest = first_rest
+        self._failures = 0
+        self._until: float | None = None
+        self._probing = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether everybody may pass."""
+        return self._until is None
+
+    def may_pass(self, now: float) -> bool:
+        """Whether a request may be sent. When the rest is over one may, and no other before it is known how it went."""
+        if self._until is None:
+            return True
+        if self._probing or now < self._until:
+            return False
+        self._probing = True
+        return True
+
+    def succeeded(self) -> None:
+        """The Archive is there, whoever found out."""
+        self._failures, self._until, self._probing, self._rest = 0, None, False, self._first_rest
+
+    def unused(self) -> None:
+        """Nothing was sent after all: the next one may try."""
+        self._probing = False
+
+    def failed(self, now: float) -> None:
+        """A request failed. Those that were sent before the rest began do not prolong it."""
+        if self._until is None:
+            self._failures += 1
+            if self._failures >= self._threshold:
+                self._until = now + self._rest
+        elif self._probing:
+            self._rest = min(2 * self._rest, self._longest_rest)
+            self._until, self._probing = now + self._rest, False
+
+
+class ConnectionAllowance:
+    """Shared by all Archives. A place is taken before a connection is opened and given back when it is gone."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+        self._idle: OrderedDict[HttpConnection, float] = OrderedDict()
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    @property
+    def taken(self) -> int:
+        return self._taken
+
+    def take(self, wake: Callable[[], None]) -> bool:
+        """Whether there is a place, which the caller then has. If there is none, `wake` is called when one may be."""
+        if self._taken >= self._most and self._idle:
+            next(iter(self._idle)).abort()
+        if self._taken >= self._most:
+            self._waiting.append(wake)
+            return False
+        self._taken += 1
+        return True
+
+    def give_back(self, connection: HttpConnection | None = None) -> None:
+        """The connection is gone, or there never was one."""
+        if connection is not None:
+            self._idle.pop(connection, None)
+        self._taken -= 1
+        while self._waiting and self._taken < self._most:
+            self._waiting.popleft()()
+
+    def note_idle(self, connection: HttpConnection, now: float) -> None:
+        """It may be closed if somebody else needs a place; at once if somebody is waiting for one."""
+        self._idle[connection] = now
+        if self._waiting:
+            connection.abort()
+
+    def note_busy(self, connection: HttpConnection) -> None:
+        del self._idle[connection]
+
+    def close_idle_since(self, then: float) -> float | None:
+        """Close what has not been used since then; when the longest idle one left was last used, None if none is."""
+        while self._idle:
+            connection, since = next(iter(self._idle.items()))
+            if since > then:
+                return since
+            connection.abort()
+        return None
+
 
 _MOST_WAITING: Final = 256
 _MOST_ADDRESSES: Final = 4

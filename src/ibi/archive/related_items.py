@@ -1,0 +1,354 @@
+"""Items that belong together: editions in a chain, translations around one source, and metadata that are items (R §5).
+
+The new edition says `edition_of`; the Archive of the old one's Original writes down `next_edition`, at once if both
+are here, otherwise when its librarian accepts the claim. There is never a second successor.
+
+A translation of a metadata item is metadata too, of the same item, which goes on naming the source alone: whoever wants
+another language is led on from there (R Table 9.5, `.metadata.translation`).
+
+A step leads to something held here, to something of which only the IBI is known, or to metadata. From what is only
+known by its IBI no further step is taken: the resolver goes on from there (R §8.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ibi.archive.errors import (
+    DescribedMetadata,
+    EditionLoop,
+    MetadataOfItself,
+    MetadataOfMetadata,
+    SecondMetadataItem,
+    SecondSuccessor,
+    SecondTranslation,
+    TranslationLanguageMissing,
+    TranslationOfTranslation,
+    TranslationsOfItsOwn,
+)
+from ibi.archive.life_cycle import Act, require
+from ibi.label import RepositoryName
+from ibi.languages import LanguageTag
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item, Translations, name_one_item
+from ibi.ports.catalog import Catalog, Link
+from ibi.relation import Metadata, Relation, Step, Translation
+
+
+def find_forms(catalog: Catalog, forms: LabelForms) -> Item | None:
+    """The item here that bears one of these labels."""
+    return next((item for item in map(catalog.find, forms.labels) if item is not None), None)
+
+
+def later_editions(catalog: Catalog, item: Item) -> Iterator[Item | None]:
+    """The editions after `item`, nearest first; None, and no more, where the line leaves this Archive.
+
+    A line that was tied into a loop by hand or by another Archive ends with None too (E23).
+    """
+    seen = {item.rep}
+    while item.next_edition is not None:
+        following = find_forms(catalog, item.next_edition)
+        if following is None or following.rep in seen:
+            yield None
+            return
+        seen.add(following.rep)
+        yield following
+        item = following
+
+
+def last_edition(catalog: Catalog, item: Item) -> Item | None:
+    """The end of the line if all of it is here: `item` itself if nothing follows it, None if the end is not known."""
+    for following in later_editions(catalog, item):
+        if following is None or following.state is State.DELETED:
+            return None
+        item = following
+    return item
+
+
+def record_next_edition(catalog: Catalog, item: Item, new: LabelForms) -> Item:
+    """`item` with `new` as its next edition; saying the same twice changes nothing."""
+    require(item, Act.RELATE)
+    known = item.next_edition
+    if known is not None and name_one_item(known, new):
+        return item
+    if known is not None:
+        raise SecondSuccessor(label=str(item.rep), successor=str(known.labels[0]))
+    _check_no_loop(catalog, item, new)
+    return replace(item, next_edition=new)
+
+
+def withdraw_next_edition(item: Item) -> Item:
+    """`item` as the end of its line: the claim was a mistake."""
+    require(item, Act.RELATE)
+    return replace(item, next_edition=None)
+
+
+def _check_no_loop(catalog: Catalog, item: Item, new: LabelForms) -> None:
+    """What follows `new` must not lead back to `item`, nor may what `item` follows, of which `new` might be one."""
+    first = find_forms(catalog, new)
+    after = () if first is None else later_editions(catalog, first)
+    if name_one_item(new, item.labels) or any(other is not None and other.rep == item.rep for other in after):
+        raise EditionLoop(label=str(item.rep), new=str(new.labels[0]))
+    before: Item | None = item
+    seen = {item.rep}
+    while before is not None and before.edition_of is not None:
+        if name_one_item(before.edition_of, new):
+            raise EditionLoop(label=str(item.rep), new=str(new.labels[0]))
+        before = find_forms(catalog, before.edition_of)
+        if before is None or before.rep in seen:
+            return
+        seen.add(before.rep)
+
+
+def group(catalog: Catalog, item: Item) -> dict[LanguageTag, LabelForms]:
+    """Every text of the group that this Archive knows of, `item` among them if it is there and has a language.
+
+    The source's word comes first, then that of its members: labels are given in the forms that were written down
+    (E29). A text that was deleted here leaves its language to another.
+    """
+    known: dict[LanguageTag, LabelForms] = {}
+    for member in _members(catalog, item):
+        for tag, forms in _said_by(member):
+            if tag not in known and not _is_deleted(find_forms(catalog, forms)):
+                known[tag] = forms
+    if item.language is not None and not _is_deleted(item) and not _names(known.get(item.language), item):
+        known[item.language] = item.labels
+    return known
+
+
+def _said_by(item: Item) -> Translations:
+    own = ((item.language, item.labels),) if item.language is not None else ()
+    return *item.translations, *own
+
+
+def _names(forms: LabelForms | None, item: Item) -> bool:
+    return forms is not None and name_one_item(forms, item.labels)
+
+
+def _is_deleted(item: Item | None) -> bool:
+    return item is not None and item.state is State.DELETED
+
+
+def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
+    """All items here that belong together by what any of them says, the source first if it is here.
+
+    It need not be a star: two Archives may each have accepted a claim that together they would not have, and a transfer
+    brings the items into one place. Whoever is asked, the group is the same.
+    """
+    found: dict[RepositoryName, Item] = {}
+    ahead = [_source(catalog, item)]
+    for forms in ahead:
+        linked = (member for label in forms.labels for member in catalog.linked(Link.TRANSLATION_OF, label))
+        for member in (find_forms(catalog, forms), *linked):
+            if member is not None and member.rep not in found:
+                found[member.rep] = member
+                ahead.append(member.labels)
+    return found.values()
+
+
+def _source(catalog: Catalog, item: Item) -> LabelForms:
+    """What the item is a translation of in the end, here or elsewhere; itself if of nothing."""
+    seen = {item.rep}
+    while item.translation_of is not None:
+        above = find_forms(catalog, item.translation_of)
+        if above is None or above.rep in seen:
+            return item.translation_of
+        seen.add(above.rep)
+        item = above
+    return item.labels
+
+
+def check_source(catalog: Catalog, source: LabelForms, language: LanguageTag | None, new: LabelForms | None) -> None:
+    """Refuse what could not join the group around `source`: `new` is the label that it has or will have, if known."""
+    if language is None:
+        raise TranslationLanguageMissing()
+    held = find_forms(catalog, source)
+    if held is None:
+        return  # its own Archive decides on the claim
+    above = held.translation_of
+    # Of a source that was deleted here nothing more can be said: the texts that are left go on without it.
+    if above is not None and not _is_deleted(find_forms(catalog, above)):
+        raise TranslationOfTranslation(label=str(held.rep), source=str(above.labels[0]))
+    taken = group(catalog, held).get(language)
+    if taken is not None and (new is None or not name_one_item(taken, new)):
+        raise SecondTranslation(source=str(held.rep), language=str(language), taken=str(taken.labels[0]))
+
+
+def check_joining(catalog: Catalog, source: Item, new: Item) -> None:
+    """Refuse to take `new` into the group of `source` together with a group of its own: no language would be safe."""
+    if new.translation_of is not None:
+        return  # it has a source already: this one, or one that has to be withdrawn first
+    known = group(catalog, source)
+    for tag, forms in group(catalog, new).items():
+        there = known.get(tag)
+        if not _names(forms, new) and (there is None or not name_one_item(there, forms)):
+            raise TranslationsOfItsOwn(label=str(new.rep), language=str(tag), text=str(forms.labels[0]))
+
+
+def record_translation(catalog: Catalog, item: Item, language: LanguageTag, new: LabelForms) -> Item:
+    """`item` with `new` as the text of its group in `language`; saying the same twice changes nothing."""
+    require(item, Act.RELATE)
+    taken = group(catalog, item).get(language)
+    if taken is not None and not name_one_item(taken, new):
+        raise SecondTranslation(source=str(item.rep), language=str(language), taken=str(taken.labels[0]))
+    said = item.translation(language)
+    if language == item.language or (said is not None and name_one_item(said, new)):
+        return item
+    above = None if item.translation_of is None else find_forms(catalog, item.translation_of)
+    if above is not None and not _is_deleted(above) and not _names(new, above):
+        raise TranslationOfTranslation(label=str(item.rep), source=str(above.rep))
+    others = tuple(entry for entry in item.translations if entry[0] != language)
+    return replace(item, translations=(*others, (language, new)))
+
+
+def withdraw_translation(item: Item, language: LanguageTag) -> Item:
+    """`item` without what it says of the text in `language`."""
+    require(item, Act.RELATE)
+    return replace(item, translations=tuple(entry for entry in item.translations if entry[0] != language))
+
+
+def described_by(catalog: Catalog, item: Item) -> LabelForms | None:
+    """What `item` is the metadata of: by what it says itself, or by what the source says that it translates."""
+    if item.describes is not None or item.translation_of is None:
+        return item.describes
+    source = find_forms(catalog, item.translation_of)
+    return None if source is None else source.describes
+
+
+def check_described(catalog: Catalog, described: LabelForms) -> None:
+    """Refuse to describe what is itself metadata."""
+    held = find_forms(catalog, described)
+    if held is not None:
+        _check_not_metadata(catalog, held)
+
+
+def record_metadata_item(catalog: Catalog, item: Item, metadata: LabelForms) -> Item:
+    """`item` with `metadata` as the IBI of its metadata; saying the same twice changes nothing."""
+    require(item, Act.RELATE)
+    known = item.metadata_item
+    if known is not None and name_one_item(known, metadata):
+        return item
+    if name_one_item(item.labels, metadata):
+        raise MetadataOfItself(label=str(item.rep))
+    if known is not None:
+        raise SecondMetadataItem(label=str(item.rep), taken=str(known.labels[0]))
+    _check_not_metadata(catalog, item)
+    held = find_forms(catalog, metadata)
+    if held is not None and held.metadata_item is not None:
+        raise DescribedMetadata(label=str(held.rep), metadata=str(held.metadata_item.labels[0]))
+    return replace(item, metadata_item=metadata)
+
+
+def withdraw_metadata_item(item: Item) -> Item:
+    """`item` with metadata that has no IBI."""
+    require(item, Act.RELATE)
+    return replace(item, metadata_item=None)
+
+
+def _check_not_metadata(catalog: Catalog, item: Item) -> None:
+    described = described_by(catalog, item)
+    if described is not None:
+        raise MetadataOfMetadata(label=str(item.rep), described=str(described.labels[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An item that is here, and the forms of its IBI to be given (E29)."""
+
+    item: Item
+    forms: LabelForms
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An item that is elsewhere."""
+
+    forms: LabelForms
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The metadata of `item`: an item of its own that is here, or else written from the item's description.
+
+    `format` is the one that was named, if one was.
+    """
+
+    item: Item
+    own: Held | None = None
+    format: str | None = None
+
+
+Related = Held | Named | Described
+
+
+@dataclass(frozen=True, slots=True)
+class Relatives:
+    """The relations between the items of a catalogue."""
+
+    catalog: Catalog
+    follow_editions: bool = True
+
+    def related(self, item: Item, wanted: Relation) -> Iterator[tuple[Relation, Related]]:
+        """All that `wanted` can mean for `item`: an open translation means every language there is, or none."""
+        return self._walk(Held(item, item.labels), wanted.steps, ())
+
+    def _walk(
+        self, place: Related, ahead: tuple[Step, ...], behind: tuple[Step, ...]
+    ) -> Iterator[tuple[Relation, Related]]:
+        if not ahead:
+            yield Relation(behind), place
+            return
+        for step, following in self._step(place, ahead[0]):
+            yield from self._walk(following, ahead[1:], (*behind, step))
+
+    def _step(self, place: Related, step: Step) -> Iterator[tuple[Step, Related]]:
+        if isinstance(place, Named):
+            return
+        if isinstance(step, Translation):
+            yield from (found for found in self._translations(place) if step.matches(found[0]))
+        elif isinstance(place, Described):
+            return  # the grammar has nothing but a translation after metadata
+        elif isinstance(step, Metadata):
+            described = self._metadata(place.item, step.format)
+            if described is not None:
+                yield step, described
+        else:
+            last = self._last_edition(place)
+            if last is not None:
+                yield step, last
+
+    def _last_edition(self, place: Held) -> Held | None:
+        """R §9.2: the item itself if it has no next edition. Otherwise only if all of them are here."""
+        if place.item.next_edition is None:
+            return place
+        last = last_edition(self.catalog, place.item) if self.follow_editions else None
+        return None if last is None else Held(last, last.labels)
+
+    def _metadata(self, item: Item, name: str | None) -> Described | Named | None:
+        if item.metadata_item is None:
+            return Described(item, None, name)
+        own = find_forms(self.catalog, item.metadata_item)
+        if own is not None:
+            deleted = own.state is State.DELETED
+            return Described(item, None if deleted else Held(own, item.metadata_item), name)
+        # The item that has the IBI is elsewhere, in forms of its own; a format that is named is written here.
+        return Named(item.metadata_item) if name is None else Described(item, None, name)
+
+    def _translations(self, place: Held | Described) -> Iterator[tuple[Translation, Related]]:
+        if isinstance(place, Held):
+            yield from self._texts(place)
+        elif place.own is None:
+            yield Translation(), place  # what we write from a description has no language of its own
+        else:
+            for step, text in self._texts(place.own):
+                yield step, Described(place.item, text, place.format) if isinstance(text, Held) else text
+
+    def _texts(self, place: Held) -> Iterator[tuple[Translation, Held | Named]]:
+        """The group of an item; R §9.2 has an item without a language offer itself as a translation into none."""
+        if place.item.language is None:
+            yield Translation(), place
+        for tag, forms in group(self.catalog, place.item).items():
+            found = place.item if tag == place.item.language else find_forms(self.catalog, forms)
+            yield Translation(tag), Named(forms) if found is None else Held(found, forms)
