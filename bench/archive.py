@@ -45,15 +45,15 @@ from ibi.services.mint_queue import MintQueue
 from ibi.services.taken_files import unread_files
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.machine import MachineClocks
-from ibi.storage.memory.content import MemoryContent
-from ibi.storage.memory.ticks import MemoryTicks
-from ibi.storage.memory.tokens import MemoryTokens
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app
 from ibi.web.archive_service import MOST_KEPT, ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.front import ServiceFirst, Shortcut
 from ibi.web.server import serve, spare_collector
+from tests.support.memory.content import MemoryContent
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.memory.tokens import MemoryTokens
 
 __all__ = ["figures"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LANGUAGES = ("en", "pt-BR", "es")

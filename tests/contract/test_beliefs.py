@@ -15,10 +15,10 @@ from ibi.label import Label, parse
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.beliefs import HOLDER_AGE, Beliefs
 from ibi.storage.errors import BeliefsDamaged
-from ibi.storage.memory import beliefs as in_memory
-from ibi.storage.memory.beliefs import MemoryBeliefs
 from ibi.storage.sqlite import beliefs as in_sqlite
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
+from tests.support.memory import beliefs as in_memory
+from tests.support.memory.beliefs import MemoryBeliefs
 
 ITEM, OTHER = parse("lab.br/arq/2009/07.21.14.43"), parse("lab.br/arq/2010/10.10.10.10")
 A, B, C = (parse(f"example.org/{name}/2008/03.17.15.17") for name in "abc")

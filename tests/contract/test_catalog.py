@@ -24,11 +24,11 @@ from ibi.messages import LabelForms, State
 from ibi.model.item import Item, Tombstone
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
-from ibi.storage.memory.catalog import MemoryCatalog
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from tests.archive_catalog import PlainCatalog
-from tests.catalog_by_hand import item, same_ibip
 from tests.properties.item_strategies import forms_at, items
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.catalog_samples import item, same_ibip
+from tests.support.memory.catalog import MemoryCatalog
 
 Adapter = MemoryCatalog | SqliteCatalog
 ADAPTERS: dict[str, Callable[[Path], Adapter]] = {

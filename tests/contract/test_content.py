@@ -20,9 +20,9 @@ from ibi.ports.content import (
     FileMissing,
     SourceRefused,
 )
-from ibi.storage.memory.content import MemoryContent
 from ibi.storage.ocfl.store import OcflStore
-from tests.content_by_hand import NAME, OTHER, change, everything_in, files, stream
+from tests.support.content_samples import NAME, OTHER, change, everything_in, files, stream
+from tests.support.memory.content import MemoryContent
 
 ADAPTERS: dict[str, Callable[[Path], Content]] = {"memory": lambda _: MemoryContent(), "ocfl": OcflStore}
 

@@ -15,8 +15,8 @@ from ibi.instant import Instant
 from ibi.model.account import Person, Role, Session, SignInLink
 from ibi.ports.accounts import People
 from ibi.storage.errors import StoreClosed
-from ibi.storage.memory.people import MemoryPeople
 from ibi.storage.sqlite.people import FILE_NAME, SqlitePeople
+from tests.support.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 LATER = Instant.parse("2026-11-16T12:00:00Z")

@@ -22,12 +22,12 @@ from ibi.model.visibility import network
 from ibi.ports.registry import Registry
 from ibi.resolver.errors import AlreadyRegistered, PrefixTaken
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
-from ibi.storage.memory.registry import MemoryRegistry
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.private_store import keep_private
 from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
 from ibi.storage.sqlite.registry_rows import MIGRATIONS
+from tests.support.memory.registry import MemoryRegistry
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 REP = parse("sid.inpe.br/mtc-m21/2012/06.05.15.34.39")

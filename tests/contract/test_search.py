@@ -22,10 +22,10 @@ from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Resource
 from ibi.model.search import ENOUGH, Facet, FacetCount, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.model.visibility import Visibility
 from ibi.ports.catalog import Catalog, Search
-from ibi.storage.memory.catalog import MemoryCatalog
-from ibi.storage.memory.search import MemorySearch
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import HOSTILE, forms_at, items
+from tests.support.memory.catalog import MemoryCatalog
+from tests.support.memory.search import MemorySearch
 
 DISK = Path("/dev/shm")
 

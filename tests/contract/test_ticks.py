@@ -15,12 +15,12 @@ from ibi.minting.mint_log import verify
 from ibi.minting.minter import Decision
 from ibi.model.minting import Identity, MintRequest, Span, TickState
 from ibi.ports.ticks import Remembered, Ticks
-from ibi.storage.memory.ticks import MemoryTicks
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.faults.mint_worker import Orders
 from tests.faults.workers import Machine, check_acknowledged
-from tests.minting_by_hand import IDENTITY, START, accept, dates, labels_on_record, mint, share
-from tests.set_clocks import SetClocks
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.minting_samples import IDENTITY, START, accept, dates, labels_on_record, mint, share
+from tests.support.set_clocks import SetClocks
 
 DAY = 86_400
 NEIGHBOUR = Identity("other.sid.inpe.br", "150.163.34.249")

@@ -20,9 +20,9 @@ from ibi.instant import Instant
 from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
-from ibi.storage.memory.tokens import MemoryTokens
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.tokens import FILE_NAME, SqliteTokens
+from tests.support.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 LATER = Instant.parse("2026-11-16T12:00:00Z")

@@ -23,10 +23,10 @@ from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay, UsageKind, day_of
 from ibi.ports.usage import UsageLog
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
-from ibi.storage.memory.usage import MemoryUsageLog
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.usage import FILE_NAME, SqliteUsageLog
-from tests.catalog_by_hand import item
+from ibi.storage.usage_counts import MemoryUsageLog
+from tests.support.catalog_samples import item
 
 ONE, TWO, THREE = (item(minute).rep for minute in (1, 2, 3))
 DAY = day_of(Instant.parse("2026-11-15T12:00:00Z"))

@@ -15,8 +15,8 @@ from pathlib import Path
 from ibi.model.content import Bytes, Keep, Source, Stream
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.relating import Relating
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, labels
 from tests.faults.killer import Killer
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels
 
 LARGE = b"0123456789abcdef" * 4096
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ibi.services.archive_store import ArchiveStore
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, sources
 from tests.faults.deposit_worker import Orders, say
 from tests.faults.killer import Killer
-from tests.groups_by_hand import Gate, in_one_group
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, sources
+from tests.support.grouped_deposits import Gate, in_one_group
 
 TITLES = "one", "two", "three"
 """Of the group; `two` is deposited twice, under one key."""

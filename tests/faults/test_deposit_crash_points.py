@@ -18,11 +18,11 @@ from ibi.services.archive_store import CATALOGUE, ArchiveStore
 from ibi.services.item_repository import name_of
 from ibi.storage.ocfl import creation, purge, revision
 from ibi.storage.ocfl.store import STEPS as OCFL_STEPS
-from tests.content_by_hand import ocfl_py_says
-from tests.deposits_by_hand import WHO, CountedLabels, draft, dump, kept_in, labels, sources
-from tests.deposits_by_hand import deposits as deposits_on
 from tests.faults.deposit_worker import LARGE, Orders, files
 from tests.faults.killer import PYTHONPATH
+from tests.support.content_samples import ocfl_py_says
+from tests.support.deposit_samples import WHO, CountedLabels, draft, dump, kept_in, labels, sources
+from tests.support.deposit_samples import deposits as deposits_on
 
 SCRIPT = Path(__file__).with_name("deposit_worker.py")
 

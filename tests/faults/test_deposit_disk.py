@@ -14,8 +14,8 @@ from ibi.errors import IbiError
 from ibi.services.archive_store import CATALOGUE, ArchiveStore
 from ibi.services.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, sources
-from tests.ibi_command import IbiCommand, Outcome
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, sources
+from tests.support.ibi_command import IbiCommand, Outcome
 
 PAGE = 4096
 IDENTITY = {

@@ -19,8 +19,8 @@ from ibi.services.draft_ledger import Depositor
 from ibi.services.drafts import Drafts
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.incoming import DiskFull
-from tests.deposits_by_hand import CountedLabels
-from tests.set_clocks import SetClocks
+from tests.support.deposit_samples import CountedLabels
+from tests.support.set_clocks import SetClocks
 
 ANA = Depositor("name:ana", "ana")
 DESCRIBED = Description(metadata=DescriptiveMetadata(title=(Text("Uma tese"),)))

@@ -16,11 +16,11 @@ from ibi.services import item_repository as kept_items
 from ibi.services.archive_store import CATALOGUE, ArchiveStore
 from ibi.services.item_repository import name_of
 from ibi.storage.ocfl import creation
-from tests.content_by_hand import ocfl_py_says
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, sources
 from tests.faults.deposit_worker import Orders
 from tests.faults.group_worker import TITLES
 from tests.faults.killer import PYTHONPATH
+from tests.support.content_samples import ocfl_py_says
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, sources
 
 SCRIPT = Path(__file__).with_name("group_worker.py")
 

@@ -11,9 +11,9 @@ from ibi.model.item import Item
 from ibi.services.archive_store import ArchiveStore
 from ibi.services.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, sources
 from tests.faults.test_deposit_disk import Filling, check, small_disk
-from tests.groups_by_hand import Gate, in_one_group
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, sources
+from tests.support.grouped_deposits import Gate, in_one_group
 
 __all__ = ["small_disk"]
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import ibi
 from tests.faults.test_mint_server_kills import NO_WAITING, on_record
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 COMMANDS = 8
 BY_COMMAND = 110_000

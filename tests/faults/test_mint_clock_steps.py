@@ -16,8 +16,8 @@ from ibi.minting.errors import ClockRefused
 from ibi.minting.minter import Rules
 from ibi.model.minting import MintRequest, Share
 from ibi.storage.sqlite.ticks import STEPS, SqliteTicks
-from tests.minting_by_hand import IDENTITY, START, accept, labels_on_record, mint
-from tests.set_clocks import SetClocks
+from tests.support.minting_samples import IDENTITY, START, accept, labels_on_record, mint
+from tests.support.set_clocks import SetClocks
 
 YEAR = 365 * 86_400
 STEP_SIZES = [1, 2, 4, 6, 60, 3600, 86_400, YEAR, 15 * YEAR]

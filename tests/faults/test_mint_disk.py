@@ -18,8 +18,8 @@ from ibi.storage import mint_log_file
 from ibi.storage.errors import DiskRefused
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.faults.workers import check_acknowledged
-from tests.minting_by_hand import IDENTITY, START, labels_on_record, mint, share
-from tests.set_clocks import SetClocks
+from tests.support.minting_samples import IDENTITY, START, labels_on_record, mint, share
+from tests.support.set_clocks import SetClocks
 
 
 class Minter:

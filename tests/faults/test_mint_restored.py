@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 # No public name has it, so that nothing on the Internet is asked.
 HOST = "archive.ibi-restored.invalid"

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import ibi
 from ibi.minting.mint_log import verify
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 # `make soak` sets it to 1,000.
 KILLS = int(os.environ.get("SOAK_KILLS", "20"))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ibi.storage.ocfl.store import STEPS, OcflStore
-from tests.content_by_hand import everything_in, ocfl_py_says
 from tests.faults.killer import PYTHONPATH
 from tests.faults.ocfl_worker import NAMES, Orders, expected
+from tests.support.content_samples import everything_in, ocfl_py_says
 
 SCRIPT = Path(__file__).with_name("ocfl_worker.py")
 CHANGES = (

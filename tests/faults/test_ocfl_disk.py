@@ -16,7 +16,7 @@ from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl import durability, intake, purge, recovery, revision
 from ibi.storage.ocfl import durability as parents
 from ibi.storage.ocfl.store import STEPS, OcflStore
-from tests.content_by_hand import NAME, OTHER, change, everything_in, files, ocfl_py_says
+from tests.support.content_samples import NAME, OTHER, change, everything_in, files, ocfl_py_says
 
 BEFORE = [{"item.txt": b"1", "doc/a.txt": b"a"}]
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ibi.web.protocol import MOST_HEAD
-from tests.running_server import RunningServer, running
+from tests.support.running_server import RunningServer, running
 
 HEAD = b"POST / HTTP/1.1\r\nHost: ibi.example\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 ENDLESS = 64 * 1024 * 1024

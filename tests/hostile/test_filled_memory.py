@@ -12,8 +12,8 @@ import pytest
 
 from ibi.messages.url_list import MOST_ENTRIES
 from ibi.resolver.caching import Cache
-from tests.loopback_archives import LoopbackArchive, LoopbackArchives, plain, target_of
-from tests.whole_resolver import WholeResolver, whole_resolver
+from tests.support.loopback_archives import LoopbackArchive, LoopbackArchives, plain, target_of
+from tests.support.whole_resolver import WholeResolver, whole_resolver
 
 SERVICE, HOST = "lab.br/arq/2008/03.17.15.17", "arq.lab.br"
 ITEM = "lab.br/arq/2009/07.21.14.43"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ibi.archive.counting import MOST_COUNTED, Recent
-from tests.archive_app import REP, SERVICE, ArchiveApp, archive_app, kept
+from tests.support.archive_app import REP, SERVICE, ArchiveApp, archive_app, kept
 
 
 def acknowledgment(key: str, clients: str) -> str:

@@ -21,9 +21,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ibi.web.protocol import MOST_FIELDS, GuardedProtocol
-from tests.archive_app import REP, SERVICE
-from tests.one_port import OnePort
-from tests.running_server import RunningServer, running
+from tests.support.archive_app import REP, SERVICE
+from tests.support.one_port import OnePort
+from tests.support.running_server import RunningServer, running
 
 QUIET = structlog.wrap_logger(None, wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 LINE = f"GET /{REP} HTTP/1.1\r\n".encode()

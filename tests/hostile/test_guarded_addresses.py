@@ -11,9 +11,9 @@ import pytest
 
 from ibi.transport.address_guard import addresses_of
 from ibi.transport.archive_connections import Budgets
-from tests.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, plain
-from tests.membership_app import J
-from tests.whole_resolver import WholeResolver, membership, whole_resolver
+from tests.support.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, plain
+from tests.support.membership_app import J
+from tests.support.whole_resolver import WholeResolver, membership, whole_resolver
 
 SERVICE = "lab.br/arq/2009/07.21.14.43"
 OTHER = "lab.br/arq/2009/07.21.14.44"

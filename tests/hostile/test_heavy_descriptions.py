@@ -11,7 +11,7 @@ from ibi.archive.citation.names import read_name
 from ibi.messages.field import IpAddress
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network
-from tests.archive_app import NOW, REP, ArchiveApp, archive_app, deleted, kept
+from tests.support.archive_app import NOW, REP, ArchiveApp, archive_app, deleted, kept
 
 HTML = {"accept": "text/html"}
 HEAVY = DescriptiveMetadata(

@@ -9,8 +9,8 @@ import pytest
 
 from ibi.instant import Instant
 from ibi.model.visibility import Visibility, network
-from tests.archive_app import BASE, NOW, REP, SERVICE, archive_app, kept
-from tests.asgi_client import Answer
+from tests.support.archive_app import BASE, NOW, REP, SERVICE, archive_app, kept
+from tests.support.asgi_client import Answer
 
 DOC, METADATA, RECORD = f"/col/{REP}/doc", f"/col/{REP}/metadata", f"/api/records/{REP}"
 SECRET = b"PIN 4711"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.asgi_client import Answer, ask
-from tests.membership_app import PAIRS, J, MembershipApp, query
+from tests.support.asgi_client import Answer, ask
+from tests.support.membership_app import PAIRS, J, MembershipApp, query
 
 KEY = "7730914258"
 NAMES = st.sampled_from([*PAIRS, "REGISTRATIONKEY", "url", "%73ervicesubject", ""])

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 FLOOD = 200
 

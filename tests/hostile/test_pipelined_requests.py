@@ -18,7 +18,7 @@ from starlette.types import Scope
 
 from ibi.web.at_once import Head, Written
 from ibi.web.protocol import MOST_FIELDS, MOST_HEAD
-from tests.running_server import RunningServer, running
+from tests.support.running_server import RunningServer, running
 
 ASKED = b"GET /at-once HTTP/1.1\r\nHost: x\r\n\r\n"
 SENT = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b"

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from ibi.resolver.caching import Cache
 from ibi.resolver.wait_policy import Policy
-from tests.loopback_archives import EMPTY, LoopbackArchives, plain, target_of
-from tests.whole_resolver import WholeResolver, whole_resolver
+from tests.support.loopback_archives import EMPTY, LoopbackArchives, plain, target_of
+from tests.support.whole_resolver import WholeResolver, whole_resolver
 
 SERVICE = "lab.br/arq/2008/03.17.15.17"
 REQUESTS = 25

@@ -24,8 +24,8 @@ from ibi.resolver.wait_policy import Policy
 from ibi.transport.archive_connections import Budgets
 from tests.conformance.resolution.section_8_2.test_examples_over_http import EXAMPLE_6_2
 from tests.conformance.resolution.section_10.test_examples_over_http import ANSWER, FIRST_ANSWER, SECOND_ANSWER
-from tests.loopback_archives import LoopbackArchive, LoopbackArchives, plain, target_of
-from tests.whole_resolver import WholeResolver, whole_resolver
+from tests.support.loopback_archives import LoopbackArchive, LoopbackArchives, plain, target_of
+from tests.support.whole_resolver import WholeResolver, whole_resolver
 
 EXAMPLE_9_2 = (
     Path(__file__).parents[1] / "conformance" / "resolution" / "section_9_2" / "example_9_2.txt"

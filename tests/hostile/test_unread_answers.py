@@ -17,8 +17,8 @@ from starlette.routing import Route
 from starlette.types import Message
 
 from ibi.web.protocol import GuardedProtocol
-from tests.archive_app import REP, archive_app, kept
-from tests.running_server import RunningServer, running
+from tests.support.archive_app import REP, archive_app, kept
+from tests.support.running_server import RunningServer, running
 
 LARGE = 50_000_000
 MIDDLING = 2_500_000

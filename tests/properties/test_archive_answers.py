@@ -17,9 +17,9 @@ from ibi.messages import Deletion, State, UrlKey, UrlList, UrlRequest, ip_addres
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.pairs import Pairs, Value
 from ibi.relation import Relation
-from tests.archive_catalog import PlainCatalog
 from tests.properties.item_strategies import HOSTILE, forms_at, items, seconds, tags
 from tests.properties.relation_strategies import relations
+from tests.support.archive_catalog import PlainCatalog
 
 KEYS = UrlKeys(b"s" * 32)
 BASE = "http://arq.lab.br"

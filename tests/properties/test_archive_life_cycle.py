@@ -29,8 +29,8 @@ from ibi.messages import Deletion, LabelForms, State, UrlList, UrlRequest, ip_ad
 from ibi.model.file import File
 from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
-from tests.archive_catalog import PlainCatalog
 from tests.properties.item_strategies import forms_at
+from tests.support.archive_catalog import PlainCatalog
 
 ARCHIVES = range(3)
 CLIENT = ip_addresses("8.8.8.8")

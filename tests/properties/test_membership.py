@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ibi.label import parse
 from ibi.model.visibility import network
 from ibi.resolver.archive_ref import ArchiveRef
-from tests.membership_app import MembershipApp, query
+from tests.support.membership_app import MembershipApp, query
 
 SERVICES = (
     ("sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "8JMKD3MGP7W/3EPGUE5"),

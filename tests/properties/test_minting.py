@@ -16,9 +16,9 @@ from ibi.minting.granularity import FINEST, coarsest_granularity
 from ibi.minting.mint_log import GENESIS, LogBroken, LogEntry, decode, encode, hash_of, verify
 from ibi.minting.minter import Rules, decide
 from ibi.model.minting import Identity, MintRequest, Reading, Share, Span, TickState
-from ibi.storage.memory.ticks import MemoryTicks
-from tests.minting_by_hand import IDENTITY, accept, labels_on_record, mint
-from tests.set_clocks import SetClocks
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.minting_samples import IDENTITY, accept, labels_on_record, mint
+from tests.support.set_clocks import SetClocks
 
 START = Instant.parse("2027-03-01T12:00:30Z")
 

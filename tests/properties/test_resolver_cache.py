@@ -10,7 +10,7 @@ from ibi.persistent_url import PersistentUrl
 from ibi.resolver.answers import Match
 from ibi.resolver.caching import LONGEST, Cache, Wish
 from ibi.resolver.outcome import Redirect
-from tests.scripted_archives import archive, body, resolve
+from tests.support.scripted_archives import archive, body, resolve
 
 REP = "lab.br/arq/2009/07.21.14.43"
 A = archive("a")

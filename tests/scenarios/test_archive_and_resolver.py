@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 KEY = "7730914258"
 

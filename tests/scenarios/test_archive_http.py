@@ -16,9 +16,9 @@ from ibi.model.content import Bytes, Change, Source, Stream
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.storage.ocfl.store import OcflStore
-from tests.archive_app import NOW, REP, archive_app, kept
-from tests.ibi_command import IbiCommand
-from tests.running_server import RunningServer, running
+from tests.support.archive_app import NOW, REP, archive_app, kept
+from tests.support.ibi_command import IbiCommand
+from tests.support.running_server import RunningServer, running
 
 PIECE = bytes(range(256)) * 4096
 PIECES = 128

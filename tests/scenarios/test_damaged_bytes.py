@@ -15,7 +15,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.services.archive_store import ArchiveStore
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 SMALL = "árvore\n".encode() * 100
 MIDDLE = bytes(range(256)) * 1500  # some pieces, one block

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from ibi.storage.locks import ItemLocks
-from tests.damage import WAYS, remove_logs
-from tests.ibi_command import IbiCommand
+from tests.support.damage import WAYS, remove_logs
+from tests.support.ibi_command import IbiCommand
 
 IDENTITY = {
     "IBI_MINT_HOST": "ibi.localhost",

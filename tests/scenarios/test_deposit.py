@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import ibi
-from tests.ibi_command import IbiCommand, Outcome
+from tests.support.ibi_command import IbiCommand, Outcome
 
 IDENTITY = {
     "IBI_MINT_HOST": "ibi.localhost",
@@ -30,7 +30,7 @@ VALIDATOR = Path(sys.executable).with_name("ocfl-validate.py")
 ROOT = Path(__file__).parents[2]
 VALIDATION = """
 import runpy, sys
-from tests.content_by_hand import prepare_ocfl_py
+from tests.support.content_samples import prepare_ocfl_py
 prepare_ocfl_py()
 runpy.run_path(sys.argv.pop(1), run_name="__main__")
 """

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ibi.archive.drafts import MOST_FILES
-from tests.ibi_command import IbiCommand, Outcome
+from tests.support.ibi_command import IbiCommand, Outcome
 
 
 class Remote:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 BOUNDS = {"IBI_ARCHIVE_MOST_DRAFTS": "3", "IBI_ARCHIVE_MOST_DRAFT_BYTES": "10 MB"}
 MB = 1_000_000

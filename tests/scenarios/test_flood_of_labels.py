@@ -19,9 +19,9 @@ from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.services.resolver_service import Resolved, ResolverService
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
-from tests.home_world import belief_rows
-from tests.scripted_archives import CLIENTS, archive, body, read
-from tests.scripted_gateway import Said, ScriptedGateway, at_once
+from tests.support.home_world import belief_rows
+from tests.support.scripted_archives import CLIENTS, archive, body, read
+from tests.support.scripted_gateway import Said, ScriptedGateway, at_once
 
 MANY: Final = 20_600
 """More than a resolver keeps hints for."""

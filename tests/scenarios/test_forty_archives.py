@@ -27,8 +27,8 @@ from ibi.label import parse
 from ibi.messages import ArchiveProtocol, LabelForms
 from ibi.model.registration import Inclusion, Registration
 from ibi.storage.sqlite.registry import SqliteRegistry
-from tests.ibi_command import IbiCommand
-from tests.loopback_archives import EMPTY, LoopbackArchives, Says, Talk, plain, target_of
+from tests.support.ibi_command import IbiCommand
+from tests.support.loopback_archives import EMPTY, LoopbackArchives, Says, Talk, plain, target_of
 
 HEALTHY, REFUSING, BLACK_HOLES, SLOW, DRIPPING = 24, 3, 3, 4, 2
 SLOWNESS = 30.0

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.home_world import BROWSER, ResolverWorld, resolver_world
-from tests.lying_archive import HonestArchive, Lie, LyingArchive
+from tests.support.home_world import BROWSER, ResolverWorld, resolver_world
+from tests.support.lying_archive import HonestArchive, Lie, LyingArchive
 
 HOME, HOLDER, MIRROR = (
     "old.org/arq/2009/07.21.14.01",

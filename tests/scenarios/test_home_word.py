@@ -26,8 +26,8 @@ from ibi.services.transfers import Transfers
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
-from tests.deposits_by_hand import WHO, draft, sources
-from tests.ibi_command import IbiCommand
+from tests.support.deposit_samples import WHO, draft, sources
+from tests.support.ibi_command import IbiCommand
 
 HOST = {"IBI_MINT_HOST": "homeword.urlib.net", "IBI_MINT_IP": "150.163.34.248"}
 COPIES = "one.example.org/arq/2020/01.01.00.00 8JMKD3MGP8W/3UM2JL2"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 OWN = ("--host", "ids.urlib.net", "--ip", "150.163.34.243")
 

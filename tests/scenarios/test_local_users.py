@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 NAMED = {"IBI_MINT_HOST": "lab.example", "IBI_MINT_IP": "192.0.2.10"}
 FIRST = [

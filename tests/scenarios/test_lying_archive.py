@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from ibi.label import parse
 from ibi.messages import LabelForms
-from tests.home_cells import (
+from tests.support.home_cells import (
     EARLY,
     GIVEN_AWAY,
     Expected,
@@ -31,7 +31,7 @@ from tests.home_cells import (
     full_product,
     missing_pairs,
 )
-from tests.home_world import (
+from tests.support.home_world import (
     BROWSER,
     HOLDER,
     NEW_LIAR,
@@ -42,7 +42,7 @@ from tests.home_world import (
     HomeWorld,
     home_world,
 )
-from tests.lying_archive import BOGUS, EVIL
+from tests.support.lying_archive import BOGUS, EVIL
 
 IS_FULL = os.environ.get("SOAK_LIES") == "full"
 PLANS = full_product() if IS_FULL else covering_selection()

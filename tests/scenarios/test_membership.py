@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import ibi
-from tests.ibi_command import IbiCommand, Outcome
-from tests.scripted_resolver import ScriptedResolver, scripted_resolver
+from tests.support.ibi_command import IbiCommand, Outcome
+from tests.support.scripted_resolver import ScriptedResolver, scripted_resolver
 
 KEY = "1234567890-0987654321"
 J = "/J8LNKB5R7W/3FUQHC5"

@@ -21,10 +21,10 @@ from ibi.storage.sqlite.ticks import SqliteTicks
 from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.transport.api_client import ApiClient
 from ibi.transport.errors import ServerRefused
-from tests.ibi_command import IbiCommand
-from tests.minting_app import MintingApp, add_token, made
-from tests.running_server import RunningServer, running
-from tests.set_clocks import SetClocks
+from tests.support.ibi_command import IbiCommand
+from tests.support.minting_app import MintingApp, add_token, made
+from tests.support.running_server import RunningServer, running
+from tests.support.set_clocks import SetClocks
 
 QUICK = Rules(wait_bound=Fraction(0))
 

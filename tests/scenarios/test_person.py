@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.ibi_command import IbiCommand
 from tests.scenarios.test_membership import log_line, stop
+from tests.support.ibi_command import IbiCommand
 
 KEY = "7730914258"
 NOWHERE = "lab.br/arq/2009/07.21.14.43"

@@ -15,15 +15,15 @@ import pytest
 from starlette.applications import Starlette
 
 from ibi.model.account import Scope
-from ibi.storage.memory.tokens import MemoryTokens
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.web.archives import ArchivePages
 from ibi.web.authentication import Authentication
-from tests.ibi_command import IbiCommand, Outcome
-from tests.mail_server import mail_server
-from tests.membership_app import REP, MembershipApp, Post, query
-from tests.minting_app import add_token
-from tests.running_server import running
+from tests.support.ibi_command import IbiCommand, Outcome
+from tests.support.mail_server import mail_server
+from tests.support.membership_app import REP, MembershipApp, Post, query
+from tests.support.memory.tokens import MemoryTokens
+from tests.support.minting_app import add_token
+from tests.support.running_server import running
 
 KEY = "7730914258"
 OTHER = "dpi.inpe.br/banon/1999/01.09.22.14"

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from ibi.resolver.wait_policy import Policy
-from tests.loopback_archives import LoopbackArchives, plain
-from tests.whole_resolver import WholeResolver, whole_resolver
+from tests.support.loopback_archives import LoopbackArchives, plain
+from tests.support.whole_resolver import WholeResolver, whole_resolver
 
 ITEM = "/8JMKD3MGP7W/3EPGUE5"
 BUDGET = Policy(budget=0.5, patience=0.3, hedge_delay=0.01)

@@ -7,7 +7,7 @@ import signal
 import urllib.request
 from pathlib import Path
 
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 PERSON = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 ROBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"

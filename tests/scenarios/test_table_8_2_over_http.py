@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.ibi_command import IbiCommand
 from tests.scenarios.test_membership import log_line
 from tests.scenarios.test_resolver import KEY, get, home
+from tests.support.ibi_command import IbiCommand
 
 TEXTS = ("1en", "1pt", "2en", "2pt")
 ABOUT = tuple(f"{text}:{language}" for text in TEXTS for language in ("en", "pt"))

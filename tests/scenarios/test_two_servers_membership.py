@@ -14,9 +14,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.ibi_command import IbiCommand
-from tests.mail_server import MailServer, mail_server
-from tests.membership_app import J
+from tests.support.ibi_command import IbiCommand
+from tests.support.mail_server import MailServer, mail_server
+from tests.support.membership_app import J
 
 KEY = "7730914258"
 

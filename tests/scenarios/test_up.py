@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import ibi
-from tests.ibi_command import IbiCommand
+from tests.support.ibi_command import IbiCommand
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
 from ibi.model.item import Item, Tombstone
-from tests.standards_archives import forms, item
+from tests.support.standards_archives import forms, item
 
 __all__ = ["ROUTES", "Family", "Member", "copied", "deleted"]
 

@@ -30,12 +30,12 @@ from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
 from ibi.resolver.wait_policy import Policy
-from ibi.storage.memory.beliefs import MemoryBeliefs
-from tests.archive_catalog import PlainCatalog
-from tests.scripted_archives import archive, resolution
 from tests.simulator.family import ROUTES, Family, Member, copied, deleted
 from tests.simulator.liars import BELIEVABLE, LIARS, Liar, pointers_without_end
-from tests.standards_archives import NOW, UrlibUrls
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.scripted_archives import archive, resolution
+from tests.support.standards_archives import NOW, UrlibUrls
 
 __all__ = ["Visit", "World"]
 

@@ -32,7 +32,6 @@ from ibi.resolver.wait_policy import Policy
 from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
 from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
 from ibi.services.resolution_runner import Gateway, ReplyWatcher, ResolutionRunner
-from ibi.storage.memory.beliefs import MemoryBeliefs
 
 
 class Directory(Protocol):
@@ -115,10 +114,10 @@ class ResolverService:
         directory: Directory,
         gateway: Gateway,
         *,
+        memory: Memory,
         policy: Policy | None = None,
         foreign_urls: ForeignUrls = ForeignUrls.REFUSE,
         own: ArchiveRef | None = None,
-        memory: Memory | None = None,
         cache: Cache | None = None,
         traces: ConcurrencyLimiter | None = None,
         links: ConcurrencyLimiter | None = None,
@@ -134,7 +133,7 @@ class ResolverService:
         self._lenient = replace(policy, rules=others)
         self._policy = policy if own is None else replace(policy, rules=(*others, _declared_unless_of(own)))
         self._confirms = foreign_urls is ForeignUrls.CONFIRM
-        self._memory = Memory(MemoryBeliefs()) if memory is None else memory
+        self._memory = memory
         self._cache = Cache() if cache is None else cache
         self._traces = trace_limiter() if traces is None else traces
         self._links = link_limiter() if links is None else links

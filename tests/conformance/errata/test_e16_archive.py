@@ -9,7 +9,7 @@ from ibi.archive.url_key import UrlKeys
 from ibi.messages import UrlList, UrlRequest, parse_url_list
 from ibi.pairs import Pairs
 from ibi.relation import Relation
-from tests.standards_archives import MTC_M16D, NOW
+from tests.support.standards_archives import MTC_M16D, NOW
 
 KEYS = UrlKeys(b"s" * 32)
 DOC = "http://mtc-m16d.sid.inpe.br/col/iconet.com.br/banon/2009/09.09.22.01/doc"

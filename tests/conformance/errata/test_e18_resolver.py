@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.asgi_client import Answer
-from tests.membership_app import PAIRS, MembershipApp, query
+from tests.support.asgi_client import Answer
+from tests.support.membership_app import PAIRS, MembershipApp, query
 
 REFUSED = b"error {No Archive is registered here with this IBI and this key.}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ibi.label import parse
 from ibi.resolver.outcome import Deleted, NoArchiveAnswered, NotFound, Redirect
 from ibi.resolver.trace import Failure
-from tests.scripted_archives import KnownHolder, archive, body, resolve
+from tests.support.scripted_archives import KnownHolder, archive, body, resolve
 
 LABEL = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"
 IBI = f"rep {LABEL}"

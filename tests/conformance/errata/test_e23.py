@@ -5,7 +5,7 @@ from __future__ import annotations
 from ibi.messages import UrlRequest
 from ibi.resolver.outcome import LoopDetected, Redirect
 from ibi.resolver.wait_policy import Policy
-from tests.scripted_archives import Answer, archive, body, drive, resolution, resolve
+from tests.support.scripted_archives import Answer, archive, body, drive, resolution, resolve
 
 ONE, OTHER = archive("one"), archive("other")
 FIRST, SECOND = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "sid.inpe.br/mtc-m19/2014/09.04.12.27.57"

@@ -12,8 +12,8 @@ from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.model.visibility import Visibility, network
-from tests.archive_catalog import PlainCatalog
-from tests.standards_archives import MTC_M16D, NOW, REPORT
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.standards_archives import MTC_M16D, NOW, REPORT
 
 KEYS = UrlKeys(b"s" * 32)
 

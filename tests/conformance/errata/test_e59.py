@@ -17,8 +17,8 @@ from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Reply
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
-from tests.loopback_archives import LoopbackArchives, plain
-from tests.membership_app import MembershipApp, query
+from tests.support.loopback_archives import LoopbackArchives, plain
+from tests.support.membership_app import MembershipApp, query
 
 FORMS = LabelForms.parse("rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57 ibip 8JMKD3MGP7W/3EPGUE5")
 REP, IBIP = (label.spelling for label in FORMS.labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.resolver.archive_ref import ArchiveRef
-from tests.membership_app import MembershipApp, Post, query
+from tests.support.membership_app import MembershipApp, Post, query
 
 SUCCESSFUL = b"status.archive included status.confirmation successful"
 UNSUCCESSFUL = b"status.archive included status.confirmation unsuccessful"

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from ibi.resolver.errors import WeakKey
 from ibi.services.registration_admin import Application
-from tests.membership_app import REP, MembershipApp
+from tests.support.membership_app import REP, MembershipApp
 
 EXAMPLE = Application.of_words([REP], "1234567890")  # R Example 7.1
 EASY = Application.of_words([REP], "4712345678")

@@ -13,9 +13,9 @@ from ibi.model.transfer import Transfer
 from ibi.resolver.trace import Answered
 from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_connection import HttpResponse
-from tests.archive_app import IBIP, NOW, OTHER, REP, archive_app, kept
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
-from tests.standards_archives import forms
+from tests.support.archive_app import IBIP, NOW, OTHER, REP, archive_app, kept
+from tests.support.standards_archives import forms
 from tests.unit.web.archive.test_archive_service import url_request
 
 TO = parse("other.br/arq/2020/01.01.00.00")

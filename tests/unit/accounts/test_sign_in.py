@@ -22,7 +22,7 @@ from ibi.accounts.sign_in import (
 )
 from ibi.instant import Instant
 from ibi.model.account import Person, Role
-from ibi.storage.memory.people import MemoryPeople
+from tests.support.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 ADA = Person("ada", Role.LIBRARIAN, NOW)

@@ -20,7 +20,7 @@ from ibi.accounts.errors import (
 from ibi.accounts.tokens import MAX_NAME, TOKEN_BYTES, authenticate, new_token, require, revoke, scope_named
 from ibi.instant import Instant
 from ibi.model.account import Scope, Token
-from ibi.storage.memory.tokens import MemoryTokens
+from tests.support.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00.5Z")
 LATER = Instant.parse("2026-11-16T12:00:00Z")

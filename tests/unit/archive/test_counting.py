@@ -23,7 +23,7 @@ from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresse
 from ibi.model.usage import Usage, UsageDay, UsageKind, day_of
 from ibi.ports.catalog import Catalog
 from ibi.relation import Relation
-from tests.standards_archives import MTC_M16D, NOW, REPORT
+from tests.support.standards_archives import MTC_M16D, NOW, REPORT
 
 KEYS = UrlKeys(b"s" * 32)
 ITEM = MTC_M16D.catalog.find(parse(REPORT))
@@ -81,7 +81,7 @@ def test_a_key_that_is_not_ours_or_not_good_any_more_counts_nothing() -> None:
 
 
 def test_an_item_that_is_gone_counts_nothing() -> None:
-    from tests.archive_catalog import PlainCatalog
+    from tests.support.archive_catalog import PlainCatalog
 
     assert counted_acknowledgment(acknowledgment(), rep_in(PlainCatalog()), KEYS, Recent(), NOW) is None
 

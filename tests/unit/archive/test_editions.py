@@ -11,8 +11,8 @@ from ibi.archive import related_items as editions
 from ibi.archive.errors import EditionLoop, NotAllowedNow, OriginalNeeded, SecondSuccessor
 from ibi.instant import Instant
 from ibi.model.item import Item
-from tests.archive_catalog import PlainCatalog
-from tests.standards_archives import forms, item
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.standards_archives import forms, item
 
 NAMES = [f"lab.br/arq/2020/01.02.03.{minute:02}" for minute in range(5)]
 

@@ -26,7 +26,7 @@ from ibi.model.errors import InvalidFileName, InvalidMetadata
 from ibi.model.file import File
 from ibi.model.item import Draft
 from ibi.model.metadata import DescriptiveMetadata, Text
-from tests.standards_archives import forms, item
+from tests.support.standards_archives import forms, item
 
 NOW = Instant.parse("2020-01-02T03:04:05Z")
 LATER = Instant.parse("2021-01-02T03:04:05Z")

@@ -14,8 +14,8 @@ from ibi.archive.errors import (
 from ibi.archive.life_cycle import copy
 from ibi.archive.related_items import check_described, described_by, record_metadata_item, withdraw_metadata_item
 from ibi.languages import LanguageTag
-from tests.archive_catalog import PlainCatalog
-from tests.standards_archives import forms, item
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.standards_archives import forms, item
 
 ITEM, META, OTHER = (f"lab.br/arq/2020/01.02.03.{minute:02}" for minute in range(3))
 AT = "2020-01-02T03:04:05Z"

@@ -10,8 +10,8 @@ from ibi.archive.errors import SecondTranslation, TranslationLanguageMissing, Tr
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.errors import InvalidItem
-from tests.archive_catalog import PlainCatalog
-from tests.standards_archives import forms, item
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.standards_archives import forms, item
 
 PT, EN, FR = LanguageTag("pt"), LanguageTag("en"), LanguageTag("fr")
 SOURCE, ENGLISH, FRENCH, OTHER = (f"lab.br/arq/2020/01.02.03.{minute:02}" for minute in range(4))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ibi.archive.profile import ArchiveUrls, encoded_path
 from tests.properties.item_strategies import paths
-from tests.standards_archives import forms, item
+from tests.support.standards_archives import forms, item
 
 REP = "Lab.br/Arq@80/2020/01.02.03.04"
 ITEM = item(REP, at="2020-01-02T03:04:05Z", files=("a b.pdf",))

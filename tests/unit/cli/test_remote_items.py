@@ -11,8 +11,8 @@ from ibi.config import load_settings
 from ibi.instant import Instant
 from ibi.model.visibility import Visibility, network
 from ibi.web.records import record
-from tests.archive_app import BASE, NOW, REP, archive_app, kept
-from tests.asgi_client import Answer
+from tests.support.archive_app import BASE, NOW, REP, archive_app, kept
+from tests.support.asgi_client import Answer
 
 
 async def told(visibility: Visibility) -> Answer:

@@ -14,7 +14,7 @@ from ibi.model.errors import InvalidDocument, InvalidFileName, InvalidItem
 from ibi.model.file import File
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network
-from tests.deposits_by_hand import labels
+from tests.support.deposit_samples import labels
 
 NOW = Instant.parse("2026-11-20T10:00:00Z")
 FULL = DraftRecord(

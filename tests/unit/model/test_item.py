@@ -14,7 +14,7 @@ from ibi.messages import LabelForms, State
 from ibi.model.errors import InvalidFileName, InvalidItem
 from ibi.model.file import File
 from ibi.model.item import Draft, Item, Tombstone
-from tests.standards_archives import forms, item
+from tests.support.standards_archives import forms, item
 
 REP, OTHER = "lab.br/arq/2020/01.02.03.04", "lab.br/arq/2020/01.02.03.05"
 ITEM = item(REP, at="2020-01-02T03:04:05Z", files=("b/é.pdf", "a.pdf"))

@@ -14,7 +14,7 @@ from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item_json import decode_item, encode_item, encode_local, item_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
-from tests.standards_archives import forms, item
+from tests.support.standards_archives import forms, item
 
 ITEM = replace(
     item("Lab.br/Arq/2020/01.02.03.04", at="2020-01-02T03:04:05Z", files=("a.pdf",)),

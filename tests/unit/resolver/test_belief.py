@@ -13,7 +13,7 @@ from ibi.resolver.outcome import LoopDetected, Redirect
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
-from tests.scripted_archives import Answer, KnownHolder, Script, archive, body, drive, give, resolution, resolve
+from tests.support.scripted_archives import Answer, KnownHolder, Script, archive, body, drive, give, resolution, resolve
 
 ITEM, NEXT, LATER = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00", "lab.br/arq/2011/01.01.00.00"
 TEXT_PT, BOGUS = "lab.br/arq/2012/01.01.00.00", "evil.br/arq/2013/01.01.00.00"

@@ -25,7 +25,7 @@ from ibi.resolver.outcome import (
     Silence,
 )
 from ibi.resolver.outcome import redirect as made
-from tests.scripted_archives import archive, body, resolve
+from tests.support.scripted_archives import archive, body, resolve
 
 REP = "lab.br/arq/2009/07.21.14.43"
 LABEL = parse(REP)

@@ -29,7 +29,7 @@ from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure, Verdict
 from ibi.resolver.wait_policy import Policy
-from tests.scripted_archives import CLIENTS, KnownHolder, archive, body, read, resolution
+from tests.support.scripted_archives import CLIENTS, KnownHolder, archive, body, read, resolution
 
 ITEM, NEXT = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00"
 BOGUS = "evil.br/arq/2013/01.01.00.00"

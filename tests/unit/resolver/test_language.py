@@ -6,7 +6,7 @@ import pytest
 
 from ibi.messages import UrlRequest
 from ibi.resolver.outcome import Missing, Outcome, Redirect, RelatedItemMissing
-from tests.scripted_archives import archive, body, resolve
+from tests.support.scripted_archives import archive, body, resolve
 
 LABEL = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"
 ONE, TWO = archive("one"), archive("two")

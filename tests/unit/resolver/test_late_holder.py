@@ -7,7 +7,7 @@ from ibi.resolver.outcome import Redirect, RelatedItemMissing
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
-from tests.scripted_archives import archive, body, give, resolution
+from tests.support.scripted_archives import archive, body, give, resolution
 
 OLD, NEW = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00"
 HOME, OTHER = archive("home"), archive("other")

@@ -12,8 +12,8 @@ from ibi.resolver.authority import Authority, Homes
 from ibi.resolver.memory import PROVISIONAL_AGE, Memory
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
-from ibi.storage.memory.beliefs import MemoryBeliefs
-from tests.scripted_archives import Answer, Script, archive, body, drive, resolution
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.scripted_archives import Answer, Script, archive, body, drive, resolution
 
 REP, SAME_ORIGIN, OTHER = (
     "lab.br/arq/2009/07.21.14.43",

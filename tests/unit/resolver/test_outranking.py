@@ -8,7 +8,7 @@ from ibi.label import parse
 from ibi.messages import UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Outranking, Report, Verdict
-from tests.scripted_archives import KnownHolder, Script, archive, body, drive, resolution
+from tests.support.scripted_archives import KnownHolder, Script, archive, body, drive, resolution
 
 ITEM, NEXT = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00"
 OLD, NEW, PEER = archive("old", registered=10), archive("new", registered=20), archive("peer", registered=20)

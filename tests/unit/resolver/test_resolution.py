@@ -19,7 +19,7 @@ from ibi.resolver.outcome import (
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure, Verdict
-from tests.scripted_archives import KnownHolder, archive, body, give, resolution, resolve
+from tests.support.scripted_archives import KnownHolder, archive, body, give, resolution, resolve
 
 LABEL, NEXT = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "sid.inpe.br/mtc-m19/2014/01.01.00.00"
 IBI = f"rep {LABEL}"

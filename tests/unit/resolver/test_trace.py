@@ -6,7 +6,7 @@ from ibi.label import parse
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Report, Verdict
-from tests.scripted_archives import KnownHolder, archive, body, give, resolution
+from tests.support.scripted_archives import KnownHolder, archive, body, give, resolution
 
 LABEL, NEXT = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "sid.inpe.br/mtc-m19/2014/01.01.00.00"
 IBI = f"rep {LABEL}"

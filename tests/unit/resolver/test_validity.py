@@ -20,7 +20,7 @@ from ibi.resolver.validity import (
     speaks_for_itself,
 )
 from ibi.resolver.wait_policy import Policy
-from tests.scripted_archives import archive, body, drive, resolution, resolve
+from tests.support.scripted_archives import archive, body, drive, resolution, resolve
 
 LABEL, IBIP = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "8JMKD3MGP7W/3EPGUE5"
 ONE, OTHER = archive("one"), archive("other")

@@ -6,9 +6,9 @@ import pytest
 
 from ibi.services.deposits import Deposits
 from ibi.services.item_repository import ItemRepository
-from ibi.storage.memory.catalog import MemoryCatalog
-from ibi.storage.memory.content import MemoryContent
-from tests.deposits_by_hand import deposits
+from tests.support.deposit_samples import deposits
+from tests.support.memory.catalog import MemoryCatalog
+from tests.support.memory.content import MemoryContent
 
 
 @pytest.fixture

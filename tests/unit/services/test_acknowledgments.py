@@ -12,8 +12,8 @@ from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.services import acknowledgments
 from ibi.services.acknowledgments import Acknowledgments
-from tests.scripted_archives import archive
-from tests.virtual_time import in_virtual_time, now
+from tests.support.scripted_archives import archive
+from tests.support.virtual_time import in_virtual_time, now
 
 A = archive("a")
 THANKS = Acknowledgment.from_query(

@@ -13,7 +13,7 @@ from ibi.services.deposits import Deposits
 from ibi.services.item_repository import ItemRepository
 from ibi.services.relating import Relating
 from ibi.storage.archive_record import ArchiveRecord
-from tests.deposits_by_hand import WHO, labels
+from tests.support.deposit_samples import WHO, labels
 
 HERE, THERE, HOME = "http://arq.lab.br:8765", "https://arquivo.lab.br", "https://www.lab.br/arquivo"
 

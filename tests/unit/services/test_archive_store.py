@@ -12,8 +12,8 @@ from ibi.model.item import Item
 from ibi.ports.content import ContentMissing
 from ibi.services.archive_store import CATALOGUE, ArchiveStore, rebuild_catalogue
 from ibi.services.item_repository import name_of
-from tests.content_by_hand import ocfl_py_says
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
+from tests.support.content_samples import ocfl_py_says
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
 
 
 def fill(data: Path) -> list[Item]:

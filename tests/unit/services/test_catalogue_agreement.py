@@ -17,8 +17,8 @@ from ibi.storage.errors import CatalogDamaged, NotAStore, StoreIncomplete
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.store_generation import FILE_NAME, GenerationFile, Standing
-from tests.damage import WAYS, remove_logs
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, put, sources
+from tests.support.damage import WAYS, remove_logs
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, put, sources
 
 COUNT = 6
 

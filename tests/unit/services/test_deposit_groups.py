@@ -18,8 +18,8 @@ from ibi.services.archive_store import ArchiveStore
 from ibi.services.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.durability import Batch
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
-from tests.groups_by_hand import Gate, in_one_group
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
+from tests.support.grouped_deposits import Gate, in_one_group
 
 
 class Group:

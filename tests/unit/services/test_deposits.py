@@ -37,11 +37,11 @@ from ibi.services import taken_files
 from ibi.services.deposits import Deposits
 from ibi.services.item_repository import ChangeUnfinished, ItemRepository, StoredItem, name_of
 from ibi.storage.errors import DiskRefused
-from ibi.storage.memory.catalog import MemoryCatalog
-from ibi.storage.memory.content import MemoryContent
 from ibi.storage.ocfl.intake import open_source
-from tests.content_by_hand import content_of
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
+from tests.support.content_samples import content_of
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
+from tests.support.memory.catalog import MemoryCatalog
+from tests.support.memory.content import MemoryContent
 
 PT, EN = LanguageTag("pt"), LanguageTag("en")
 

@@ -30,8 +30,8 @@ from ibi.services.draft_uploads import Upload
 from ibi.services.drafts import Drafts
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import DiskRefused
-from tests.deposits_by_hand import CountedLabels
-from tests.set_clocks import SetClocks
+from tests.support.deposit_samples import CountedLabels
+from tests.support.set_clocks import SetClocks
 
 ANA, BIA, LIBRARIAN = (
     Depositor("name:ana", "ana"),

@@ -28,8 +28,8 @@ from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftDamaged, DraftFiles
 from ibi.storage.errors import DiskRefused
 from ibi.storage.incoming import DiskFull
-from tests.deposits_by_hand import CountedLabels
-from tests.set_clocks import SetClocks
+from tests.support.deposit_samples import CountedLabels
+from tests.support.set_clocks import SetClocks
 
 ANA, OTHER, LIBRARIAN = Depositor("name:ana", "ana"), Depositor("name:o", "o"), Depositor("name:l", "l", librarian=True)
 DESCRIBED = Description(metadata=DescriptiveMetadata(title=(Text("Uma tese"),)))

@@ -12,8 +12,8 @@ from ibi.resolver.membership import SILENCE
 from ibi.services.inclusion_retries import InclusionRetries
 from ibi.storage.errors import StoreClosed
 from ibi.storage.sqlite.registry import SqliteRegistry
-from tests.membership_app import MembershipApp, Post, query
-from tests.set_clocks import SetClocks
+from tests.support.membership_app import MembershipApp, Post, query
+from tests.support.set_clocks import SetClocks
 
 HOME, MOVED = "mtc-m21.sid.inpe.br", "mtc-m22.sid.inpe.br"
 

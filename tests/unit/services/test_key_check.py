@@ -12,8 +12,8 @@ from argon2 import PasswordHasher
 from ibi.messages import RegistrationKey
 from ibi.services.hashing import HashingBusy, KeyHasher
 from ibi.services.limits import FREE, LONGEST_WAIT, network_of
-from tests.asgi_client import Answer
-from tests.membership_app import CHEAP, MembershipApp, query
+from tests.support.asgi_client import Answer
+from tests.support.membership_app import CHEAP, MembershipApp, query
 
 KEY = RegistrationKey("7730914258")
 ELSEWHERE = "198.51.100.7"

@@ -7,9 +7,9 @@ import asyncio
 from ibi.model.minting import Identity, MintRequest, Share
 from ibi.ports.ticks import Labels
 from ibi.services.mint_queue import LocalLabels, MintQueue, MintQueueClosed, QueuedLabels
-from ibi.storage.memory.ticks import MemoryTicks
-from tests.minting_by_hand import IDENTITY, RULES, START, mint, share
-from tests.set_clocks import SetClocks
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.minting_samples import IDENTITY, RULES, START, mint, share
+from tests.support.set_clocks import SetClocks
 
 
 def local(identity: Identity = IDENTITY) -> Labels:

@@ -16,9 +16,9 @@ from ibi.model.minting import Identity
 from ibi.services.mint_guard import Finding, MintGuard, OwnAddress
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
-from ibi.storage.memory.ticks import MemoryTicks
 from ibi.transport.identity_probe import NoIdentity
-from tests.set_clocks import SetClocks
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.set_clocks import SetClocks
 
 IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
 URL = "http://sid.inpe.br"

@@ -15,8 +15,8 @@ from ibi.minting.errors import ClockBehind, InvalidCount
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 from ibi.services.mint_queue import MintGroup, MintQueue, MintQueueClosed
-from ibi.storage.memory.ticks import MemoryTicks
-from tests.set_clocks import SetClocks
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.set_clocks import SetClocks
 
 IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
 

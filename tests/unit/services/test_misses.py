@@ -12,7 +12,7 @@ import pytest
 from ibi.messages.field import IpAddress
 from ibi.services.limits import LimitScope, TooManyLinks
 from ibi.services.misses import MISS, QUESTION, MissLimit, TickShare
-from tests.virtual_time import in_virtual_time, now
+from tests.support.virtual_time import in_virtual_time, now
 
 RATE = 20
 HONEST = ip_address("198.51.100.7")

@@ -10,8 +10,8 @@ from ibi.model.minting import Identity
 from ibi.services.mint_queue import MintGroup, MintQueue
 from ibi.services.readiness import Readiness, StoreUnwritable, clock_refusal
 from ibi.storage.errors import StoreDamaged
-from ibi.storage.memory.ticks import MemoryTicks
-from tests.set_clocks import SetClocks
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.set_clocks import SetClocks
 
 IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
 

@@ -22,7 +22,7 @@ from ibi.services.mail import post, sender_of
 from ibi.services.registration_admin import Application, all_facts, letter_facts, public_facts
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.smtp import MailNotSent
-from tests.membership_app import REP, MembershipApp, Post, query
+from tests.support.membership_app import REP, MembershipApp, Post, query
 
 KEY = "7730914258"
 APPLICATION = Application.of_words([REP], KEY)

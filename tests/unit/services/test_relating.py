@@ -19,7 +19,7 @@ from ibi.languages import LanguageTag
 from ibi.services.deposits import Deposits
 from ibi.services.item_repository import ItemRepository
 from ibi.services.relating import ClaimedElsewhere, NotRelated, Relating, WrongLanguage
-from tests.deposits_by_hand import WHO, dump, kept_in, labels, put
+from tests.support.deposit_samples import WHO, dump, kept_in, labels, put
 
 EN = LanguageTag("en")
 ELSEWHERE = labels(99).labels[0]

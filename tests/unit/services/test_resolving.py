@@ -32,10 +32,10 @@ from ibi.services.limits import LimitExceeded, LimitScope, TooManyLinks, TooMany
 from ibi.services.misses import MISS, MissLimit
 from ibi.services.resolver_service import ForeignUrls, Resolved, ResolverService
 from ibi.storage.errors import DiskRefused
-from ibi.storage.memory.beliefs import MemoryBeliefs
-from tests.scripted_archives import CLIENTS, archive, body, read
-from tests.scripted_gateway import After, ScriptedGateway, at_once
-from tests.virtual_time import in_virtual_time, now
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.scripted_archives import CLIENTS, archive, body, read
+from tests.support.scripted_gateway import After, ScriptedGateway, at_once
+from tests.support.virtual_time import in_virtual_time, now
 
 REP = "lab.br/arq/2009/07.21.14.43"
 BASE = "http://resolver.example.org:80/"
@@ -49,7 +49,7 @@ def item(of: ArchiveRef, state: str = "Original", host: str | None = None, **mor
 
 
 def resolving(gateway: ScriptedGateway, **options: Any) -> ResolverService:
-    return ResolverService(gateway, gateway, clock=now, **options)
+    return ResolverService(gateway, gateway, clock=now, **{"memory": Memory(MemoryBeliefs()), **options})
 
 
 async def resolve(service: ResolverService, url: str = f"/{REP}", languages: str = "", **options: Any) -> Resolved:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from ibi.resolver.caching import Cache, LruCache
+from ibi.resolver.memory import Memory
 from ibi.services.resolver_service import ResolverService
-from tests.scripted_gateway import ScriptedGateway, at_once
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.scripted_gateway import ScriptedGateway, at_once
 from tests.unit.services.test_resolving import A, item, resolve
 
 
@@ -14,7 +16,7 @@ def asked(cache: Cache, times: int) -> int:
     gateway = ScriptedGateway({A: at_once(item(A), max_age=60)})
 
     async def run() -> None:
-        service = ResolverService(gateway, gateway, cache=cache)
+        service = ResolverService(gateway, gateway, memory=Memory(MemoryBeliefs()), cache=cache)
         for _ in range(times):
             await resolve(service)
 

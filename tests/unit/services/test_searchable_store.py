@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.services.archive_store import CATALOGUE, ArchiveStore, rebuild_catalogue
-from ibi.storage.memory.search import MemorySearch
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
-from tests.deposits_by_hand import WHO, deposits, draft, put, sources
+from tests.support.deposit_samples import WHO, deposits, draft, put, sources
+from tests.support.memory.search import MemorySearch
 
 QUERIES = [SearchQuery(text=text) for text in ("", "title", "tit", "gone", "-x")]
 

@@ -11,7 +11,7 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.search import FacetCounts, Order, SearchPage, SearchQuery
 from ibi.services.searching import Searching
 from ibi.storage.errors import StoreClosed
-from tests.catalog_by_hand import item
+from tests.support.catalog_samples import item
 
 
 class Counting:

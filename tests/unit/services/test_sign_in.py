@@ -14,8 +14,8 @@ from ibi.services.account_admin import PersonAdmin
 from ibi.services.hashing import SecretHasher
 from ibi.services.limits import FREE
 from ibi.services.sign_in import MOST_WAITING, SignedIn, SignIn, TooManyGuesses
-from ibi.storage.memory.people import MemoryPeople
-from tests.set_clocks import SetClocks
+from tests.support.memory.people import MemoryPeople
+from tests.support.set_clocks import SetClocks
 
 PASSWORD, NEW, NETWORK = "um cavalo correto", "nove rios voadores", "192.0.2.0/24"
 

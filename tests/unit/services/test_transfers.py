@@ -21,8 +21,8 @@ from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.services.archive_store import ArchiveStore, rebuild_catalogue
 from ibi.services.item_repository import ItemRepository, ItemTransferred, name_of
 from ibi.services.transfers import STEPS, Transfers
-from tests.deposits_by_hand import WHO, CountedLabels, deposits, draft, labels, sources
-from tests.set_clocks import SetClocks
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels, sources
+from tests.support.set_clocks import SetClocks
 
 TO = parse("other.br/arq/2020/01.01.00.00")
 

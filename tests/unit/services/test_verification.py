@@ -25,7 +25,7 @@ from ibi.services.integrity import Integrity
 from ibi.services.item_repository import name_of
 from ibi.services.taken_files import UploadDamaged
 from ibi.services.verification import DamageMail, VerificationSchedule
-from tests.deposits_by_hand import CountedLabels, deposits, draft, labels, put
+from tests.support.deposit_samples import CountedLabels, deposits, draft, labels, put
 
 DAY = 86_400
 NOW = 1_800_000_000

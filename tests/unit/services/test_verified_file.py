@@ -11,7 +11,7 @@ from ibi.model.block_digests import BLOCK, BlockHasher, block_count, fits
 from ibi.model.content import Problem
 from ibi.ports.content import ContentDamaged
 from ibi.services.verified_file import PIECE, VerifiedFile
-from ibi.storage.memory.content import MemoryFile
+from tests.support.memory.content import MemoryFile
 
 
 class Digests:

@@ -15,7 +15,7 @@ from ibi.storage.archive_record import (
     write_archive_record,
 )
 from ibi.storage.errors import StoreNewer
-from tests.deposits_by_hand import labels
+from tests.support.deposit_samples import labels
 
 
 def test_what_is_written_is_read_by_its_owner_alone(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from ibi.minting.minter import Rules
 from ibi.model.minting import Identity, MintRequest
 from ibi.storage.sqlite.given_out import SqliteGivenOut, restart_given_out
 from ibi.storage.sqlite.ticks import SqliteTicks
-from tests.minting_by_hand import IDENTITY, START, accept, mint, share
-from tests.set_clocks import SetClocks
+from tests.support.minting_samples import IDENTITY, START, accept, mint, share
+from tests.support.set_clocks import SetClocks
 
 HERE = reservation_name("token:1")
 MOVED = Identity("new.sid.inpe.br", "150.163.34.250")

@@ -19,7 +19,7 @@ from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard, NameLookup
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
-from tests.raw_archive import (
+from tests.support.raw_archive import (
     ACKNOWLEDGMENT,
     ITEM,
     LOOPBACK,
@@ -32,7 +32,7 @@ from tests.raw_archive import (
     raw_archive,
     until,
 )
-from tests.scripted_archives import body, read
+from tests.support.scripted_archives import body, read
 
 LONG = 60.0
 ANY = ArchiveRef(LabelForms.of(SERVICE), "archive.example.org")

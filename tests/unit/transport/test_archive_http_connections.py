@@ -21,7 +21,7 @@ from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard, NameLookup
 from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, ConnectionAllowance
 from ibi.transport.archive_http import ArchiveHttp
-from tests.raw_archive import (
+from tests.support.raw_archive import (
     ACKNOWLEDGMENT,
     LOOPBACK,
     REQUEST,
@@ -33,7 +33,7 @@ from tests.raw_archive import (
     raw_archive,
     until,
 )
-from tests.scripted_archives import read
+from tests.support.scripted_archives import read
 
 LONG = 60.0
 NOTHING = Answered(None)

@@ -16,8 +16,8 @@ from ibi.resolver.trace import Answered, Failure
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways, LocalArchive
-from tests.raw_archive import ACKNOWLEDGMENT, REQUEST, SERVICE, answer_of, http, raw_archive
-from tests.scripted_archives import read
+from tests.support.raw_archive import ACKNOWLEDGMENT, REQUEST, SERVICE, answer_of, http, raw_archive
+from tests.support.scripted_archives import read
 
 LONG = 60.0
 BOTH = LabelForms.parse("rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57 ibip 8JMKD3MGP7W/3EPGUE5")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ibi.resolver.trace import Answered, Failure
 from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
 from ibi.transport.http_connection import HttpConnection, HttpResponse
-from tests.raw_archive import http
+from tests.support.raw_archive import http
 
 MOST = 2000
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from ibi.transport.address_guard import NameLookup
-from tests.raw_archive import until
+from tests.support.raw_archive import until
 
 
 class Server:

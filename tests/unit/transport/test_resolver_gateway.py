@@ -19,7 +19,7 @@ from ibi.messages import (
     ip_address,
 )
 from ibi.transport.resolver_gateway import ResolverGateway
-from tests.scripted_resolver import EXCLUDED, INCLUDED, UNCONFIRMED, scripted_resolver
+from tests.support.scripted_resolver import EXCLUDED, INCLUDED, UNCONFIRMED, scripted_resolver
 
 KEY = "1234567890"
 INCLUSION = InclusionRequest(

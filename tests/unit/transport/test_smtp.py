@@ -11,7 +11,7 @@ import pytest
 from ibi.errors import InvalidMessage
 from ibi.model.letter import Letter
 from ibi.transport.smtp import MailNotSent, MailSecurity, SmtpMailer
-from tests.mail_server import MailServer, mail_server, trusting
+from tests.support.mail_server import MailServer, mail_server, trusting
 
 LETTER = Letter("ana@example.org", "Cadastro confirmado — Ávila", "Olá, Ana.\n.\nAté logo.\n")
 PASSWORD = "correct horse"

@@ -9,9 +9,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from ibi.model.account import Scope
-from ibi.storage.memory.tokens import MemoryTokens
-from tests.asgi_client import ask
-from tests.minting_app import add_token, minting_app
+from tests.support.asgi_client import ask
+from tests.support.memory.tokens import MemoryTokens
+from tests.support.minting_app import add_token, minting_app
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 JSON_VALUES = st.recursive(

@@ -15,14 +15,14 @@ from starlette.routing import Route
 
 from ibi.errors import IbiError
 from ibi.model.account import Scope
-from ibi.storage.memory.tokens import MemoryTokens
 from ibi.web.archives import ArchivePages
 from ibi.web.authentication import Authentication
 from ibi.web.errors import problem
 from ibi.web.openapi_archives import ARCHIVE_PATHS, ARCHIVE_SCHEMAS
-from tests.asgi_client import Answer, ask
-from tests.membership_app import REP, MembershipApp, Post
-from tests.minting_app import add_token
+from tests.support.asgi_client import Answer, ask
+from tests.support.membership_app import REP, MembershipApp, Post
+from tests.support.memory.tokens import MemoryTokens
+from tests.support.minting_app import add_token
 
 KEY = "7730914258"
 IBIP = "8JMKD3MGP7W/3EPGUE5"

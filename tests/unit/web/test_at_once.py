@@ -20,9 +20,9 @@ from structlog.testing import capture_logs
 from ibi.web.at_once import Answer, AtOnce
 from ibi.web.metrics import Metrics
 from ibi.web.protocol import GuardedProtocol
-from tests.archive_app import IBIP, OTHER, REP, SERVICE
-from tests.one_port import OnePort
-from tests.running_server import RunningServer, running
+from tests.support.archive_app import IBIP, OTHER, REP, SERVICE
+from tests.support.one_port import OnePort
+from tests.support.running_server import RunningServer, running
 
 QUIET = structlog.wrap_logger(None, wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 SERVICE_PATH = f"/{SERVICE.labels[0]}"

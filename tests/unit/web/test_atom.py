@@ -11,8 +11,8 @@ from ibi.messages import State
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Text
 from ibi.web.atom import Feed, atom
-from tests.catalog_by_hand import item
 from tests.properties.item_strategies import items
+from tests.support.catalog_samples import item
 
 NOW = Instant(1_790_000_000)
 FEED = Feed(

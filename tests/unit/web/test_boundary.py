@@ -11,9 +11,9 @@ from starlette.routing import Route
 from structlog.testing import capture_logs
 
 from ibi.storage.errors import DiskRefused
-from ibi.storage.memory.ticks import MemoryTicks
-from tests.asgi_client import ask
-from tests.minting_app import MintingApp, minting_app
+from tests.support.asgi_client import ask
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.minting_app import MintingApp, minting_app
 
 
 class Broken(MemoryTicks):

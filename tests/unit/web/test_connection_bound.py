@@ -14,9 +14,9 @@ import structlog
 
 from ibi.web import connection_bound
 from ibi.web.connection_bound import Admission, Claim, ConnectionBound, Place
-from tests.archive_app import REP
-from tests.one_port import OnePort
-from tests.running_server import RunningServer, running
+from tests.support.archive_app import REP
+from tests.support.one_port import OnePort
+from tests.support.running_server import RunningServer, running
 
 QUIET = structlog.wrap_logger(None, wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 REQUEST = f"GET /{REP} HTTP/1.1\r\nHost: x\r\n\r\n".encode()

@@ -15,7 +15,7 @@ from ibi.minting.errors import ClockBehind, ClockRefused, InvalidCount
 from ibi.storage.errors import DiskRefused
 from ibi.web.errors import ANSWERS, problem, retry_after
 from ibi.web.refusals import MethodNotAllowed, UnknownMember
-from tests.asgi_client import ask
+from tests.support.asgi_client import ask
 
 # Everything that a server loads, and what it will answer for one day; of that, what is never met by a request.
 ASK = """

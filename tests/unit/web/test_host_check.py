@@ -11,9 +11,9 @@ from ibi.web.front import Shortcut
 from ibi.web.host_check import HostCheck
 from ibi.web.hosts import ServedHosts
 from ibi.web.pages.rendering import SiteFacts
-from tests.archive_app import BASE, REP
-from tests.asgi_client import Answer
-from tests.one_port import OnePort
+from tests.support.archive_app import BASE, REP
+from tests.support.asgi_client import Answer
+from tests.support.one_port import OnePort
 
 EVIL = {"host": "evil.example:8765"}
 BROWSER = {**EVIL, "accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

@@ -16,8 +16,8 @@ from ibi.model.account import Scope
 from ibi.model.minting import Identity
 from ibi.web.body import MOST
 from ibi.web.labels import CHUNK
-from tests.asgi_client import Answer, ask
-from tests.minting_app import IDENTITY, ONE, MintingApp, minting_app
+from tests.support.asgi_client import Answer, ask
+from tests.support.minting_app import IDENTITY, ONE, MintingApp, minting_app
 
 JSON = {"content-type": "application/json"}
 NDJSON = {"accept": "application/x-ndjson"}

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message
 
 from ibi.web.long_json import LongList, json_answer
-from tests.asgi_client import ask
+from tests.support.asgi_client import ask
 
 COUNTS = [0, 1, 99, 100, 101, 200, 5000]
 

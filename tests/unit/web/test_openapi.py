@@ -16,8 +16,8 @@ from ibi.model.account import Scope
 from ibi.web.errors import ANSWERS
 from ibi.web.openapi import document
 from ibi.web.pages.routes import page_routes
-from tests.asgi_client import Answer, ask
-from tests.minting_app import ONE, MintingApp, made, minting_app
+from tests.support.asgi_client import Answer, ask
+from tests.support.minting_app import ONE, MintingApp, made, minting_app
 
 DOCUMENT = document()
 OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item]

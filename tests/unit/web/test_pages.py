@@ -12,9 +12,9 @@ from ibi.minting.minter import Rules
 from ibi.model.account import Scope
 from ibi.model.minting import Identity
 from ibi.storage.errors import DiskRefused
-from ibi.storage.memory.ticks import MemoryTicks
-from tests.asgi_client import ask
-from tests.minting_app import MintingApp, minting_app
+from tests.support.asgi_client import ask
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.minting_app import MintingApp, minting_app
 
 
 class Broken(MemoryTicks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.membership_app import MembershipApp, query
+from tests.support.membership_app import MembershipApp, query
 
 HOST = ("host", "urlib.net")
 

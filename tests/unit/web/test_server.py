@@ -24,8 +24,8 @@ from starlette.types import Receive, Scope, Send
 
 from ibi.web.protocol import MOST_HEAD, GuardedProtocol
 from ibi.web.server import AddressInUse, AddressUnusable, Server, listen, serve, url_of
-from tests.minting_app import made
-from tests.running_server import RunningServer, running
+from tests.support.minting_app import made
+from tests.support.running_server import RunningServer, running
 
 ROOT = Path(__file__).parents[3]
 

@@ -22,13 +22,13 @@ from ibi.services.account_admin import PersonAdmin
 from ibi.services.hashing import SecretHasher
 from ibi.services.integrity import Integrity
 from ibi.services.sign_in import SignIn
-from ibi.storage.memory.people import MemoryPeople
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.errors import problem
 from ibi.web.sessions import COOKIE, SECURE_COOKIE, Sessions
 from ibi.web.sign_in import SignInPages
-from tests.asgi_client import Answer, ask
-from tests.set_clocks import SetClocks
+from tests.support.asgi_client import Answer, ask
+from tests.support.memory.people import MemoryPeople
+from tests.support.set_clocks import SetClocks
 
 PASSWORD = "um cavalo correto"
 HOST = {"host": "ibi.example"}

@@ -9,7 +9,7 @@ import pytest
 
 from ibi.web.server import listen
 from ibi.web.starting import StartingServer, starting_app
-from tests.running_server import running
+from tests.support.running_server import running
 
 
 def test_it_lives_is_not_ready_and_says_so_to_everyone() -> None:

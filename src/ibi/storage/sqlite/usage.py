@@ -17,10 +17,10 @@ from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay, UsageKind
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, StorageError, StoreClosed, StoreDamaged, StoreForked
-from ibi.storage.memory.usage import MemoryUsageLog, sum_by_item
 from ibi.storage.sqlite.connection import USAGE, Connection, DatabaseError, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import note_begun, refuse_lost, set_aside
 from ibi.storage.sqlite.label_key import label_key, repository_name
+from ibi.storage.usage_counts import MemoryUsageLog, sum_by_item
 
 __all__ = ["FILE_NAME", "SqliteUsageLog"]
 

@@ -11,9 +11,9 @@ from ibi import Instant, parse
 from ibi.clock import SECOND
 from ibi.minting.minter import Rules
 from tests.conformance.generation.section_6.test_table_6_2 import ROWS, Row
-from tests.minting_app import ONE, made
-from tests.running_server import running
-from tests.set_clocks import SetClocks
+from tests.support.minting_app import ONE, made
+from tests.support.running_server import running
+from tests.support.set_clocks import SetClocks
 
 
 class Served(NamedTuple):

@@ -6,7 +6,7 @@ first request of 10.2, and `mtc-m16c ... br` for the whole host in its second an
 
 from __future__ import annotations
 
-from tests.printed_archives import PrintedNetwork, printed_network
+from tests.support.printed_archives import PrintedNetwork, printed_network
 
 PROXY = "150.163.68.1"
 LANGUAGES = "pt-BR,fr;q=0.8,en;q=0.5,pt;q=0.3"

@@ -6,7 +6,7 @@ from ibi.archive.answer import answer
 from ibi.archive.url_key import UrlKeys
 from ibi.archive.url_list import filter_url_list
 from ibi.relation import Relation
-from tests.standards_archives import CCSDS_650, MTC_M16C, MTC_M16D, NOW
+from tests.support.standards_archives import CCSDS_650, MTC_M16C, MTC_M16D, NOW
 
 REQUEST = (
     "clientinformation.ipaddress=172.16.44.200%20150.163.68.1&"

@@ -11,7 +11,7 @@ from ibi.archive.answer import answer
 from ibi.archive.url_key import UrlKeys
 from ibi.archive.url_list import filter_url_list
 from ibi.relation import Relation
-from tests.standards_archives import CCSDS_650, MTC_M16C, NOW
+from tests.support.standards_archives import CCSDS_650, MTC_M16C, NOW
 
 NEXT = "sid.inpe.br/mtc-m18/2012/07.12.18.08"
 WANTED = Relation.from_modifier("!:(oai_dc)")

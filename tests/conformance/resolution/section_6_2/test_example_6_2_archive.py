@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ibi.archive.url_list import filter_url_list
 from ibi.relation import Relation
-from tests.standards_archives import MTC_M16D, REPORT
+from tests.support.standards_archives import MTC_M16D, REPORT
 
 BODY = "\r\n".join(
     [

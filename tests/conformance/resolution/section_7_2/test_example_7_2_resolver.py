@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.membership_app import MembershipApp, query
+from tests.support.membership_app import MembershipApp, query
 
 SUCCESSFUL = b"status.archive included status.confirmation successful"
 UNSUCCESSFUL = b"status.archive included status.confirmation unsuccessful"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.membership_app import MembershipApp, query
+from tests.support.membership_app import MembershipApp, query
 
 EXCLUSION = query(servicesubject="exclusionRequest")
 

@@ -8,8 +8,8 @@ import pytest
 
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
-from tests.membership_app import REP, MembershipApp, query
-from tests.raw_archive import raw_archive
+from tests.support.membership_app import REP, MembershipApp, query
+from tests.support.raw_archive import raw_archive
 
 SUCCESSFUL = b"status.archive included status.confirmation successful"
 UNSUCCESSFUL = b"status.archive included status.confirmation unsuccessful"

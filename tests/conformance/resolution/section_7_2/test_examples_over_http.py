@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, plain
-from tests.whole_resolver import WholeResolver, whole_resolver
+from tests.support.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, plain
+from tests.support.whole_resolver import WholeResolver, whole_resolver
 
 REP = "sid.inpe.br/mtc-m21/2012/06.05.15.34.39"
 NAMES = {"mtc-m21.sid.inpe.br": ("127.0.0.5",)}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.resolution.section_10.test_examples_over_http import FIRST_ANSWER, SECOND_ANSWER
-from tests.printed_archives import printed_network
+from tests.support.printed_archives import printed_network
 
 EXAMPLE_9_2 = (Path(__file__).parents[1] / "section_9_2" / "example_9_2.txt").read_bytes()
 C, D = "http://mtc-m16c.sid.inpe.br", "http://mtc-m16d.sid.inpe.br"

@@ -17,9 +17,9 @@ from ibi.messages import LabelForms, UrlRequest
 from ibi.model.item import Item
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.outcome import Missing, Redirect, RelatedItemMissing
-from tests.archive_catalog import PlainCatalog
-from tests.scripted_archives import Script, archive, resolve
-from tests.standards_archives import NOW, UrlibUrls, forms, item
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.scripted_archives import Script, archive, resolve
+from tests.support.standards_archives import NOW, UrlibUrls, forms, item
 
 KEYS = UrlKeys(b"s" * 32)
 EN, PT = LanguageTag("en"), LanguageTag("pt")

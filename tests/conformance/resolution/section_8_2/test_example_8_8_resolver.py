@@ -7,7 +7,7 @@ from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import OriginalNotFound, Redirect
 from ibi.resolver.resolution import Resolution
-from tests.scripted_archives import archive, body, drive
+from tests.support.scripted_archives import archive, body, drive
 
 URL = "http://urlib.net/LK47B6W/362SFKH+?ibiurl.requireditemstatus=Original&ibiurl.verblist=GetMetadata"
 IBI = "rep iconet.com.br/banon/2009/09.09.22.01 ibip LK47B6W/362SFKH"

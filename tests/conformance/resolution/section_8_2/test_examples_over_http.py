@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.printed_archives import printed_network
+from tests.support.printed_archives import printed_network
 
 EXAMPLE_8_8 = "/LK47B6W/362SFKH+?ibiurl.requireditemstatus=Original&ibiurl.verblist=GetMetadata"
 ASKED = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.archive_app import ArchiveApp, archive_app
 from tests.conformance.resolution.section_6_2.test_example_6_2_archive import BODY as EXAMPLE_6_2
 from tests.conformance.resolution.section_10.test_section_10_1_archive import BODY as EXAMPLE_10_1
 from tests.conformance.resolution.section_10.test_section_10_1_archive import REQUEST as REQUEST_OF_10_1
-from tests.standards_archives import MTC_M16C, MTC_M16D, StandardsArchive
+from tests.support.archive_app import ArchiveApp, archive_app
+from tests.support.standards_archives import MTC_M16C, MTC_M16D, StandardsArchive
 
 M16C = "/sid.inpe.br/mtc-m18@80/2008/03.17.15.17"
 M16D = "/sid.inpe.br/mtc-m19@80/2009/08.21.17.02"

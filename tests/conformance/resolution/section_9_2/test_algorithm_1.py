@@ -21,7 +21,7 @@ from ibi.messages import (
     parse_url_list,
 )
 from ibi.pairs import Pairs
-from tests.standards_archives import MTC_M16C, MTC_M16D, NOW, StandardsArchive
+from tests.support.standards_archives import MTC_M16C, MTC_M16D, NOW, StandardsArchive
 
 KEYS = UrlKeys(b"s" * 32)
 EXAMPLE_6_1 = "servicesubject=urlRequest&clientinformation.ipaddress=150.163.2.175&parsedibiurl.ibi=8JMKD3MGP7W/3EPGUE5"

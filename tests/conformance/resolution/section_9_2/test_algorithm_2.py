@@ -10,8 +10,8 @@ from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages import Deletion, UrlList
 from ibi.relation import Relation
-from tests.archive_catalog import PlainCatalog
-from tests.standards_archives import CCSDS_643, CCSDS_650, MTC_M16C, MTC_M16D, REPORT, StandardsArchive
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.standards_archives import CCSDS_643, CCSDS_650, MTC_M16C, MTC_M16D, REPORT, StandardsArchive
 
 EXAMPLE_9_2 = Path(__file__).with_name("example_9_2.txt").read_bytes()
 KEY = "1426387214-9164566186556927"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.standards_archives import MTC_M16D
+from tests.support.standards_archives import MTC_M16D
 
 
 @pytest.mark.parametrize("path", [None, "/reference.bib", "/no-such-file"])

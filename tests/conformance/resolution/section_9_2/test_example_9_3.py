@@ -8,7 +8,7 @@ from ibi.archive.url_list import filter_url_list
 from ibi.messages import parse_url_list
 from ibi.pairs import Pairs
 from ibi.relation import Relation
-from tests.standards_archives import CCSDS_643, MTC_M16C
+from tests.support.standards_archives import CCSDS_643, MTC_M16C
 
 EXAMPLE_9_2 = Path(__file__).with_name("example_9_2.txt").read_bytes()
 BODY = "\r\n".join(

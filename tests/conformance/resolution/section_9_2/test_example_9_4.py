@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.standards_archives import MTC_M16D, REPORT
+from tests.support.standards_archives import MTC_M16D, REPORT
 
 
 def test_the_item_is_held_as_original() -> None:

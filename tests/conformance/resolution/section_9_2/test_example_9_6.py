@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.standards_archives import MTC_M16D, REPORT
+from tests.support.standards_archives import MTC_M16D, REPORT
 
 
 def test_the_date_of_the_last_edition_is_that_of_the_item() -> None:

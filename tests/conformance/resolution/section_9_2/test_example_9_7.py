@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.pairs import Pairs
-from tests.standards_archives import MTC_M16D, REPORT
+from tests.support.standards_archives import MTC_M16D, REPORT
 
 
 def test_two_pairs_are_joined_by_a_blank() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.standards_archives import MTC_M16D, REPORT
+from tests.support.standards_archives import MTC_M16D, REPORT
 
 
 def test_the_metadata_has_an_ibi_of_its_own_of_which_one_form_is_known() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.standards_archives import MTC_M16D
+from tests.support.standards_archives import MTC_M16D
 
 
 def test_the_url_is_that_of_the_target_file() -> None:

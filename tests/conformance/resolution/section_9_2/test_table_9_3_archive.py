@@ -15,8 +15,8 @@ from ibi.languages import LanguageTag
 from ibi.messages import State, UrlList, UrlRequest, ip_addresses
 from ibi.model.item import Item
 from ibi.model.visibility import Visibility, network
-from tests.archive_catalog import PlainCatalog
-from tests.standards_archives import NOW, StandardsArchive, forms, item
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.standards_archives import NOW, StandardsArchive, forms, item
 
 REP = "lab.br/arq/2020/01.02.03.04"
 META = "lab.br/arq/2020/01.02.03.05"

@@ -12,8 +12,8 @@ from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls, ever
 from ibi.languages import LanguageTag
 from ibi.messages import UrlList
 from ibi.relation import Relation
-from tests.archive_catalog import PlainCatalog
-from tests.standards_archives import StandardsArchive, forms, item
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.standards_archives import StandardsArchive, forms, item
 
 P = "lab.br/arq/2020"
 FIRST, FIRST_EN, LAST, LAST_EN, ABOUT, ABOUT_EN, MUTE = (f"{P}/01.02.03.{minute:02}" for minute in range(7))

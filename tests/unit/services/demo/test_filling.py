@@ -16,7 +16,7 @@ from ibi.services.demo.collection import demo_items
 from ibi.services.demo.filling import FILE_NAME, fill
 from ibi.services.demo.paper import pdf
 from ibi.services.demo.picture import landscape
-from tests.deposits_by_hand import CountedLabels, deposits, dump
+from tests.support.deposit_samples import CountedLabels, deposits, dump
 
 SITE = "http://ibi.example"
 

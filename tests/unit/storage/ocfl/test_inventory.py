@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ibi.storage.ocfl.inventory import Inventory, Version, digest_in, is_sidecar_of, sidecar_of
 from ibi.storage.ocfl.layout import Broken
-from tests.content_by_hand import NAME, change
+from tests.support.content_samples import NAME, change
 
 A, B = "a" * 128, "b" * 128
 INVENTORY = Inventory(

@@ -22,7 +22,7 @@ from ibi.storage.ocfl.intake import CHUNK
 from ibi.storage.ocfl.layout import ensure_version, lay_out
 from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.store import OcflStore
-from tests.content_by_hand import (
+from tests.support.content_samples import (
     NAME,
     OTHER,
     change,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ibi.model.content import Bytes, Keep
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.storage.ocfl.store import OcflStore
-from tests.content_by_hand import NAME, change, files, ocfl_py_says
+from tests.support.content_samples import NAME, change, files, ocfl_py_says
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 from ibi.instant import Instant
 from ibi.model.minting import MintRequest, Reading
 from ibi.storage.sqlite.ticks import SqliteTicks
-from tests.minting_by_hand import IDENTITY, START, labels_on_record, mint
-from tests.set_clocks import SetClocks
+from tests.support.minting_samples import IDENTITY, START, labels_on_record, mint
+from tests.support.set_clocks import SetClocks
 
 
 class Bench:

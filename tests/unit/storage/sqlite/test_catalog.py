@@ -27,8 +27,8 @@ from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite import catalog_rows
 from ibi.storage.sqlite.catalog import CatalogDamaged, SqliteCatalog
 from ibi.storage.sqlite.connection import Connection, connect
-from tests.catalog_by_hand import item, same_ibip
 from tests.properties.item_strategies import forms_at
+from tests.support.catalog_samples import item, same_ibip
 
 _: type[Catalog] = SqliteCatalog
 
@@ -73,7 +73,7 @@ SCRIPT = """
 import os, signal, sys
 from pathlib import Path
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from tests.catalog_by_hand import item
+from tests.support.catalog_samples import item
 catalog = SqliteCatalog(Path(sys.argv[1]))
 """
 

@@ -14,7 +14,7 @@ from ibi.storage.errors import (
     DataDirectoryCopied,
     IdentityInUse,
 )
-from tests.minting_by_hand import IDENTITY, dates, mint
+from tests.support.minting_samples import IDENTITY, dates, mint
 from tests.unit.storage.sqlite.bench import Bench
 
 NEIGHBOUR = Identity("other.sid.inpe.br", "150.163.34.249")

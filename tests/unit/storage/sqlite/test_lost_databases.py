@@ -25,8 +25,8 @@ from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.storage.sqlite.usage import SqliteUsageLog
-from tests.damage import WAYS, remove_logs
-from tests.minting_by_hand import mint
+from tests.support.damage import WAYS, remove_logs
+from tests.support.minting_samples import mint
 from tests.unit.storage.sqlite.bench import Bench, all_unique
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")

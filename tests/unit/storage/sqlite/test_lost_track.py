@@ -13,7 +13,7 @@ from ibi.minting.minter import Rules
 from ibi.model.minting import Gap, Identity, MintRequest
 from ibi.storage.errors import MintLogLost
 from ibi.storage.sqlite.ticks import SqliteTicks
-from tests.minting_by_hand import IDENTITY, START, accept, dates, mint
+from tests.support.minting_samples import IDENTITY, START, accept, dates, mint
 from tests.unit.storage.sqlite.bench import Bench
 
 COARSE = Rules(wait_bound=Fraction(60))

@@ -21,7 +21,7 @@ from ibi.storage.errors import (
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.tick_rows import MIGRATIONS
 from ibi.storage.sqlite.ticks import STEPS
-from tests.minting_by_hand import IDENTITY, accept, dates, mint
+from tests.support.minting_samples import IDENTITY, accept, dates, mint
 from tests.unit.storage.sqlite.bench import Bench, all_unique
 
 NEIGHBOUR = Identity("other.sid.inpe.br", "150.163.34.249")

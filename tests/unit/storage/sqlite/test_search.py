@@ -15,8 +15,8 @@ from ibi.ports.catalog import Search
 from ibi.storage.sqlite.catalog import CatalogDamaged, SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, put_row, row_of
 from ibi.storage.sqlite.connection import Connection, connect, transaction
-from tests.catalog_by_hand import item, same_ibip
 from tests.properties.item_strategies import forms_at
+from tests.support.catalog_samples import item, same_ibip
 
 _: type[Search] = SqliteCatalog
 

@@ -9,7 +9,7 @@ from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.minting import Identity, MintRequest, TickState
 from ibi.ports.ticks import Remembered
 from ibi.storage.sqlite.ticks import SqliteTicks
-from tests.set_clocks import SetClocks
+from tests.support.set_clocks import SetClocks
 
 IDENTITY = Identity("www.urlib.net", "150.163.34.243")
 

@@ -7,7 +7,7 @@ from urllib.parse import quote_from_bytes
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from tests.archive_app import BASE, IBIP, OTHER, REP, RESOLVER, archive_app, deleted, kept
+from tests.support.archive_app import BASE, IBIP, OTHER, REP, RESOLVER, archive_app, deleted, kept
 
 APP = archive_app(
     kept(REP, IBIP, files={"a.txt": ("text/plain", b"0123456789"), "d/é.html": ("text/html", b"<p>")}),

@@ -32,7 +32,7 @@ from ibi.pairs import Pairs
 from ibi.storage.errors import StoreDamaged
 from ibi.transport.http_connection import freshness
 from ibi.web.archive_service import ArchiveService
-from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
+from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 
 PLACE = "/lab.br/arq/2020/01.01.00.00"
 CLOSED = Visibility((network("150.163.0.0/16"),))
@@ -65,7 +65,7 @@ async def test_it_answers_at_both_forms_of_its_label_in_any_spelling(place: str)
 
 async def test_the_form_that_only_its_own_item_knows_is_its_label_too() -> None:
     from ibi.archive.profile import ArchiveProfile, ArchiveUrls
-    from tests.standards_archives import forms
+    from tests.support.standards_archives import forms
 
     profile = ArchiveProfile("arq.lab.br", forms(PLACE[1:]), ArchiveUrls("http://a.br", "http://a.br"))
     service, other = kept(PLACE[1:], "8JMKD3MGP8W/3UM2JL2"), kept(REP, IBIP)

@@ -12,8 +12,8 @@ from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
 from ibi.web.charset import MOST_LOOKED_AT
 from ibi.web.file_answer import MOST_SENT
-from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
-from tests.standards_archives import forms
+from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
+from tests.support.standards_archives import forms
 
 DOC = f"/col/{REP}/doc"
 PAGE = f"{BASE}/col/{REP}/metadata"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.archive_app import BASE, REP, ArchiveApp, archive_app, kept
+from tests.support.archive_app import BASE, REP, ArchiveApp, archive_app, kept
 
 CONTENT = "https://content.lab.br"
 FILE, PAGE = f"/col/{REP}/doc/a.txt", f"/col/{REP}/metadata"

@@ -19,13 +19,13 @@ from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity import Integrity
 from ibi.services.verified_file import PIECE, FirstReading, VerifiedFile
-from ibi.storage.memory.content import MemoryContent, MemoryFile
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.boundary import AnswerBroken
 from ibi.web.file_answer import BlockMemory, FileAnswer
 from ibi.web.integrity_metrics import IntegrityMetrics
-from tests.archive_app import OTHER, REP, ArchiveApp, archive_app, kept
-from tests.standards_archives import forms
+from tests.support.archive_app import OTHER, REP, ArchiveApp, archive_app, kept
+from tests.support.memory.content import MemoryContent, MemoryFile
+from tests.support.standards_archives import forms
 
 BROWSER = {"accept": "text/html"}
 BYTES = bytes(range(251)) * (3 * BLOCK // 251)

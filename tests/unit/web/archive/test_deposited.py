@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ibi.web.deposited import safety_headers
-from tests.archive_app import BASE, REP, archive_app, kept
+from tests.support.archive_app import BASE, REP, archive_app, kept
 
 HOSTILE = [
     *("text/html", "TEXT/HTML; charset=utf-7", "application/xhtml+xml", "image/svg+xml", "text/xml", "application/xml"),

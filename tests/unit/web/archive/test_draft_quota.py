@@ -13,8 +13,8 @@ import pytest
 from ibi.archive.drafts import DraftQuota
 from ibi.config import SETTINGS
 from ibi.model.account import Scope
-from tests.asgi_client import Answer
-from tests.records_app import RECORDS, SAID, RecordsApp, records_app
+from tests.support.asgi_client import Answer
+from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
 from tests.unit.web.archive.test_records import DOCUMENT, check
 
 QUOTA = DraftQuota(drafts=2, size=1000)

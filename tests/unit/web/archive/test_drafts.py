@@ -10,8 +10,8 @@ import pytest
 from ibi.label import parse
 from ibi.messages import State
 from ibi.model.account import Scope
-from tests.archive_app import BASE
-from tests.records_app import RECORDS, SAID, records_app
+from tests.support.archive_app import BASE
+from tests.support.records_app import RECORDS, SAID, records_app
 
 
 async def test_a_deposit_from_the_first_word_to_the_item(tmp_path: Path) -> None:

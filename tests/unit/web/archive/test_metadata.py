@@ -14,9 +14,9 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
-from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
-from tests.page_reader import read_page
-from tests.standards_archives import forms
+from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
+from tests.support.page_reader import read_page
+from tests.support.standards_archives import forms
 
 PAGE = f"/col/{REP}/metadata"
 BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}

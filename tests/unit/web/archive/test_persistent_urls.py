@@ -10,8 +10,8 @@ from ibi.languages import LanguageTag
 from ibi.messages import State
 from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
-from tests.archive_app import BASE, IBIP, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
-from tests.standards_archives import forms
+from tests.support.archive_app import BASE, IBIP, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
+from tests.support.standards_archives import forms
 
 NEW, EN, GONE, META = (f"lab.br/arq/2020/01.02.03.{minute}" for minute in ("05", "06", "07", "08"))
 BROWSER = {"accept": "text/html,*/*;q=0.8"}

@@ -13,8 +13,8 @@ from ibi.model.usage import UsageDay, UsageKind, day_of
 from ibi.model.visibility import Visibility, network
 from ibi.web.openapi import document
 from ibi.web.pages.routes import page_routes
-from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
-from tests.standards_archives import forms
+from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
+from tests.support.standards_archives import forms
 from tests.unit.web.archive.test_metadata import DESCRIBED
 
 RECORD = f"/api/records/{REP}"

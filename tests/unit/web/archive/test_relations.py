@@ -10,9 +10,9 @@ from ibi.label import RepositoryName, parse
 from ibi.messages import State
 from ibi.model.account import Scope
 from ibi.model.usage import UsageDay, UsageKind, day_of
-from tests.archive_app import BASE, NOW, SERVICE
-from tests.asgi_client import Answer
-from tests.records_app import RECORDS, SAID, RecordsApp, records_app
+from tests.support.archive_app import BASE, NOW, SERVICE
+from tests.support.asgi_client import Answer
+from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
 from tests.unit.web.archive.test_records import DOCUMENT, check
 
 

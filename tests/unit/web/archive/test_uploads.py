@@ -17,9 +17,9 @@ from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
 from ibi.web.refusals import UploadTooSlow
 from ibi.web.uploads import PIECE, UploadPages, _pieces
-from tests.asgi_client import ask
-from tests.records_app import SAID, RecordsApp, records_app
-from tests.virtual_time import in_virtual_time, now
+from tests.support.asgi_client import ask
+from tests.support.records_app import SAID, RecordsApp, records_app
+from tests.support.virtual_time import in_virtual_time, now
 
 HOSTILE = [
     "../x",

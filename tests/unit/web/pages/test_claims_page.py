@@ -7,9 +7,9 @@ from starlette.applications import Starlette
 
 from ibi.label import parse
 from ibi.model.belief import ClaimKind
-from ibi.storage.memory.beliefs import MemoryBeliefs
 from ibi.web.pages.claims_page import ClaimPages
-from tests.asgi_client import ask
+from tests.support.asgi_client import ask
+from tests.support.memory.beliefs import MemoryBeliefs
 
 ITEM = parse("lab.br/arq/2009/07.21.14.43")
 LIAR, HOME = parse("example.org/liar/2008/03.17.15.17"), parse("lab.br/arq/2008/03.17.15.17")

@@ -17,8 +17,8 @@ from ibi.web.pages.error_words import SENTENCES
 from ibi.web.pages.explain_page import Fault, read
 from ibi.web.pages.label_anatomy import Role, anatomy
 from ibi.web.pages.label_faults import REASONS
-from tests.archive_app import BASE, IBIP, REP, ArchiveApp, archive_app, kept
-from tests.page_reader import Page, read_page
+from tests.support.archive_app import BASE, IBIP, REP, ArchiveApp, archive_app, kept
+from tests.support.page_reader import Page, read_page
 
 NAME = "sid.inpe.br/mtc-m18.8080/2009/02.16.17.46.05.5"
 APP = archive_app(kept(REP, IBIP))

@@ -15,9 +15,9 @@ from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, Resou
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import Visibility, network
 from ibi.web.pages.item_page import MOST_FILES
-from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
-from tests.page_reader import Page, read_page
-from tests.standards_archives import forms
+from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
+from tests.support.page_reader import Page, read_page
+from tests.support.standards_archives import forms
 
 PAGE = f"/col/{REP}/metadata"
 THIRD = "lab.br/arq/2021/05.06.07.08"

@@ -9,7 +9,7 @@ from ibi.web.pages.language import page_language
 from ibi.web.pages.language_choice import local_target
 from ibi.web.pages.routes import common_routes
 from ibi.web.pages.static import static_url
-from tests.asgi_client import ask
+from tests.support.asgi_client import ask
 
 
 @pytest.mark.parametrize(

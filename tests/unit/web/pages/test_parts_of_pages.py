@@ -22,8 +22,8 @@ from ibi.web.pages.qr_code import qr_code
 from ibi.web.pages.rendering import SITE, SiteFacts, render_text
 from ibi.web.pages.site import KnownSite
 from ibi.web.pages.usage_plot import MONTHS, first_day, monthly_use, usage_plot
-from tests.archive_app import NOW, REP, archive_app, kept
-from tests.page_reader import read_page
+from tests.support.archive_app import NOW, REP, archive_app, kept
+from tests.support.page_reader import read_page
 
 PRINTABLE = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"]), max_size=30)
 

@@ -17,8 +17,8 @@ from ibi.model.search import Facet, Order
 from ibi.model.visibility import Visibility
 from ibi.web.pages.home_page import RECENT
 from ibi.web.pages.search_address import query_of, search_address
-from tests.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
-from tests.page_reader import Page, read_page
+from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
+from tests.support.page_reader import Page, read_page
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 HOSTILE = '"><script>alert(1)</script>'

@@ -10,7 +10,7 @@ from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure, Trace
 from ibi.web.pages.sequence_diagram import MOST_LANES, trace_figure
 from ibi.web.pages.translation import translations
-from tests.scripted_archives import archive, body, give, resolution
+from tests.support.scripted_archives import archive, body, give, resolution
 
 LABEL = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -15,10 +15,10 @@ from ibi.messages import LabelForms, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Failure
 from tests.docs.tables import ROOT
-from tests.resolver_app import REP, A, B, C, ResolverApp, item, resolver_app
-from tests.scripted_archives import body
-from tests.scripted_gateway import After, Said, Script, at_once
-from tests.virtual_time import in_virtual_time, now
+from tests.support.resolver_app import REP, A, B, C, ResolverApp, item, resolver_app
+from tests.support.scripted_archives import body
+from tests.support.scripted_gateway import After, Said, Script, at_once
+from tests.support.virtual_time import in_virtual_time, now
 
 GONE = body(A, f"rep {REP}", state="Deleted", timestamp="2020-05-06T07:08:09Z")
 TRANSLATED = body(

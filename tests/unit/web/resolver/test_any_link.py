@@ -7,9 +7,9 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.resolver_app import BROWSER, IBIP, REP, A, B, item, resolver_app
-from tests.scripted_archives import body
-from tests.scripted_gateway import Script
+from tests.support.resolver_app import BROWSER, IBIP, REP, A, B, item, resolver_app
+from tests.support.scripted_archives import body
+from tests.support.scripted_gateway import Script
 
 
 def only_if_asked(answer: bytes) -> Script:

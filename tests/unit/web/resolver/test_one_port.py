@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.archive_app import BASE, IBIP, OTHER, REP, SERVICE, kept
-from tests.one_port import OnePort
+from tests.support.archive_app import BASE, IBIP, OTHER, REP, SERVICE, kept
+from tests.support.one_port import OnePort
 
 J = "/J8LNKB5R7W/3FUQHC5"
 

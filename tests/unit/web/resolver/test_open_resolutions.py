@@ -19,6 +19,7 @@ import structlog
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Homes
+from ibi.resolver.memory import Memory
 from ibi.resolver.trace import Answered, Reply
 from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
@@ -26,10 +27,11 @@ from ibi.services.limits import ConcurrencyLimiter, link_limiter, trace_limiter
 from ibi.services.misses import MissLimit
 from ibi.services.resolver_service import ResolverService
 from ibi.web.resolver_site import ResolverSite
-from tests.minting_app import made
-from tests.page_reader import Page
-from tests.resolver_app import BROWSER, PUBLIC_URL, REP, A, B
-from tests.running_server import RunningServer, running
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.minting_app import made
+from tests.support.page_reader import Page
+from tests.support.resolver_app import BROWSER, PUBLIC_URL, REP, A, B
+from tests.support.running_server import RunningServer, running
 
 QUIET = structlog.wrap_logger(None, wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 LONG = 30.0
@@ -85,7 +87,7 @@ class SlowArchives:
 @contextmanager
 def served(archives: SlowArchives, *, grace: int = 10, **options: Any) -> Iterator[RunningServer]:
     site = ResolverSite(
-        resolving=ResolverService(archives, archives, **options),
+        resolving=ResolverService(archives, archives, memory=Memory(MemoryBeliefs()), **options),
         acknowledgments=Acknowledgments(archives),
         public_url=PUBLIC_URL,
     )

@@ -8,9 +8,9 @@ import pytest
 
 from ibi.resolver.trace import Failure
 from ibi.services.resolver_service import ForeignUrls
-from tests.resolver_app import BROWSER, IBIP, REP, A, B, item, resolver_app
-from tests.scripted_archives import body
-from tests.scripted_gateway import After, at_once
+from tests.support.resolver_app import BROWSER, IBIP, REP, A, B, item, resolver_app
+from tests.support.scripted_archives import body
+from tests.support.scripted_gateway import After, at_once
 
 URL = f"http://a.example.org/col/{REP}/doc/a.txt"
 

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 
 from ibi.resolver.trace import Answered, Failure
 from ibi.web.resolver_metrics import MOST_ARCHIVES, ResolverMetrics
-from tests.scripted_archives import archive
+from tests.support.scripted_archives import archive
 
 
 def test_archives_beyond_the_bound_share_a_name() -> None:

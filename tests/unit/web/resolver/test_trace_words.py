@@ -7,8 +7,8 @@ import pytest
 from ibi.resolver.trace import Failure, Outranking, Verdict
 from ibi.resolver.validity import RULES as VALIDITY
 from ibi.web.pages.trace_words import FAILURES, OUTRANKINGS, RULES, VERDICTS
-from tests.resolver_app import REP, A, B, item, resolver_app
-from tests.scripted_archives import body
+from tests.support.resolver_app import REP, A, B, item, resolver_app
+from tests.support.scripted_archives import body
 
 LYING = body(A, "rep lab.br/arq/1999/01.01.01.01", url="http://a.example.org/x", contenttype="Data", state="Original")
 FOREIGN = item(A, host="evil.example.com")

@@ -2,7 +2,7 @@
 
 `HomeProxy` stands between a resolver and a home, which is a process of its own: the home's registered address is the
 proxy's. `LyingArchive` claims the items it was told to claim, in the way it was told; `HonestArchive` has what it says.
-All of them are on loopback, in a thread of the tests (`tests/loopback_archives.py`); nothing of the product
+All of them are on loopback, in a thread of the tests (`tests/support/loopback_archives.py`); nothing of the product
 is used here.
 """
 
@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import parse_qsl
 
-from tests.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, plain, target_of
+from tests.support.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, plain, target_of
 
 EVIL: Final = "127.0.0.66"
 """Where every URL of a lying Archive is, so that one look at a redirect is enough."""

@@ -13,7 +13,7 @@ from enum import Enum, StrEnum
 from itertools import combinations, product
 from typing import Final, NamedTuple
 
-from tests.lying_archive import Lie
+from tests.support.lying_archive import Lie
 
 
 class Speed(Enum):

@@ -12,7 +12,7 @@ from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Home, Homes, archive_prefixes
 from ibi.resolver.trace import Answered, Failure, Reply
-from tests.scripted_archives import read
+from tests.support.scripted_archives import read
 
 Said = bytes | Failure | Reply
 Script = Callable[[UrlRequest], Said]

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, Says, plain, target_of
-from tests.whole_resolver import WholeResolver, whole_resolver
+from tests.support.loopback_archives import EMPTY, LoopbackArchive, LoopbackArchives, Says, plain, target_of
+from tests.support.whole_resolver import WholeResolver, whole_resolver
 
 __all__ = ["M16C", "M16D", "PrintedNetwork", "printed_network"]
 

@@ -18,7 +18,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.relation import Relation
-from tests.archive_catalog import PlainCatalog
+from tests.support.archive_catalog import PlainCatalog
 
 __all__ = [
     "CCSDS_643",

@@ -16,22 +16,24 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.model.account import Scope as TokenScope
 from ibi.resolver.caching import Cache
+from ibi.resolver.memory import Memory
 from ibi.resolver.wait_policy import Policy
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.hashing import KeyHasher
 from ibi.services.registration_admin import RegistrationAdmin
 from ibi.services.resolver_service import ResolverService
-from ibi.storage.memory.registry import MemoryRegistry
 from ibi.transport.address_guard import AddressGuard, NameLookup
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways
 from ibi.web.resolver_site import ResolverSite
-from tests.membership_app import CHEAP, J
-from tests.minting_app import MintingApp, made
-from tests.running_server import RunningServer, running
-from tests.set_clocks import SetClocks
+from tests.support.membership_app import CHEAP, J
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.memory.registry import MemoryRegistry
+from tests.support.minting_app import MintingApp, made
+from tests.support.running_server import RunningServer, running
+from tests.support.set_clocks import SetClocks
 
 __all__ = ["KEY", "READER", "WholeResolver", "whole_resolver"]
 
@@ -117,7 +119,13 @@ def whole_resolver(
     guard = AddressGuard(names=NameLookup(known, kept_for=names_kept_for))
     http = ArchiveHttp(guard, budgets=budgets or Budgets())
     site = ResolverSite(
-        resolving=ResolverService(ArchiveDirectory(registry, None), Gateways((), http), policy=policy, cache=cache),
+        resolving=ResolverService(
+            ArchiveDirectory(registry, None),
+            Gateways((), http),
+            memory=Memory(MemoryBeliefs()),
+            policy=policy,
+            cache=cache,
+        ),
         acknowledgments=Acknowledgments(http),
         public_url=public_url,
         desk=RegistrationAdmin(registry, http.confirm, clocks, resolver_url=public_url, hasher=KeyHasher(CHEAP)),

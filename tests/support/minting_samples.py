@@ -11,7 +11,7 @@ from ibi.minting.mint_log import verify
 from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.minting import Identity, MintRequest, Share, TickState
 from ibi.ports.ticks import Remembered, Ticks
-from tests.set_clocks import SetClocks
+from tests.support.set_clocks import SetClocks
 
 START = Instant.parse("2027-03-01T12:00:30.25Z")
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")

@@ -39,11 +39,11 @@ from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.beliefs import FILE_NAME, MIGRATIONS
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.ticks import SqliteTicks
-from tests.deposits_by_hand import WHO, put
-from tests.ibi_command import IbiCommand
-from tests.loopback_archives import LoopbackArchives
-from tests.lying_archive import HomeProxy, HonestArchive, LoopbackMember, LyingArchive, inclusion
-from tests.membership_app import J
+from tests.support.deposit_samples import WHO, put
+from tests.support.ibi_command import IbiCommand
+from tests.support.loopback_archives import LoopbackArchives
+from tests.support.lying_archive import HomeProxy, HonestArchive, LoopbackMember, LyingArchive, inclusion
+from tests.support.membership_app import J
 
 KEY: Final = "7730914258"
 OLD_LIAR: Final = "evil.org/old/2009/07.21.14.01"

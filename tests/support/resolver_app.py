@@ -9,13 +9,15 @@ from typing import Any
 import structlog
 
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.memory import Memory
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.resolver_service import ResolverService
 from ibi.web.resolver_front import ResolverFront
 from ibi.web.resolver_site import ResolverSite
-from tests.asgi_client import Answer, ask
-from tests.scripted_archives import archive, body
-from tests.scripted_gateway import After, Said, Script, ScriptedGateway, at_once
+from tests.support.asgi_client import Answer, ask
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.scripted_archives import archive, body
+from tests.support.scripted_gateway import After, Said, Script, ScriptedGateway, at_once
 
 REP, IBIP = "lab.br/arq/2009/07.21.14.43", "8JMKD3MGP8W/35MMLL8"
 PUBLIC_URL = "http://resolver.example.org"
@@ -65,7 +67,7 @@ def resolver_app(archives: Mapping[ArchiveRef, Said | Script | After], **options
         away=options.pop("away", ()),
     )
     site = ResolverSite(
-        resolving=ResolverService(gateway, gateway, **options),
+        resolving=ResolverService(gateway, gateway, **{"memory": Memory(MemoryBeliefs()), **options}),
         acknowledgments=Acknowledgments(gateway),
         **{"public_url": PUBLIC_URL, **site_options},
     )

@@ -17,15 +17,15 @@ from ibi.model.content import Bytes, Change
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.services.searching import Searching
-from ibi.storage.memory.content import MemoryContent
-from ibi.storage.memory.search import MemorySearch
-from ibi.storage.memory.usage import MemoryUsageLog
+from ibi.storage.usage_counts import MemoryUsageLog
 from ibi.web.archive_site import ArchiveSite
-from tests.archive_catalog import PlainCatalog
-from tests.asgi_client import Answer, ask
-from tests.minting_app import made
-from tests.set_clocks import SetClocks
-from tests.standards_archives import forms, item
+from tests.support.archive_catalog import PlainCatalog
+from tests.support.asgi_client import Answer, ask
+from tests.support.memory.content import MemoryContent
+from tests.support.memory.search import MemorySearch
+from tests.support.minting_app import made
+from tests.support.set_clocks import SetClocks
+from tests.support.standards_archives import forms, item
 
 SERVICE = forms("lab.br/arq/2020/01.01.00.00", "8JMKD3MGP8W/3UM2JL2")
 REP, IBIP = "lab.br/arq/2009/07.21.14.43", "8JMKD3MGP8W/35MMLL8"

@@ -21,7 +21,7 @@ from ibi.messages import (
     ip_addresses,
 )
 from ibi.resolver.archive_ref import ArchiveRef
-from tests.scripted_archives import body
+from tests.support.scripted_archives import body
 
 __all__ = [
     "ACKNOWLEDGMENT",

@@ -20,13 +20,13 @@ from ibi.services.archive_store import ArchiveStore
 from ibi.services.drafts import Drafts
 from ibi.services.item_services import ItemServices
 from ibi.storage.draft_files import DraftFiles
-from ibi.storage.memory.tokens import MemoryTokens
-from ibi.storage.memory.usage import MemoryUsageLog
+from ibi.storage.usage_counts import MemoryUsageLog
 from ibi.web.archive_site import ArchiveSite
-from tests.archive_app import BASE, NOW, SERVICE
-from tests.asgi_client import Answer, ask
-from tests.minting_app import CREATED, made
-from tests.set_clocks import SetClocks
+from tests.support.archive_app import BASE, NOW, SERVICE
+from tests.support.asgi_client import Answer, ask
+from tests.support.memory.tokens import MemoryTokens
+from tests.support.minting_app import CREATED, made
+from tests.support.set_clocks import SetClocks
 
 RECORDS = "/api/records"
 NO_QUOTA = DraftQuota()

@@ -22,10 +22,10 @@ from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.hashing import KeyHasher
 from ibi.services.inclusions import Ask
 from ibi.services.registration_admin import Application, RegistrationAdmin
-from ibi.storage.memory.registry import MemoryRegistry
 from ibi.web.resolver_endpoint import ResolverEndpoint
-from tests.asgi_client import Answer, ask
-from tests.set_clocks import SetClocks
+from tests.support.asgi_client import Answer, ask
+from tests.support.memory.registry import MemoryRegistry
+from tests.support.set_clocks import SetClocks
 
 __all__ = ["CHEAP", "PAIRS", "REP", "J", "MembershipApp", "query"]
 

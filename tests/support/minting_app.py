@@ -19,11 +19,11 @@ from ibi.model.minting import Identity
 from ibi.ports.accounts import Tokens
 from ibi.ports.ticks import Ticks
 from ibi.services.mint_queue import MintQueue
-from ibi.storage.memory.ticks import MemoryTicks
-from ibi.storage.memory.tokens import MemoryTokens
 from ibi.web.app import create_app
-from tests.asgi_client import Answer, ask
-from tests.set_clocks import SetClocks
+from tests.support.asgi_client import Answer, ask
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.memory.tokens import MemoryTokens
+from tests.support.set_clocks import SetClocks
 
 IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
 CREATED = Instant.parse("2026-11-16T00:00:00Z")

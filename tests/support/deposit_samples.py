@@ -17,7 +17,7 @@ from ibi.ports.content import Content
 from ibi.services.deposits import Deposits
 from ibi.services.item_repository import ItemRepository
 from ibi.services.taken_files import unread_files
-from tests.set_clocks import SetClocks
+from tests.support.set_clocks import SetClocks
 
 WHO = "Ana Ávila"
 

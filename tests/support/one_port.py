@@ -10,6 +10,7 @@ import structlog
 from ibi.messages import UrlRequest
 from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.memory import Memory
 from ibi.resolver.trace import Failure
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
@@ -17,10 +18,11 @@ from ibi.services.resolver_service import ResolverService
 from ibi.transport.gateways import LocalArchive
 from ibi.web.archive_service import ArchiveService
 from ibi.web.resolver_site import ResolverSite
-from tests.archive_app import BASE, IBIP, REP, SERVICE, ArchiveApp, archive_app, kept
-from tests.asgi_client import Answer, ask
-from tests.membership_app import MembershipApp
-from tests.minting_app import made
+from tests.support.archive_app import BASE, IBIP, REP, SERVICE, ArchiveApp, archive_app, kept
+from tests.support.asgi_client import Answer, ask
+from tests.support.membership_app import MembershipApp
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.minting_app import made
 
 
 class LocalOnly:
@@ -50,7 +52,9 @@ class OnePort:
         own = ArchiveRef(SERVICE, "arq.lab.br")
         self.desk = MembershipApp().desk
         self.resolver = ResolverSite(
-            resolving=ResolverService(ArchiveDirectory(None, own), gateway, own=own, changes=site.changes),
+            resolving=ResolverService(
+                ArchiveDirectory(None, own), gateway, memory=Memory(MemoryBeliefs()), own=own, changes=site.changes
+            ),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
             desk=self.desk,

@@ -1,1 +1,0 @@
-"""Stores that forget everything when the process ends: for tests."""

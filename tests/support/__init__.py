@@ -1,0 +1,1 @@
+"""What tests share: servers, Archives and resolvers that do as they are told, and adapters in memory."""
