@@ -169,7 +169,8 @@ def include(resolver: Path, archive: Path, at: Running) -> None:
 
 def run_command() -> None:
     """The command as it is, but for the room of one cache."""
-    from ibi.cli import main, resolver_site
+    from ibi.cli import main
+    from ibi.composition import resolver_site
     from ibi.resolver.caching import Cache
     from ibi.services.resolver_service import ResolverService
 

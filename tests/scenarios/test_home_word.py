@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ibi.cli.minter import LocalMinter
+from ibi.composition.minter import LocalMinter
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.label.generate import mount_suffix_of_repository_name

@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from click.testing import CliRunner
 
 from ibi.cli.app import app
-from ibi.cli.minter import LocalMinter
+from ibi.composition.minter import LocalMinter
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name

@@ -78,7 +78,8 @@ def _shown(value: object) -> str:
 
 
 def _status(settings: Settings) -> dict[str, object]:
-    from ibi.cli.archive_store import integrity_status, opened_archive
+    from ibi.cli.archive_store import opened_archive
+    from ibi.composition.archive_site import integrity_status
     from ibi.services.archive_store import STORE
 
     if not (settings.data / STORE).is_dir():  # a question is no reason to begin one
@@ -93,7 +94,7 @@ def _status(settings: Settings) -> dict[str, object]:
 def _standing(
     settings: Settings, record: ArchiveRecord | None, unreadable: Iterable[tuple[str, object]]
 ) -> Iterator[tuple[str, object]]:
-    from ibi.cli.membership import membership_status
+    from ibi.composition.membership import membership_status
 
     service = None if record is None else record.service
     yield "begun", service is not None

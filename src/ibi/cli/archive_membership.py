@@ -30,7 +30,7 @@ def switch_on(*, as_json: bool, **flags: str | None) -> None:
     """Let the resolver ask this Archive: a running server has it included at once, and else the next one when it
     starts."""
     from ibi.cli.archive_store import local_settings
-    from ibi.cli.membership import membership_request
+    from ibi.composition.membership import membership_request
     from ibi.storage.membership_files import MembershipFiles
 
     settings = local_settings(flags)
@@ -78,7 +78,7 @@ def switch_off(*, as_json: bool, **flags: str | None) -> None:
 def registration_mail(sender: str | None, recipient: str | None, *, one_form: bool, **flags: str | None) -> None:
     """Write the e-mail that registers this Archive. It shows the registration key."""
     from ibi.cli.archive_store import local_settings
-    from ibi.cli.membership import MembershipIncomplete
+    from ibi.composition.membership import MembershipIncomplete
     from ibi.messages.registration import SUBJECT, RegistrationKey, RegistrationMail
     from ibi.storage.machine import MachineClocks
 
@@ -115,7 +115,7 @@ def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -
     import asyncio
 
     from ibi.archive.membership import Membership, Phase, exclusion_of
-    from ibi.cli.membership import membership_request
+    from ibi.composition.membership import membership_request
     from ibi.transport.resolver_gateway import ResolverGateway
 
     request = membership_request(settings, settings.own_url, service)
@@ -129,7 +129,7 @@ def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -
 
 def _say(switched: str, told: str, settings: Settings, *, as_json: bool) -> None:
     if as_json:
-        from ibi.cli.membership import membership_status
+        from ibi.composition.membership import membership_status
 
         print_json(dict(membership_status(settings)))
     else:

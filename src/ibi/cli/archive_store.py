@@ -9,20 +9,18 @@ from dataclasses import dataclass
 
 import click
 
-from ibi.cli.minter import Acceptance, opened_minter
 from ibi.cli.options import settings_from
+from ibi.composition.minter import Acceptance, opened_minter
 from ibi.config import Settings
-from ibi.instant import Instant
 from ibi.messages.label_forms import LabelForms
 from ibi.services.archive_store import CATALOGUE, STORE, ArchiveStore
 from ibi.services.deposits import Deposits
 from ibi.services.mint_queue import LocalLabels
 from ibi.services.relating import Relating
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
-from ibi.storage.errors import StorageError
 from ibi.storage.machine import MachineClocks
 
-__all__ = ["Archive", "integrity_status", "local_settings", "opened_archive", "opened_store", "who"]
+__all__ = ["Archive", "local_settings", "opened_archive", "opened_store", "who"]
 
 
 class _MintWhenAsked:
@@ -81,23 +79,6 @@ def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archi
         service = None if record is None else record.service
         deposits = Deposits(store, _MintWhenAsked(settings), MachineClocks(), service=service)
         yield Archive(settings, store, deposits, Relating(store, deposits), record)
-
-
-def integrity_status(store: ArchiveStore) -> Iterator[tuple[str, object]]:
-    """Which items are damaged, and when they were verified."""
-    integrity = store.integrity
-    if integrity is None:
-        return
-    try:
-        summary = integrity.summary()
-    except StorageError as error:  # a store whose disk is full still says everything else
-        yield "damaged", [str(error)]
-        return
-    yield "damaged", sorted(integrity.ledger.damaged())
-    yield "verified", summary.verified
-    yield "never_verified", summary.items - summary.verified
-    yield "last_verification", None if summary.newest is None else str(Instant(summary.newest))
-    yield "oldest_verification", None if summary.oldest is None else str(Instant(summary.oldest))
 
 
 def who() -> str:

@@ -17,7 +17,7 @@ from ibi.config import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ibi.cli.minter import Acceptance
+    from ibi.composition.minter import Acceptance
 
 __all__ = ["mint"]
 
@@ -67,7 +67,7 @@ def mint(
     elif verify_log:
         _verify_log(settings, as_json=as_json)
     else:
-        from ibi.cli.minter import Acceptance
+        from ibi.composition.minter import Acceptance
 
         accepted = Acceptance(accept_clock, accept_copy, accept_identity, accept_loss)
         _with_data_directory(settings, accepted, count, key, as_json=as_json, identity=identity)
@@ -81,7 +81,7 @@ def _refuse_for_a_server(*, verify_log: bool, accept: bool) -> None:
 def _with_data_directory(
     settings: Settings, accepted: Acceptance, count: int, key: str | None, *, as_json: bool, identity: bool
 ) -> None:
-    from ibi.cli.minter import opened_minter
+    from ibi.composition.minter import opened_minter
 
     with opened_minter(settings, accepted) as minter:
         if identity:
@@ -156,7 +156,7 @@ def _progress(count: int) -> Iterator[Callable[[], None]]:
 
 def _verify_log(settings: Settings, *, as_json: bool) -> None:
     """Every line against the chain and its dates; the first that is wrong is an error."""
-    from ibi.cli.minter import opened_ticks
+    from ibi.composition.minter import opened_ticks
     from ibi.minting.mint_log import verify
     from ibi.storage.machine import MachineClocks
 

@@ -50,7 +50,7 @@ def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
 
 @asynccontextmanager
 async def _opened(settings: Settings) -> AsyncIterator[ResolverService]:
-    from ibi.cli.resolver_site import opened_resolving
+    from ibi.composition.resolver_site import opened_resolving
 
     async with opened_resolving(settings) as resolving:
         yield resolving

@@ -102,7 +102,7 @@ def read_mail(mail: BinaryIO, **options: Any) -> None:
 @_where
 def list_archives(*, as_json: bool, **flags: str | None) -> None:
     """List the Archives that are registered, switched on or not."""
-    from ibi.cli.register import opened_register
+    from ibi.composition.register import opened_register
 
     with opened_register(settings_from(**flags)) as desk:
         for each in desk.list_archives():
@@ -118,7 +118,7 @@ def list_archives(*, as_json: bool, **flags: str | None) -> None:
 @_where
 def forget(label: str, *, as_json: bool, **flags: str | None) -> None:
     """Take an Archive off the register: it is no longer asked, and its key is worth nothing any more."""
-    from ibi.cli.register import opened_register
+    from ibi.composition.register import opened_register
 
     with opened_register(settings_from(**flags)) as desk:
         forgotten = desk.forget_archive(label)
@@ -136,7 +136,7 @@ def forget(label: str, *, as_json: bool, **flags: str | None) -> None:
 @_where
 def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: str | None) -> None:
     """Let an Archive be dialled in a network that is not of the whole Internet, such as 10.0.0.0/8."""
-    from ibi.cli.register import opened_register
+    from ibi.composition.register import opened_register
 
     with opened_register(settings_from(**flags)) as desk:
         changed = desk.allow_networks(label, () if undo else (cidr,), (cidr,) if undo else ())
@@ -174,7 +174,7 @@ def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: 
 @_where
 def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) -> None:
     """Change what is registered of an Archive, without its key. It keeps its seniority and stays included."""
-    from ibi.cli.register import opened_register
+    from ibi.composition.register import opened_register
 
     settings = _settings(options)
     change = _change_words({"label": form, **options})
@@ -218,7 +218,7 @@ def _register(
     replace: bool,
     as_json: bool,
 ) -> None:
-    from ibi.cli.register import opened_register
+    from ibi.composition.register import opened_register
 
     wanted: ApplicationWords = {
         "labels": list(labels),

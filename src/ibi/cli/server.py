@@ -9,11 +9,11 @@ import click
 import structlog
 
 from ibi import __version__
-from ibi.cli.archive_site import opened_archive_site, verification_schedule
-from ibi.cli.membership import membership_service
-from ibi.cli.minter import LocalMinter, frozen_identity, opened_ticks, own_address, warn_of_private_name
 from ibi.cli.person import sign_in_url
-from ibi.cli.resolver_site import opened_registry, opened_resolver_site
+from ibi.composition.archive_site import opened_archive_site, verification_schedule
+from ibi.composition.membership import membership_service
+from ibi.composition.minter import LocalMinter, frozen_identity, opened_ticks, own_address, warn_of_private_name
+from ibi.composition.resolver_site import opened_registry, opened_resolver_site
 from ibi.config import Settings
 from ibi.model.minting import Identity
 from ibi.services.account_admin import PersonAdmin

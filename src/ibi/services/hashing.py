@@ -16,6 +16,9 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from ibi.errors import IbiError
 from ibi.messages.key import RegistrationKey
 
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
 _AT_ONCE: Final = 2
 """Each takes 64 MiB for a tenth of a second: more at once would starve everything else."""
 
@@ -58,10 +61,6 @@ def _decoy(argon: PasswordHasher) -> str:
     )
     costs = f"m={argon.memory_cost},t={argon.time_cost},p={argon.parallelism}"
     return f"$argon2id$v=19${costs}${salt}${digest}"
-
-
-if TYPE_CHECKING:
-    from argon2 import PasswordHasher
 
 
 _MOST_WAITING: Final = 64

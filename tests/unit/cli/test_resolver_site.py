@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.cli.resolver_site import archive_budgets
+from ibi.composition.resolver_site import archive_budgets
 from ibi.config import load_settings
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
-from ibi.cli.register import configured_mailer
+from ibi.composition.register import configured_mailer
 from ibi.config import Settings
 from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName

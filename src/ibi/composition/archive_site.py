@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,16 +11,16 @@ import structlog
 from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
-from ibi.cli.archive_store import integrity_status
-from ibi.cli.demo import fill_with_demo
-from ibi.cli.membership import membership_status
-from ibi.cli.minter import LocalMinter
-from ibi.cli.register import MailIncomplete, configured_mailer
+from ibi.composition.membership import membership_status
+from ibi.composition.minter import LocalMinter
+from ibi.composition.register import MailIncomplete, configured_mailer
 from ibi.config import Settings
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.services.archive_beginning import begin_archive, follow_address
 from ibi.services.archive_store import STORE, ArchiveStore, open_repaired
+from ibi.services.demo.filling import fill
 from ibi.services.deposits import Deposits
 from ibi.services.drafts import Drafts
 from ibi.services.item_services import ItemServices
@@ -35,7 +35,7 @@ from ibi.storage.sqlite.given_out import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite
 
-__all__ = ["USAGE", "opened_archive_site", "verification_schedule"]
+__all__ = ["USAGE", "integrity_status", "opened_archive_site", "verification_schedule"]
 
 USAGE = "usage.sqlite"
 """The counts of a data directory."""
@@ -197,3 +197,25 @@ def _check_service(data: Path, record: ArchiveRecord, store: ArchiveStore) -> No
     if service is not None and not store.holds(service):
         items = sum(1 for _ in store.content.iterate()) + 1
         raise StoreIncomplete(path=data / STORE, missing="at least 1", items=items, example=str(service))
+
+
+def integrity_status(store: ArchiveStore) -> Iterator[tuple[str, object]]:
+    """Which items are damaged, and when they were verified."""
+    integrity = store.integrity
+    if integrity is None:
+        return
+    try:
+        summary = integrity.summary()
+    except StorageError as error:  # a store whose disk is full still says everything else
+        yield "damaged", [str(error)]
+        return
+    yield "damaged", sorted(integrity.ledger.damaged())
+    yield "verified", summary.verified
+    yield "never_verified", summary.items - summary.verified
+    yield "last_verification", None if summary.newest is None else str(Instant(summary.newest))
+    yield "oldest_verification", None if summary.oldest is None else str(Instant(summary.oldest))
+
+
+def fill_with_demo(settings: Settings, public_url: str, minter: LocalMinter, store: ArchiveStore) -> None:
+    deposits = Deposits(store, LocalLabels(minter.mint, "demonstration"), minter.clocks)
+    fill(deposits, settings.data, public_url)
