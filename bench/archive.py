@@ -50,7 +50,7 @@ from ibi.web.app import create_app
 from ibi.web.archive_service import MOST_KEPT, ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.front import ServiceFirst, Shortcut
-from ibi.web.server import serve, spare_collector
+from ibi.web.http.server import serve, spare_collector
 from tests.support.memory.content import MemoryContent
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.memory.tokens import MemoryTokens

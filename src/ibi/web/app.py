@@ -29,23 +29,22 @@ from ibi.services.verification import VerificationSchedule
 from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.archives import ArchivePages
-from ibi.web.at_once import AtOnce, Prompt
 from ibi.web.authentication import Authentication
-from ibi.web.boundary import REQUEST, Boundary, request_names
-from ibi.web.buffer_bound import BufferBound
-from ibi.web.connection_bound import ConnectionBound
 from ibi.web.content_host import BytesAlone, ContentHost
-from ibi.web.errors import answer_to, problem
 from ibi.web.front import Front, Service, ServiceFirst, Shortcut, first_segments
 from ibi.web.health import HealthPage, healthz
 from ibi.web.host_check import HostCheck
-from ibi.web.hosts import ServedHosts
+from ibi.web.http.connection_bounds import BufferBound, ConnectionBound
+from ibi.web.http.errors import answer_to, problem
+from ibi.web.http.fast_path import AtOnce, Prompt
+from ibi.web.http.hosts import ServedHosts
+from ibi.web.http.load_log import LoadLog
+from ibi.web.http.methods import by_method
+from ibi.web.http.metrics import IntegrityMetrics, Metrics, MetricsPage
+from ibi.web.http.request_errors import InternalError, MethodNotAllowed, NotFound
+from ibi.web.http.request_middleware import REQUEST, Boundary, request_names
 from ibi.web.identity import IdentityPage
-from ibi.web.integrity_metrics import IntegrityMetrics
 from ibi.web.labels import Labels
-from ibi.web.load_log import LoadLog
-from ibi.web.methods import by_method
-from ibi.web.metrics import Metrics, MetricsPage
 from ibi.web.openapi import OpenApiPage
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.claims_page import ClaimPages
@@ -54,7 +53,6 @@ from ibi.web.pages.rendering import SiteFacts
 from ibi.web.pages.routes import page_routes
 from ibi.web.pages.site import KnownSite
 from ibi.web.record_routes import record_routes
-from ibi.web.refusals import InternalError, MethodNotAllowed, NotFound
 from ibi.web.resolver_endpoint import ResolverEndpoint
 from ibi.web.resolver_front import ResolverFront
 from ibi.web.resolver_metrics import ResolverMetrics

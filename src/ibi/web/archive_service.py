@@ -23,13 +23,11 @@ from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.item import name_one_item
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.at_once import Answer
-from ibi.web.errors import UNTOLD, answer_to
-from ibi.web.headers import RawHeaders
-from ibi.web.raw_target import as_text, decoded
-from ibi.web.refusals import MethodNotAllowed
-from ibi.web.same_site import is_cross_site
-from ibi.web.service_query import has_subject
+from ibi.web.http.errors import UNTOLD, answer_to
+from ibi.web.http.fast_path import Answer
+from ibi.web.http.headers import RawHeaders, is_cross_site
+from ibi.web.http.raw_target import as_text, decoded, has_subject
+from ibi.web.http.request_errors import MethodNotAllowed
 
 __all__ = ["MOST_KEPT", "ArchiveService", "KeptAnswers"]
 

@@ -23,7 +23,7 @@ from ibi.services.integrity import Integrity
 from ibi.services.item_services import ItemServices
 from ibi.services.searching import Searching
 from ibi.services.verified_file import VerifiedFile
-from ibi.web.hosts import authority_of_url
+from ibi.web.http.hosts import authority_of_url
 
 __all__ = ["MAX_AGE", "ArchiveSite"]
 

@@ -14,8 +14,8 @@ from ibi.errors import InvalidLabel
 from ibi.label import RepositoryName
 from ibi.model.account import Scope
 from ibi.web.callers import Callers
+from ibi.web.http.request_errors import InvalidParameter, NotFound
 from ibi.web.records import JSON, usage_counts
-from ibi.web.refusals import InvalidParameter, NotFound
 
 __all__ = ["MOST_TOTALS", "StandingPages"]
 

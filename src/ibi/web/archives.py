@@ -16,11 +16,11 @@ from ibi.model.account import Scope
 from ibi.resolver.membership import RegistrationChange
 from ibi.services.registration_admin import Application, RegistrationAdmin, all_facts, public_facts, registered_facts
 from ibi.web.authentication import Authentication
-from ibi.web.body import check_json, read_body
-from ibi.web.headers import values
-from ibi.web.methods import by_method
-from ibi.web.raw_target import decoded, raw_path
-from ibi.web.refusals import MalformedBody, NotFound
+from ibi.web.http.body import check_json, read_body
+from ibi.web.http.headers import values
+from ibi.web.http.methods import by_method
+from ibi.web.http.raw_target import decoded, raw_path
+from ibi.web.http.request_errors import MalformedBody, NotFound
 
 __all__ = ["PREFIX", "ArchivePages"]
 

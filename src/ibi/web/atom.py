@@ -11,7 +11,7 @@ from ibi.instant import Instant
 from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.metadata import Text
-from ibi.web.shown import short, shown_title
+from ibi.web.http.text import short, shown_title
 
 __all__ = ["MEDIA_TYPE", "Feed", "atom"]
 

@@ -7,7 +7,7 @@ from ibi.accounts.tokens import authenticate, require
 from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks
-from ibi.web.headers import RawHeaders, only_value
+from ibi.web.http.headers import RawHeaders, only_value
 
 __all__ = ["Authentication", "name_of"]
 

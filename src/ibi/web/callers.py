@@ -14,8 +14,8 @@ from ibi.services.draft_ledger import Depositor
 from ibi.services.item_services import ItemServices
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.authentication import Authentication, name_of
-from ibi.web.headers import values
-from ibi.web.refusals import ReadOnlyArchive
+from ibi.web.http.headers import values
+from ibi.web.http.request_errors import ReadOnlyArchive
 
 __all__ = ["Callers", "depositor"]
 

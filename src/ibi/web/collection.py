@@ -26,18 +26,18 @@ from ibi.persistent_url import PersistentUrl
 from ibi.ports.content import ContentDamaged
 from ibi.services.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.charset import media_type_in_full
 from ibi.web.content_host import ContentHost
-from ibi.web.deposited import is_to_run, safety_headers
+from ibi.web.content_security import is_to_run, safety_headers
 from ibi.web.file_answer import FileAnswer
-from ibi.web.headers import values
+from ibi.web.http.headers import values
+from ibi.web.http.media_types import media_type_in_full
+from ibi.web.http.raw_target import decoded, raw_path, raw_query
+from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, NotFound
 from ibi.web.metadata import MetadataPage, gone
 from ibi.web.pages import redirect, refusal
 from ibi.web.pages.item_page import FilePage
 from ibi.web.pages.preview import PREVIEW
-from ibi.web.raw_target import decoded, raw_path, raw_query
-from ibi.web.reader_address import reader_address
-from ibi.web.refusals import ListingNotPermitted, MethodNotAllowed, NoSuchFile, NotFound
 
 __all__ = ["PREFIX", "Collection", "without_body"]
 

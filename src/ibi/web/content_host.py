@@ -13,10 +13,10 @@ from urllib.parse import quote
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.errors import problem
-from ibi.web.hosts import Authority, authority_of_url, requested_authority
-from ibi.web.raw_target import decoded, raw_path, raw_target
-from ibi.web.refusals import NotFound
+from ibi.web.http.errors import problem
+from ibi.web.http.hosts import Authority, authority_of_url, requested_authority
+from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.http.request_errors import NotFound
 
 __all__ = ["BytesAlone", "ContentHost"]
 

@@ -17,8 +17,8 @@ from ibi.model.draft_record import Description, read_description
 from ibi.model.errors import InvalidDocument, InvalidFileName
 from ibi.model.item_json import forms_document
 from ibi.model.metadata import DC_ELEMENTS
-from ibi.web.body import check_json, read_body
-from ibi.web.refusals import InvalidMember, MalformedBody
+from ibi.web.http.body import check_json, read_body
+from ibi.web.http.request_errors import InvalidMember, MalformedBody
 
 __all__ = ["MOST_JSON", "MOST_NETWORKS", "MOST_VALUES", "described", "json_object", "refusing_members"]
 

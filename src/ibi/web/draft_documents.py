@@ -17,7 +17,7 @@ from ibi.model.item_json import file_document, forms_document
 from ibi.services.draft_ledger import DraftView
 from ibi.services.drafts import Published
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.preconditions import Validators
+from ibi.web.http.preconditions import Validators
 
 __all__ = [
     "draft_document",

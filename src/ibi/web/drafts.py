@@ -27,9 +27,9 @@ from ibi.web.draft_documents import (
     publication_document,
     quota_document,
 )
-from ibi.web.idempotency import idempotency_key
+from ibi.web.http.headers import idempotency_key
+from ibi.web.http.request_errors import InvalidMember, InvalidParameter, UnknownMember
 from ibi.web.record_target import record_target
-from ibi.web.refusals import InvalidMember, InvalidParameter, UnknownMember
 
 __all__ = ["MOST_LISTED", "MOST_MESSAGE", "DraftPages"]
 

@@ -18,10 +18,9 @@ from ibi.model.block_digests import BLOCK
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.verified_file import PIECE, VerifiedFile
-from ibi.web.boundary import AnswerBroken
-from ibi.web.byte_range import byte_range
-from ibi.web.headers import RawHeaders, values
-from ibi.web.preconditions import Validators
+from ibi.web.http.headers import RawHeaders, values
+from ibi.web.http.preconditions import Validators, byte_range
+from ibi.web.http.request_middleware import AnswerBroken
 
 __all__ = ["MOST_SENT", "BlockMemory", "FileAnswer"]
 

@@ -8,11 +8,11 @@ from typing import Any, Final, Protocol
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.at_once import Answer
 from ibi.web.collection import Collection
+from ibi.web.http.fast_path import Answer
+from ibi.web.http.raw_target import decoded, raw_path
+from ibi.web.http.request_errors import NotFound
 from ibi.web.persistent_urls import PersistentUrls
-from ibi.web.raw_target import decoded, raw_path
-from ibi.web.refusals import NotFound
 from ibi.web.resolver_front import ResolverFront
 
 __all__ = ["RESERVED", "Front", "Service", "ServiceFirst", "Shortcut", "first_segments"]

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.services.readiness import Readiness
-from ibi.web.errors import UNTOLD, answer_to, retry_after
+from ibi.web.http.errors import UNTOLD, answer_to, retry_after
 
 __all__ = ["HealthPage", "healthz", "not_ready"]
 

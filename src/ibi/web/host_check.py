@@ -1,9 +1,10 @@
-"""Pages and files for hosts that are ours, and for no others (`ibi.web.hosts`): 421 says which address to use.
+"""Pages and files for hosts that are ours, and for no others (`ibi.web.http.hosts`): 421 says which address to use.
 
 What is no page is answered under any name. Services are asked by programs, which may know this server by an address or
 by an older name; health checks name whatever they dial. Persistent URLs outlive names: a link under a name that still
 leads here is followed, because a redirect has no content that could act under that name. What would be a page there is
-refused. Answers at once (`ibi.web.at_once`) are all of these kinds, so that the fast path need not look at the host.
+refused. Answers of the fast path (`ibi.web.http.fast_path`) are all of these kinds, so that it need not look at the
+host.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
-from ibi.web.errors import PROBLEM, problem
 from ibi.web.front import Shortcut
-from ibi.web.headers import values
-from ibi.web.hosts import ServedHosts
+from ibi.web.http.errors import PROBLEM, problem
+from ibi.web.http.headers import values
+from ibi.web.http.hosts import ServedHosts
+from ibi.web.http.raw_target import decoded, raw_path, raw_target
 from ibi.web.pages import HTML, wants_page
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render_text
 from ibi.web.pages.translation import translations
-from ibi.web.raw_target import decoded, raw_path, raw_target
 
 __all__ = ["HostCheck", "MisdirectedRequest"]
 

@@ -11,15 +11,15 @@ from starlette.types import Scope
 from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.headers import RawHeaders, values
-from ibi.web.long_json import json_answer
-from ibi.web.negotiation import choose
+from ibi.web.http.headers import RawHeaders, values
+from ibi.web.http.long_json import json_answer
+from ibi.web.http.media_types import choose
+from ibi.web.http.request_errors import ItemDeleted, NotAcceptable, UnknownFormat
 from ibi.web.oai_dc import oai_dc
 from ibi.web.pages import HTML, refusal, wants_page
 from ibi.web.pages.citing import written
 from ibi.web.pages.item_page import ItemPage, tombstone_page
 from ibi.web.records import record
-from ibi.web.refusals import ItemDeleted, NotAcceptable, UnknownFormat
 from ibi.web.signposting import FORMATS as FOR_PROGRAMS
 
 __all__ = ["FORMATS", "MetadataPage", "gone"]

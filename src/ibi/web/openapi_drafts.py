@@ -7,7 +7,7 @@ from typing import Any
 from ibi.archive.drafts import MOST_FILES
 from ibi.web.descriptions import MOST_JSON
 from ibi.web.drafts import MOST_LISTED, MOST_MESSAGE
-from ibi.web.idempotency import MAX_KEY
+from ibi.web.http.headers import MAX_KEY
 from ibi.web.openapi_operation import (
     ALWAYS,
     BODY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ibi.web.errors import PROBLEM
+from ibi.web.http.errors import PROBLEM
 
 __all__ = ["TEXT", "TEXT_OR_NULL", "YES_NO", "header", "json_answer", "record", "reference", "refusal"]
 

@@ -19,12 +19,10 @@ from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.collection import without_body
-from ibi.web.headers import values
-from ibi.web.metadata import gone
-from ibi.web.pages import redirect, refusal
-from ibi.web.raw_target import decoded, raw_path, raw_target
-from ibi.web.reader_address import reader_address
-from ibi.web.refusals import (
+from ibi.web.http.headers import values
+from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request_errors import (
     ItemElsewhere,
     MethodNotAllowed,
     NoSuchFile,
@@ -34,6 +32,8 @@ from ibi.web.refusals import (
     RelatedItemMissing,
     UnknownFormat,
 )
+from ibi.web.metadata import gone
+from ibi.web.pages import redirect, refusal
 
 __all__ = ["PersistentUrls"]
 

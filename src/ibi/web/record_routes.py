@@ -13,7 +13,7 @@ from ibi.web.archive_standing import StandingPages
 from ibi.web.authentication import Authentication
 from ibi.web.callers import Callers
 from ibi.web.drafts import DraftPages
-from ibi.web.methods import Handler, by_method
+from ibi.web.http.methods import Handler, by_method
 from ibi.web.records import RecordPages
 from ibi.web.relations import RelationPages
 from ibi.web.uploads import UploadPages

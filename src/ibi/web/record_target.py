@@ -14,8 +14,8 @@ from starlette.types import Scope
 from ibi.archive.drafts import NotADraft
 from ibi.label import Label, match_label, parse
 from ibi.model.errors import InvalidFileName
-from ibi.web.raw_target import decoded, raw_path
-from ibi.web.refusals import NotFound
+from ibi.web.http.raw_target import decoded, raw_path
+from ibi.web.http.request_errors import NotFound
 
 __all__ = ["PREFIX", "RecordTarget", "record_target"]
 

@@ -26,9 +26,9 @@ from ibi.web.archive_site import ArchiveSite
 from ibi.web.callers import Callers, depositor
 from ibi.web.descriptions import refusing_members
 from ibi.web.drafts import DraftPages
-from ibi.web.long_json import LongList, json_answer
+from ibi.web.http.long_json import LongList, json_answer
+from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, MemberMissing, NotFound, UnknownMember
 from ibi.web.record_target import record_target
-from ibi.web.refusals import InvalidMember, ListingNotPermitted, MemberMissing, NotFound, UnknownMember
 from ibi.web.service_url import target_place, told_url
 
 __all__ = ["JSON", "MOST_REASON", "RecordPages", "record", "record_links", "usage_counts"]

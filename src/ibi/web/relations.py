@@ -18,10 +18,10 @@ from ibi.services.relating import Relating
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.callers import Callers
 from ibi.web.descriptions import json_object, refusing_members
-from ibi.web.long_json import json_answer
+from ibi.web.http.long_json import json_answer
+from ibi.web.http.request_errors import InvalidMember, MemberMissing, UnknownMember
 from ibi.web.record_target import record_target
 from ibi.web.records import record, record_links
-from ibi.web.refusals import InvalidMember, MemberMissing, UnknownMember
 
 __all__ = ["RELATIONS", "RelationPages"]
 

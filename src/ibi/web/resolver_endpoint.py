@@ -18,12 +18,11 @@ from ibi.messages.requests import parse_request
 from ibi.messages.service import resolver_service
 from ibi.model.visibility import IpNetwork
 from ibi.services.registration_admin import RegistrationAdmin
-from ibi.web.errors import UNTOLD, answer_to, retry_after
-from ibi.web.raw_target import as_text, decoded
-from ibi.web.reader_address import reader_address
-from ibi.web.refusals import MethodNotAllowed
-from ibi.web.same_site import refuse_other_sites
-from ibi.web.service_query import has_subject
+from ibi.web.http.errors import UNTOLD, answer_to, retry_after
+from ibi.web.http.headers import refuse_other_sites
+from ibi.web.http.raw_target import as_text, decoded, has_subject
+from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request_errors import MethodNotAllowed
 
 _LATER: Final = frozenset({429, 503})
 """Statuses that say when to ask again."""

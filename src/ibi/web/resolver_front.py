@@ -19,18 +19,18 @@ from ibi.services.limits import LimitExceeded
 from ibi.services.resolver_service import Resolved, Unfinished
 from ibi.web.alert import Alert
 from ibi.web.alerts import alert_about
-from ibi.web.at_once import Answer, Head
-from ibi.web.boundary import REQUEST
-from ibi.web.errors import PROBLEM, answer_to, problem
-from ibi.web.headers import values
+from ibi.web.http.errors import PROBLEM, answer_to, problem
+from ibi.web.http.fast_path import Answer, Head
+from ibi.web.http.headers import values
+from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.http.reader_address import client_addresses
+from ibi.web.http.request_errors import MethodNotAllowed, NotFound
+from ibi.web.http.request_middleware import REQUEST
 from ibi.web.link_alerts import alert_about_fault, alert_about_punctuation
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render
 from ibi.web.pages.translation import translations
-from ibi.web.raw_target import decoded, raw_path, raw_target
-from ibi.web.reader_address import client_addresses
-from ibi.web.refusals import MethodNotAllowed, NotFound
 from ibi.web.resolved_record import resolved_record
 from ibi.web.resolver_site import ResolverSite
 from ibi.web.resolver_view import JSON, View, view_of

@@ -12,7 +12,7 @@ from ibi.resolver.memory import NewClaim
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks
 from ibi.services.resolver_service import Resolved
-from ibi.web.tallies import CounterTally, HistogramTally
+from ibi.web.http.metrics import CounterTally, HistogramTally
 from ibi.web.trace_record import outcome_name
 
 __all__ = ["MOST_ARCHIVES", "ResolverMetrics"]

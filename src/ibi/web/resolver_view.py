@@ -9,10 +9,10 @@ from starlette.types import Scope
 
 from ibi.errors import InvalidPersistentUrl
 from ibi.messages.query import decode_query
-from ibi.web.headers import values
-from ibi.web.negotiation import choose
-from ibi.web.raw_target import raw_query
-from ibi.web.refusals import NotAcceptable
+from ibi.web.http.headers import values
+from ibi.web.http.media_types import choose
+from ibi.web.http.raw_target import raw_query
+from ibi.web.http.request_errors import NotAcceptable
 
 __all__ = ["JSON", "View", "view_of"]
 

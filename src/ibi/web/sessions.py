@@ -11,10 +11,9 @@ from starlette.types import Receive, Scope
 from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf
 from ibi.errors import IbiError
 from ibi.services.sign_in import SignedIn, SignIn
-from ibi.web.body import read_body
-from ibi.web.headers import RawHeaders, only_cookie, values
-from ibi.web.refusals import MalformedBody, UnsupportedMediaType
-from ibi.web.same_site import authority
+from ibi.web.http.body import read_body
+from ibi.web.http.headers import RawHeaders, authority, only_cookie, values
+from ibi.web.http.request_errors import MalformedBody, UnsupportedMediaType
 
 __all__ = ["COOKIE", "MARK_COOKIE", "SECURE_COOKIE", "ForeignForm", "Sessions", "read_form"]
 

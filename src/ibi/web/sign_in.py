@@ -18,11 +18,10 @@ from ibi.model.visibility import IpNetwork
 from ibi.services.integrity import Integrity
 from ibi.services.sign_in import SignedIn, SignIn, TooManyGuesses
 from ibi.storage.errors import StorageError
-from ibi.web.client_address import truncated
-from ibi.web.errors import answer_to
+from ibi.web.http.errors import answer_to
+from ibi.web.http.reader_address import reader_address, truncated
 from ibi.web.pages.language_choice import local_target
 from ibi.web.pages.rendering import render
-from ibi.web.reader_address import reader_address
 from ibi.web.sessions import ForeignForm, Sessions, read_form
 
 __all__ = ["SignInPages"]

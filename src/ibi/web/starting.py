@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ibi.web.health import healthz, not_ready
+from ibi.web.http.request_errors import ServerStarting
+from ibi.web.http.server import Server
 from ibi.web.pages import refusal
-from ibi.web.refusals import ServerStarting
-from ibi.web.server import Server
 
 __all__ = ["StartingServer", "starting_app"]
 

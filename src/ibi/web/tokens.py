@@ -13,8 +13,8 @@ from starlette.responses import Response
 from ibi.model.account import Scope
 from ibi.services.account_admin import TokenAdmin
 from ibi.web.authentication import Authentication
-from ibi.web.body import check_json, read_body
-from ibi.web.refusals import MalformedBody
+from ibi.web.http.body import check_json, read_body
+from ibi.web.http.request_errors import MalformedBody
 
 __all__ = ["TokenPages"]
 

@@ -22,15 +22,12 @@ from ibi.errors import IbiError
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, checked_media_type
 from ibi.services.draft_uploads import FileCheck, Upload
-from ibi.web.body import PATIENCE
-from ibi.web.boundary import REQUEST
 from ibi.web.callers import Callers
-from ibi.web.digest_fields import check_digests, expected_digests, repr_digest
 from ibi.web.draft_documents import file_validators, sent_file
-from ibi.web.errors import answer_to
-from ibi.web.headers import RawHeaders, only_value, values
-from ibi.web.record_target import RecordTarget, record_target
-from ibi.web.refusals import (
+from ibi.web.http.body import PATIENCE
+from ibi.web.http.errors import answer_to
+from ibi.web.http.headers import RawHeaders, check_digests, expected_digests, only_value, repr_digest, values
+from ibi.web.http.request_errors import (
     InvalidParameter,
     MalformedBody,
     NoSuchFile,
@@ -38,6 +35,8 @@ from ibi.web.refusals import (
     UnsupportedMediaType,
     UploadTooSlow,
 )
+from ibi.web.http.request_middleware import REQUEST
+from ibi.web.record_target import RecordTarget, record_target
 
 __all__ = ["PIECE", "UploadPages"]
 

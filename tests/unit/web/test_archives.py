@@ -17,7 +17,7 @@ from ibi.errors import IbiError
 from ibi.model.account import Scope
 from ibi.web.archives import ArchivePages
 from ibi.web.authentication import Authentication
-from ibi.web.errors import problem
+from ibi.web.http.errors import problem
 from ibi.web.openapi_archives import ARCHIVE_PATHS, ARCHIVE_SCHEMAS
 from tests.support.asgi_client import Answer, ask
 from tests.support.membership_app import REP, MembershipApp, Post

@@ -17,9 +17,9 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from ibi.web.at_once import Answer, AtOnce
-from ibi.web.metrics import Metrics
-from ibi.web.protocol import GuardedProtocol
+from ibi.web.http.fast_path import Answer, AtOnce
+from ibi.web.http.metrics import Metrics
+from ibi.web.http.protocol import GuardedProtocol
 from tests.support.archive_app import IBIP, OTHER, REP, SERVICE
 from tests.support.one_port import OnePort
 from tests.support.running_server import RunningServer, running

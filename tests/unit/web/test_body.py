@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from ibi.web.body import read_body
-from ibi.web.refusals import BodyTooLarge, BodyTooSlow, MalformedBody
+from ibi.web.http.body import read_body
+from ibi.web.http.request_errors import BodyTooLarge, BodyTooSlow, MalformedBody
 
 
 async def test_a_body_that_never_comes_is_not_waited_for() -> None:

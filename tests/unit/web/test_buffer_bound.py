@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.web.buffer_bound import BufferBound
+from ibi.web.http.connection_bounds import BufferBound
 
 
 class Line:

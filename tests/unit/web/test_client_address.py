@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.web.client_address import truncated
+from ibi.web.http.reader_address import truncated
 
 
 @pytest.mark.parametrize(

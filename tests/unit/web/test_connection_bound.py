@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from ibi.web import connection_bound
-from ibi.web.connection_bound import Admission, Claim, ConnectionBound, Place
+from ibi.web.http.connection_bounds import Admission, Claim, ConnectionBound, Place
 from tests.support.archive_app import REP
 from tests.support.one_port import OnePort
 from tests.support.running_server import RunningServer, running

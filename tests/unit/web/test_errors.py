@@ -13,8 +13,8 @@ from ibi.accounts.errors import NotAllowed, NotAuthenticated
 from ibi.errors import IbiError
 from ibi.minting.errors import ClockBehind, ClockRefused, InvalidCount
 from ibi.storage.errors import DiskRefused
-from ibi.web.errors import ANSWERS, problem, retry_after
-from ibi.web.refusals import MethodNotAllowed, UnknownMember
+from ibi.web.http.errors import ANSWERS, problem, retry_after
+from ibi.web.http.request_errors import MethodNotAllowed, UnknownMember
 from tests.support.asgi_client import ask
 
 # Everything that a server loads, and what it will answer for one day; of that, what is never met by a request.
@@ -25,7 +25,7 @@ waiting = [IbiError]
 while waiting:
     kind = waiting.pop()
     waiting += kind.__subclasses__()
-    elsewhere = kind.__module__.startswith(("ibi.cli", "ibi.config", "ibi.transport", "ibi.web.server"))
+    elsewhere = kind.__module__.startswith(("ibi.cli", "ibi.config", "ibi.transport", "ibi.web.http.server"))
     if "code" in vars(kind) and not elsewhere:
         print(kind.code)
 """

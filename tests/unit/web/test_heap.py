@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from ibi.web.heap import Heap
+from ibi.web.http.heap import Heap
 
 MB = 1 << 20
 

@@ -9,7 +9,7 @@ import structlog
 
 from ibi.web.front import Shortcut
 from ibi.web.host_check import HostCheck
-from ibi.web.hosts import ServedHosts
+from ibi.web.http.hosts import ServedHosts
 from ibi.web.pages.rendering import SiteFacts
 from tests.support.archive_app import BASE, REP
 from tests.support.asgi_client import Answer

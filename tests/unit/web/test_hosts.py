@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.web.hosts import Authority, ServedHosts
+from ibi.web.http.hosts import Authority, ServedHosts
 
 
 def scope(*hosts: str) -> dict[str, object]:

@@ -10,8 +10,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from ibi.web.at_once import Head, Written
-from ibi.web.protocol import GuardedProtocol
+from ibi.web.http.fast_path import Head, Written
+from ibi.web.http.protocol import GuardedProtocol
 
 KEPT = 75
 REQUEST = b"GET /a/b HTTP/1.1\r\nHost: x\r\n\r\n"

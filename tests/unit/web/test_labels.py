@@ -14,7 +14,7 @@ from ibi.clock import SECOND
 from ibi.minting.minter import MAX_COUNT, Rules
 from ibi.model.account import Scope
 from ibi.model.minting import Identity
-from ibi.web.body import MOST
+from ibi.web.http.body import MOST
 from ibi.web.labels import CHUNK
 from tests.support.asgi_client import Answer, ask
 from tests.support.minting_app import IDENTITY, ONE, MintingApp, minting_app

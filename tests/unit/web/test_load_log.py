@@ -6,8 +6,8 @@ import structlog
 from prometheus_client import generate_latest
 from structlog.testing import capture_logs
 
-from ibi.web.load_log import LoadLog
-from ibi.web.metrics import Metrics
+from ibi.web.http.load_log import LoadLog
+from ibi.web.http.metrics import Metrics
 
 
 class Minute:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from ibi.web.logging import configure_logging, without_secrets
+from ibi.web.http.logging import configure_logging, without_secrets
 
 TOKEN = f"ibi_{'a' * 16}_{'b' * 52}"
 

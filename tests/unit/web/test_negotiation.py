@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.web.negotiation import choose
-from ibi.web.refusals import NotAcceptable
+from ibi.web.http.media_types import choose
+from ibi.web.http.request_errors import NotAcceptable
 
 JSON, LINES = "application/json", "application/x-ndjson"
 

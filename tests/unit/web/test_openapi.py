@@ -13,7 +13,7 @@ from ibi import __version__
 from ibi.clock import SECOND
 from ibi.minting.minter import Rules
 from ibi.model.account import Scope
-from ibi.web.errors import ANSWERS
+from ibi.web.http.errors import ANSWERS
 from ibi.web.openapi import document
 from ibi.web.pages.routes import page_routes
 from tests.support.asgi_client import Answer, ask

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from ibi.web.protocol import GuardedProtocol
+from ibi.web.http.protocol import GuardedProtocol
 
 SIZE = 1 << 20
 HEAD = b"PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % SIZE

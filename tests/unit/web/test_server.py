@@ -22,8 +22,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ibi.web.protocol import MOST_HEAD, GuardedProtocol
-from ibi.web.server import AddressInUse, AddressUnusable, Server, listen, serve, url_of
+from ibi.web.http.protocol import MOST_HEAD, GuardedProtocol
+from ibi.web.http.server import AddressInUse, AddressUnusable, Server, listen, serve, url_of
 from tests.support.minting_app import made
 from tests.support.running_server import RunningServer, running
 
@@ -238,7 +238,7 @@ PROGRAM = """
 import sys
 from starlette.applications import Starlette
 from contextlib import asynccontextmanager
-from ibi.web.server import serve
+from ibi.web.http.server import serve
 
 @asynccontextmanager
 async def lifespan(app):

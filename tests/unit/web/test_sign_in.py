@@ -23,7 +23,7 @@ from ibi.services.hashing import SecretHasher
 from ibi.services.integrity import Integrity
 from ibi.services.sign_in import SignIn
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
-from ibi.web.errors import problem
+from ibi.web.http.errors import problem
 from ibi.web.sessions import COOKIE, SECURE_COOKIE, Sessions
 from ibi.web.sign_in import SignInPages
 from tests.support.asgi_client import Answer, ask

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ibi.web.taking import PATIENCE, Taking
+from ibi.web.http.flow import PATIENCE, Taking
 
 
 class Timer:

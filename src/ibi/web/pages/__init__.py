@@ -8,14 +8,14 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.errors import IbiError
-from ibi.web.errors import PROBLEM, answer_to, problem
-from ibi.web.headers import RawHeaders, values
-from ibi.web.negotiation import choose
+from ibi.web.http.errors import PROBLEM, answer_to, problem
+from ibi.web.http.headers import RawHeaders, values
+from ibi.web.http.media_types import choose
+from ibi.web.http.request_errors import NotAcceptable
 from ibi.web.pages.error_words import title_of
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render
 from ibi.web.pages.translation import translations
-from ibi.web.refusals import NotAcceptable
 
 __all__ = ["HTML", "redirect", "refusal", "wants_page"]
 

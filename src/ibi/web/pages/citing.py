@@ -21,7 +21,7 @@ from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.metadata import Licence
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.deposited import PDF
+from ibi.web.content_security import PDF
 
 __all__ = ["WRITERS", "Citation", "citations", "head_tags", "shown_work", "structured", "written"]
 

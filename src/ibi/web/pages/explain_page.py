@@ -19,7 +19,8 @@ from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Trace
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.headers import values
+from ibi.web.http.headers import values
+from ibi.web.http.reader_address import reader_address
 from ibi.web.pages.label_anatomy import anatomy
 from ibi.web.pages.language import page_language
 from ibi.web.pages.relatives import Relative
@@ -28,7 +29,6 @@ from ibi.web.pages.request_words import wishes
 from ibi.web.pages.sequence_diagram import trace_figure
 from ibi.web.pages.trace_words import outcome_words
 from ibi.web.pages.translation import locale_of, translations
-from ibi.web.reader_address import reader_address
 
 __all__ = ["ExplainPage", "Fault", "Resolved", "Resolver", "read"]
 

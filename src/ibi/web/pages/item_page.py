@@ -13,7 +13,9 @@ from ibi.archive.related_items import described_by
 from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.deposited import safety_headers
+from ibi.web.content_security import safety_headers
+from ibi.web.http.reader_address import reader_address
+from ibi.web.http.text import shown_title
 from ibi.web.pages.citing import citations, head_tags, shown_work, structured
 from ibi.web.pages.item_words import ELEMENTS, KINDS, STATE_MEANINGS, STATES
 from ibi.web.pages.language import page_language
@@ -24,8 +26,6 @@ from ibi.web.pages.relatives import EditionLine, Relative, translations_of
 from ibi.web.pages.rendering import POLICY, render
 from ibi.web.pages.translation import translations
 from ibi.web.pages.usage_plot import first_day, monthly_use, usage_plot
-from ibi.web.reader_address import reader_address
-from ibi.web.shown import shown_title
 from ibi.web.signposting import alternates, signposting
 
 __all__ = ["MOST_FILES", "FilePage", "ItemPage", "tombstone_page"]

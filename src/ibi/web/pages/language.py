@@ -8,7 +8,7 @@ from starlette.types import Scope
 
 from ibi.language_range import chosen_language, preferences
 from ibi.languages import LanguageTag
-from ibi.web.headers import only_cookie, values
+from ibi.web.http.headers import only_cookie, values
 
 __all__ = ["COOKIE", "PAGE_LANGUAGES", "named_language", "page_language"]
 

@@ -7,8 +7,8 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ibi.web.http.request_errors import NotFound
 from ibi.web.pages.language import COOKIE, named_language
-from ibi.web.refusals import NotFound
 
 __all__ = ["choose_language", "local_target"]
 

@@ -15,7 +15,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.deposited import PDF
+from ibi.web.content_security import PDF
 
 __all__ = ["MOST_IMAGE", "MOST_TEXT", "PREVIEW", "Preview", "first_look"]
 

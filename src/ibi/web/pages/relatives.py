@@ -14,7 +14,7 @@ from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, name_one_item
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.shown import shown_title
+from ibi.web.http.text import shown_title
 
 __all__ = ["MOST_EDITIONS", "EditionLine", "Relative", "translations_of"]
 

@@ -25,12 +25,12 @@ from starlette.types import Scope
 
 from ibi.accounts.sign_in import csrf_of
 from ibi.instant import Instant
+from ibi.web.http.raw_target import raw_target
+from ibi.web.http.text import short
 from ibi.web.pages.language import PAGE_LANGUAGES, page_language
 from ibi.web.pages.static import static_url
 from ibi.web.pages.translation import locale_of, translations
-from ibi.web.raw_target import raw_target
 from ibi.web.sessions import Sessions
-from ibi.web.shown import short
 
 __all__ = ["POLICY", "SESSIONS", "SITE", "SiteFacts", "render", "render_text"]
 

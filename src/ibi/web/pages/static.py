@@ -10,7 +10,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ibi.web.refusals import NotFound
+from ibi.web.http.request_errors import NotFound
 
 __all__ = ["static_file", "static_url"]
 

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive
 from ibi.services.draft_uploads import Upload
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
-from ibi.web.refusals import UploadTooSlow
+from ibi.web.http.request_errors import UploadTooSlow
 from ibi.web.uploads import PIECE, UploadPages, _pieces
 from tests.support.asgi_client import ask
 from tests.support.records_app import SAID, RecordsApp, records_app

@@ -1,6 +1,18 @@
-"""`GET /metrics` for Prometheus. Every label has a handful of values; none comes from a request's own words."""
+"""`GET /metrics` for Prometheus. Every label has a handful of values; none comes from a request's own words.
+
+The library's own may be counted by several threads at a time, each behind a lock: for what happens at every request
+that costs more than all that is counted of it. What is told is the same, line for line.
+"""
 
 from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from math import inf
+from typing import Final
 
 from prometheus_client import (
     CollectorRegistry,
@@ -12,18 +24,113 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.errors import IbiError
+from ibi.model.content import Problem
+from ibi.services.integrity import Integrity
 from ibi.services.mint_queue import MintGroup
 from ibi.services.readiness import Readiness, clock_refusal
-from ibi.web.errors import ANSWERS
-from ibi.web.integrity_metrics import IntegrityMetrics
-from ibi.web.tallies import CounterTally
+from ibi.storage.errors import StorageError
+from ibi.web.http.errors import ANSWERS
 
-__all__ = ["Metrics", "MetricsPage"]
+
+class CounterTally(Collector):
+    """How often, by the values of its labels. All of them come from one thread, which is also the one that tells."""
+
+    def __init__(self, name: str, words: str, labels: Sequence[str], *, registry: CollectorRegistry) -> None:
+        self._name, self._words, self._labels = name, words, tuple(labels)
+        self._counts: dict[tuple[object, ...], int] = {}
+        self._began: dict[tuple[object, ...], float] = {}
+        registry.register(self)
+
+    def add(self, *values: object) -> None:
+        """Once more, for those values of the labels in their order."""
+        try:
+            self._counts[values] += 1
+        except KeyError:
+            self._counts[values] = 1
+            self._began[values] = time.time()
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily(self._name, self._words, labels=self._labels)
+        for values, number in self._counts.items():
+            family.add_metric([*map(str, values)], number, created=self._began[values])
+        yield family
+
+    describe = collect  # the registry sees to it that a name is given once
+
+
+class HistogramTally(Collector):
+    """How many were not above each of the `buckets`, and the sum of all; from one thread, as above."""
+
+    def __init__(self, name: str, words: str, buckets: Sequence[float], *, registry: CollectorRegistry) -> None:
+        self._name, self._words, self._bounds = name, words, (*map(float, buckets), inf)
+        self._counts, self._sum = [0] * len(self._bounds), 0.0
+        self._began = time.time()
+        registry.register(self)
+
+    def observe(self, value: float) -> None:
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def collect(self) -> Iterator[HistogramMetricFamily]:
+        family = HistogramMetricFamily(self._name, self._words)
+        totals = accumulate(self._counts)
+        written = map(floatToGoString, self._bounds)
+        buckets = [*zip(written, totals, strict=True)]
+        family.add_metric([], buckets, self._sum)
+        family.add_sample(f"{self._name}_created", {}, self._began)
+        yield family
+
+    describe = collect
+
+
+_FRESH: Final = 10.0
+"""Seconds for which the figures stand: of a million items they take a moment to count."""
+
+
+class IntegrityMetrics:
+    def __init__(self, registry: CollectorRegistry, integrity: Integrity, now: Callable[[], float] = time.time) -> None:
+        self._integrity, self._now, self._counted = integrity, now, -_FRESH
+        self._found = Counter("ibi_damage_found", "Times that kept content was found damaged.", registry=registry)
+        self._damaged = Gauge("ibi_items_damaged", "Items of which something kept is damaged.", registry=registry)
+        self._unverified = Gauge(
+            "ibi_items_never_verified", "Items that no verification has read since they were kept.", registry=registry
+        )
+        self._last = Gauge(
+            "ibi_last_verification_seconds", "When an item was verified last, in seconds since 1970.", registry=registry
+        )
+        self._age = Gauge(
+            "ibi_oldest_verification_age_seconds",
+            "Time since that item was verified which has waited longest.",
+            registry=registry,
+        )
+        integrity.watch(self._count)
+
+    async def refresh(self) -> None:
+        """Called before the figures are told."""
+        if time.monotonic() < self._counted + _FRESH:
+            return
+        self._counted = time.monotonic()
+        try:
+            summary = await asyncio.to_thread(self._integrity.summary)
+        except StorageError:
+            return  # those of before stand
+        self._damaged.set(summary.damaged)
+        self._unverified.set(summary.items - summary.verified)
+        self._last.set(summary.newest or 0)
+        self._age.set(0 if summary.oldest is None else max(0, self._now() - summary.oldest))
+
+    def _count(self, name: str, problem: Problem) -> None:
+        self._found.inc()
+        self._counted = -_FRESH
+
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _OTHER = "other"

@@ -4,40 +4,6 @@ from __future__ import annotations
 
 from ibi.errors import IbiError
 
-__all__ = [
-    "BodyTooLarge",
-    "BodyTooSlow",
-    "HeadTooLarge",
-    "InternalError",
-    "InvalidDigest",
-    "InvalidIdempotencyKey",
-    "InvalidMember",
-    "InvalidParameter",
-    "ItemDeleted",
-    "ItemElsewhere",
-    "ListingNotPermitted",
-    "MalformedBody",
-    "MemberMissing",
-    "MethodNotAllowed",
-    "NoSuchFile",
-    "NoSuchTranslation",
-    "NotAcceptable",
-    "NotFound",
-    "OriginalElsewhere",
-    "PreconditionFailed",
-    "RangeNotSatisfiable",
-    "ReadOnlyArchive",
-    "RelatedItemMissing",
-    "ServerFull",
-    "ServerStarting",
-    "ServerStopping",
-    "TooManyConnections",
-    "UnknownFormat",
-    "UnknownMember",
-    "UnsupportedMediaType",
-    "UploadTooSlow",
-]
-
 
 class NotFound(IbiError):
     """There is nothing here."""

@@ -19,13 +19,10 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from ibi.errors import IbiError
 from ibi.storage.descriptors import are_exhausted, pending_connections, raise_limit
-from ibi.web.buffer_bound import BufferBound
-from ibi.web.connection_bound import ConnectionBound
-from ibi.web.heap import Heap
-from ibi.web.load_log import LoadLog
-from ibi.web.protocol import GuardedProtocol
-
-__all__ = ["AddressInUse", "AddressUnusable", "Server", "listen", "serve", "spare_collector", "url_of"]
+from ibi.web.http.connection_bounds import BufferBound, ConnectionBound
+from ibi.web.http.heap import Heap
+from ibi.web.http.load_log import LoadLog
+from ibi.web.http.protocol import GuardedProtocol
 
 _TICKS = 10
 """Turns of uvicorn's own clock in a second."""

@@ -13,8 +13,6 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 
-__all__ = ["ANSWERS", "LONGEST_RETRY", "PROBLEM", "UNTOLD", "Answer", "answer_to", "problem", "retry_after"]
-
 PROBLEM = "application/problem+json"
 LONGEST_RETRY = 3600
 """Seconds: a clock that is years behind may be put right within the hour."""

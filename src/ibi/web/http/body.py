@@ -7,10 +7,8 @@ import asyncio
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from ibi.web.headers import RawHeaders, only_value
-from ibi.web.refusals import BodyTooLarge, BodyTooSlow, MalformedBody, UnsupportedMediaType
-
-__all__ = ["MOST", "PATIENCE", "check_json", "read_body"]
+from ibi.web.http.headers import RawHeaders, only_value
+from ibi.web.http.request_errors import BodyTooLarge, BodyTooSlow, MalformedBody, UnsupportedMediaType
 
 MOST = 64 * 1024
 """Bytes of a body."""

@@ -11,8 +11,6 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-__all__ = ["LongList", "json_answer"]
-
 _SHORT: Final = 64 * 1024
 """Bytes that are sent in one piece, with their length."""
 _A_PIECE: Final = 100

@@ -15,9 +15,7 @@ from typing import Final, NamedTuple
 
 from starlette.types import Scope
 
-from ibi.web.headers import only_value
-
-__all__ = ["Authority", "ServedHosts", "authority_of_url", "requested_authority"]
+from ibi.web.http.headers import only_value
 
 _LONGEST: Final = 300
 """Characters of a host with its port; a name has at most 253."""

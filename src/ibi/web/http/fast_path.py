@@ -14,10 +14,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from starlette.types import Scope
 from structlog.typing import FilteringBoundLogger
 
-from ibi.web.boundary import REQUEST, REQUEST_HEADER, hardened
-from ibi.web.metrics import Metrics
-
-__all__ = ["Answer", "AtOnce", "Head", "Prompt", "Written", "server_lines"]
+from ibi.web.http.metrics import Metrics
+from ibi.web.http.request_middleware import REQUEST, REQUEST_HEADER, hardened
 
 _NAMED: Final = b"%b" + REQUEST_HEADER + b": %b\r\n"
 

@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import Response
 
-__all__ = ["Handler", "by_method"]
-
 Handler = Callable[[Request], Awaitable[Response]]
 
 

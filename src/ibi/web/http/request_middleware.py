@@ -16,13 +16,11 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.storage.descriptors import is_exhaustion
 from ibi.storage.errors import TooManyOpenFiles
-from ibi.web.client_address import truncated
-from ibi.web.errors import problem
-from ibi.web.headers import HARDENING
-from ibi.web.metrics import Metrics
-from ibi.web.refusals import InternalError, ServerStopping
-
-__all__ = ["REQUEST", "REQUEST_HEADER", "AnswerBroken", "Boundary", "hardened", "request_names"]
+from ibi.web.http.errors import problem
+from ibi.web.http.headers import HARDENING
+from ibi.web.http.metrics import Metrics
+from ibi.web.http.reader_address import truncated
+from ibi.web.http.request_errors import InternalError, ServerStopping
 
 REQUEST = "ibi.request"
 """Where in a scope the name of the request stands: the log and the caller know it by that."""

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from ipaddress import IPv4Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
 from starlette.types import Scope
 
 from ibi.messages.field import IpAddress
 from ibi.model.visibility import IpNetwork
-from ibi.web.headers import values
+from ibi.web.http.headers import values
 
-__all__ = ["NOBODY", "client_addresses", "read_address", "reader_address"]
+
+@lru_cache(maxsize=1024)
+def truncated(address: str) -> str:
+    """The network of an address: its first 24 bits (IPv4) or 48 bits (IPv6)."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return "unknown"
+    if isinstance(parsed, IPv6Address):
+        parsed = parsed.ipv4_mapped or parsed
+    bits = 24 if parsed.version == 4 else 48
+    return str(ip_network((parsed, bits), strict=False))
+
 
 NOBODY: Final = IPv4Address("0.0.0.0")  # noqa: S104 - an address that is nobody's, not one to listen on
 """Stands for a reader whose address is not known: it is in no network to which anything is allowed."""

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Heap"]
-
 _SLACK: Final = 8 * 1024 * 1024
 """Bytes beyond those of the beginning for which nothing is done."""
 _PAUSE: Final = 10.0

@@ -4,7 +4,8 @@ answer to another; and how long an answer waits to be taken. What can be answere
 it.
 
 The parser gets one request at a time. What a client sends behind it stays as it came until that one is answered, and
-meanwhile nothing more is read: parsed, it would take eighty times as much memory."""
+meanwhile nothing more is read: parsed, it would take eighty times as much memory.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +19,12 @@ from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ibi.errors import IbiError
-from ibi.web.at_once import Written, server_lines
-from ibi.web.buffer_bound import BufferBound
-from ibi.web.connection_bound import Admission, Claim, ConnectionBound, Place
-from ibi.web.connection_refusals import Refusals, plain_refusal
-from ibi.web.reading_flow import ReadingFlow
-from ibi.web.refusals import HeadTooLarge, ServerFull, TooManyConnections
-from ibi.web.taking import PATIENCE as TAKING_PATIENCE
-from ibi.web.taking import Taking, forget
-
-__all__ = ["MOST_FIELDS", "MOST_HEAD", "MOST_UNWRITTEN", "PATIENCE", "GuardedProtocol"]
+from ibi.web.http.connection_bounds import Admission, BufferBound, Claim, ConnectionBound, Place
+from ibi.web.http.connection_refusals import Refusals, plain_refusal
+from ibi.web.http.fast_path import Written, server_lines
+from ibi.web.http.flow import PATIENCE as TAKING_PATIENCE
+from ibi.web.http.flow import ReadingFlow, Taking, forget
+from ibi.web.http.request_errors import HeadTooLarge, ServerFull, TooManyConnections
 
 MOST_HEAD = 64 * 1024
 """Bytes of request line and headers; and of what comes between the bytes of a body, or after them."""

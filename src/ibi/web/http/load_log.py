@@ -12,10 +12,8 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from ibi.web.client_address import truncated
-from ibi.web.metrics import Metrics
-
-__all__ = ["LoadLog"]
+from ibi.web.http.metrics import Metrics
+from ibi.web.http.reader_address import truncated
 
 _PAUSE: Final = 60.0
 """Seconds between two lines of one kind."""

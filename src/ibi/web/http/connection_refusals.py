@@ -14,11 +14,9 @@ from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from ibi.errors import IbiError
-from ibi.web.boundary import hardened
-from ibi.web.errors import problem
-from ibi.web.headers import RawHeaders
-
-__all__ = ["Refusals", "fields_of", "plain_refusal", "written"]
+from ibi.web.http.errors import problem
+from ibi.web.http.headers import RawHeaders
+from ibi.web.http.request_middleware import hardened
 
 Refusals: TypeAlias = Callable[[IbiError, bytes], bytes]
 """From a reason and the first bytes of what the client says, perhaps none, to the answer."""

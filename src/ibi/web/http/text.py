@@ -6,8 +6,6 @@ from typing import Final
 
 from ibi.model.item import Item
 
-__all__ = ["LONGEST", "short", "shown_title"]
-
 LONGEST: Final = 300
 """Characters of a title, a name or a subject where several stand together."""
 _MOST_TITLES: Final = 100

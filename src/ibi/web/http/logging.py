@@ -10,8 +10,6 @@ from typing import Literal, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-__all__ = ["configure_logging", "printable", "without_secrets"]
-
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["console", "json"]
 
