@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from ibi.web.http.fast_path import Head, Written
+from ibi.web.http.fast_path import Head, RawResponse
 from ibi.web.http.protocol import MOST_FIELDS, MOST_HEAD
 from tests.support.running_server import RunningServer, running
 
@@ -44,8 +44,8 @@ async def echo(request: Request) -> Response:
     return Response(await request.body())
 
 
-def at_once(scope: Scope) -> Written | None:
-    return Written(200, Head.of([(b"content-length", b"2")]), b"ok") if scope["path"] == "/at-once" else None
+def at_once(scope: Scope) -> RawResponse | None:
+    return RawResponse(200, Head.of([(b"content-length", b"2")]), b"ok") if scope["path"] == "/at-once" else None
 
 
 @contextmanager

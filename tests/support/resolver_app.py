@@ -12,7 +12,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.resolver_service import ResolverService
-from ibi.web.resolver_front import ResolverFront
+from ibi.web.resolver_front import PersistentUrlApp
 from ibi.web.resolver_site import ResolverSite
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs
@@ -27,7 +27,7 @@ A, B, C = archive("a"), archive("b"), archive("c")
 
 @dataclass
 class ResolverApp:
-    app: ResolverFront
+    app: PersistentUrlApp
     site: ResolverSite
     gateway: ScriptedGateway
 
@@ -71,4 +71,4 @@ def resolver_app(archives: Mapping[ArchiveRef, Said | Script | After], **options
         acknowledgments=Acknowledgments(gateway),
         **{"public_url": PUBLIC_URL, **site_options},
     )
-    return ResolverApp(ResolverFront(site, structlog.get_logger("test")), site, gateway)
+    return ResolverApp(PersistentUrlApp(site, structlog.get_logger("test")), site, gateway)

@@ -15,7 +15,7 @@ from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
 from ibi.storage.disk import refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
 
-__all__ = ["BEGINNING", "MintLogFile", "Position", "Written"]
+__all__ = ["BEGINNING", "MintLogFile", "Position", "WrittenLine"]
 
 _CHUNK = 1 << 16
 _REWRITTEN = 1 << 20
@@ -36,7 +36,7 @@ class Position(NamedTuple):
 BEGINNING = Position(0, 0, 0, GENESIS)
 
 
-class Written(NamedTuple):
+class WrittenLine(NamedTuple):
     """A line, and up to where the log is known with it."""
 
     line: bytes
@@ -112,7 +112,7 @@ class MintLogFile:
             self._known = _status_of(os.fstat(self._open())), after
         return after
 
-    def take_in(self, position: Position) -> Iterator[Written]:
+    def take_in(self, position: Position) -> Iterator[WrittenLine]:
         """The lines after `position`, all on the disk before the first is given; a torn one at the end is cut off."""
         with refusals(DiskRefused, self.path):
             end = self._cut_torn_line(position.size, self._status().size)
@@ -123,7 +123,7 @@ class MintLogFile:
             self._step("extra lines synced")
         for line in self.lines(position.size, end):
             position = position.after(line)
-            yield Written(line, position)
+            yield WrittenLine(line, position)
 
     def read(self, start: int, length: int) -> bytes:
         with refusals(DiskRefused, self.path):

@@ -36,13 +36,13 @@ from ibi.web.health import HealthPage, healthz
 from ibi.web.host_check import HostCheck
 from ibi.web.http.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.http.errors import answer_to, problem
-from ibi.web.http.fast_path import AtOnce, Prompt
+from ibi.web.http.fast_path import FastEndpoint, FastPath
 from ibi.web.http.hosts import ServedHosts
 from ibi.web.http.load_log import LoadLog
 from ibi.web.http.methods import by_method
 from ibi.web.http.metrics import IntegrityMetrics, Metrics, MetricsPage
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, NotFound
-from ibi.web.http.request_middleware import REQUEST, Boundary, request_names
+from ibi.web.http.request_middleware import REQUEST, RequestMiddleware, request_names
 from ibi.web.identity import IdentityPage
 from ibi.web.labels import Labels
 from ibi.web.openapi import OpenApiPage
@@ -54,7 +54,7 @@ from ibi.web.pages.routes import page_routes
 from ibi.web.pages.site import KnownSite
 from ibi.web.record_routes import record_routes
 from ibi.web.resolver_endpoint import ResolverEndpoint
-from ibi.web.resolver_front import ResolverFront
+from ibi.web.resolver_front import PersistentUrlApp
 from ibi.web.resolver_metrics import ResolverMetrics
 from ibi.web.resolver_site import ResolverSite
 from ibi.web.sessions import Sessions
@@ -120,7 +120,7 @@ def create_app(
         routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies, integrity).routes()
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
     names = request_names()
-    middleware = [Middleware(Boundary, metrics=metrics, log=log, routes=patterns, names=names)]
+    middleware = [Middleware(RequestMiddleware, metrics=metrics, log=log, routes=patterns, names=names)]
     services = _services(archive, resolver, log)
     taken = first_segments(route.path for route in routes)
     if hosts is not None:
@@ -131,7 +131,7 @@ def create_app(
     content_host = ContentHost(archive) if archive is not None and archive.has_own_content_host else None
     if content_host is not None:
         middleware.append(Middleware(BytesAlone, host=content_host))
-    persistent = None if resolver is None else ResolverFront(resolver, log)
+    persistent = None if resolver is None else PersistentUrlApp(resolver, log)
     front = Front(archive, persistent, None if resolver is None else resolver.public_url)
     patterns |= {**front.patterns, **dict.fromkeys(services, "/{service}")}
     middleware.append(
@@ -153,7 +153,7 @@ def create_app(
         # Not a route: routes know a path decoded only, and one that takes every path would hide wrong methods.
         app.router.default = front
     choose = shortcut.endpoint if content_host is None else _elsewhere_than(content_host, shortcut.endpoint)
-    app.state.at_once = AtOnce(choose, metrics=metrics, log=log, routes=patterns, names=names)
+    app.state.at_once = FastPath(choose, metrics=metrics, log=log, routes=patterns, names=names)
     if resolver is not None:
         app.state.ending = resolver.resolving.misses.end
     load, buffers = LoadLog(log, metrics), BufferBound()
@@ -168,7 +168,9 @@ def create_app(
     return app
 
 
-def _elsewhere_than(host: ContentHost, choose: Callable[[Scope], Prompt | None]) -> Callable[[Scope], Prompt | None]:
+def _elsewhere_than(
+    host: ContentHost, choose: Callable[[Scope], FastEndpoint | None]
+) -> Callable[[Scope], FastEndpoint | None]:
     return lambda scope: None if host.is_asked(scope) else choose(scope)
 
 

@@ -13,7 +13,7 @@ from ibi.web.http.fast_path import Answer
 from ibi.web.http.raw_target import decoded, raw_path
 from ibi.web.http.request_errors import NotFound
 from ibi.web.persistent_urls import PersistentUrls
-from ibi.web.resolver_front import ResolverFront
+from ibi.web.resolver_front import PersistentUrlApp
 
 __all__ = ["RESERVED", "Front", "Service", "ServiceFirst", "Shortcut", "first_segments"]
 
@@ -41,12 +41,12 @@ class Shortcut:
     """
 
     def __init__(
-        self, services: Sequence[Service], persistent: ResolverFront | None = None, taken: Iterable[str] = ()
+        self, services: Sequence[Service], persistent: PersistentUrlApp | None = None, taken: Iterable[str] = ()
     ) -> None:
         self._services, self._persistent = tuple(services), persistent
         self._taken = frozenset(each.encode() for each in taken)
 
-    def endpoint(self, scope: Scope) -> Service | ResolverFront | None:
+    def endpoint(self, scope: Scope) -> Service | PersistentUrlApp | None:
         path, query = scope.get("raw_path") or raw_path(scope), scope["query_string"]
         if query:  # a request without a subject is none
             for service in self._services:
@@ -86,9 +86,11 @@ class ServiceFirst:
 class Front:
     """What the router asks when it knows no better: persistent URLs are resolved, or found if they are here."""
 
-    def __init__(self, archive: ArchiveSite | None, resolver: ResolverFront | None, resolver_url: str | None) -> None:
+    def __init__(
+        self, archive: ArchiveSite | None, resolver: PersistentUrlApp | None, resolver_url: str | None
+    ) -> None:
         self._collection = None if archive is None else Collection(archive, resolver_url)
-        self._persistent: ResolverFront | PersistentUrls | None = resolver
+        self._persistent: PersistentUrlApp | PersistentUrls | None = resolver
         if resolver is None and archive is not None:
             self._persistent = PersistentUrls(archive)
 
@@ -102,7 +104,7 @@ class Front:
         scope["endpoint"] = endpoint = self._endpoint(raw_path(scope))
         await endpoint(scope, receive, send)
 
-    def _endpoint(self, path: bytes) -> Collection | PersistentUrls | ResolverFront:
+    def _endpoint(self, path: bytes) -> Collection | PersistentUrls | PersistentUrlApp:
         # Decoded before it is judged: `/%61pi/` is not another place than `/api/`.
         first, _, rest = decoded(path).removeprefix("/").partition("/")
         if first == "col" and rest and self._collection is not None:

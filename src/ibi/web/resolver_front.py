@@ -37,7 +37,7 @@ from ibi.web.resolver_view import JSON, View, view_of
 from ibi.web.trace_pages import trace_page
 from ibi.web.trace_record import trace_record
 
-__all__ = ["ResolverFront"]
+__all__ = ["PersistentUrlApp"]
 
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256
@@ -68,7 +68,7 @@ class _Wanted(NamedTuple):
     begun: Resolved | Unfinished
 
 
-class ResolverFront:
+class PersistentUrlApp:
     """An ASGI application. A redirect, which nearly every answer is, is written straight to the connection."""
 
     def __init__(self, site: ResolverSite, log: FilteringBoundLogger) -> None:

@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from ibi.web.http.fast_path import Answer, AtOnce
+from ibi.web.http.fast_path import Answer, FastPath
 from ibi.web.http.metrics import Metrics
 from ibi.web.http.protocol import GuardedProtocol
 from tests.support.archive_app import IBIP, OTHER, REP, SERVICE
@@ -216,7 +216,7 @@ def test_an_idle_connection_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -
 # --- what goes wrong -------------------------------------------------------------------------------------------------
 
 
-class Prompt:
+class FastEndpoint:
     """Says what a test wants; the application around it answers 204."""
 
     def __init__(self, answer: Answer | Exception) -> None:
@@ -228,7 +228,7 @@ class Prompt:
         return self._answer
 
 
-def app_with(prompt: Prompt, metrics: Metrics | None = None) -> Starlette:
+def app_with(prompt: FastEndpoint, metrics: Metrics | None = None) -> Starlette:
     app = Starlette()
 
     async def default(scope: Scope, receive: Receive, send: Send) -> None:
@@ -237,7 +237,7 @@ def app_with(prompt: Prompt, metrics: Metrics | None = None) -> Starlette:
 
     app.router.default = default
     names = (f"{number}" for number in range(100))
-    app.state.at_once = AtOnce(
+    app.state.at_once = FastPath(
         lambda _: prompt, metrics=metrics or Metrics(), log=structlog.get_logger("test"), routes={}, names=names
     )
     return app
@@ -257,17 +257,17 @@ def info_log() -> Iterator[None]:
 @pytest.mark.parametrize(
     "prompt",
     [
-        Prompt(ValueError("unforeseen")),
-        Prompt(Answer(302, [(b"location", b"http://x/\r\nset-cookie: a=b")])),
-        Prompt(Answer(302, [(b"location", b"http://x/\nset-cookie: a=b")])),
-        Prompt(Answer(302, [(b"location", b"http://x/\0")])),
-        Prompt(Answer(302, [(b"location", b"http://x/\rset-cookie: a=b")])),
-        Prompt(Answer(302, [(b"location", b"http://x/\x7f")])),
-        Prompt(Answer(302, [(b"location", b"http://x/\x1b[2J")])),
+        FastEndpoint(ValueError("unforeseen")),
+        FastEndpoint(Answer(302, [(b"location", b"http://x/\r\nset-cookie: a=b")])),
+        FastEndpoint(Answer(302, [(b"location", b"http://x/\nset-cookie: a=b")])),
+        FastEndpoint(Answer(302, [(b"location", b"http://x/\0")])),
+        FastEndpoint(Answer(302, [(b"location", b"http://x/\rset-cookie: a=b")])),
+        FastEndpoint(Answer(302, [(b"location", b"http://x/\x7f")])),
+        FastEndpoint(Answer(302, [(b"location", b"http://x/\x1b[2J")])),
     ],
     ids=["error", "line", "feed", "nul", "return", "del", "escape"],
 )
-def test_what_cannot_be_answered_like_this_is_left_to_the_application(prompt: Prompt) -> None:
+def test_what_cannot_be_answered_like_this_is_left_to_the_application(prompt: FastEndpoint) -> None:
     with running(app_with(prompt)) as server:
         response, _ = server.ask("GET", "/a/b")
     assert response.status == 204
@@ -279,7 +279,7 @@ def test_what_was_not_sent_is_not_counted() -> None:
     """The application counts what it answers instead."""
     metrics, thanked = Metrics(), []
     answer = Answer(302, [(b"location", b"http://x/\r")], b"", lambda: thanked.append(1))
-    with running(app_with(Prompt(answer), metrics)) as server:
+    with running(app_with(FastEndpoint(answer), metrics)) as server:
         assert server.ask("GET", "/a/b")[0].status == 204
     assert b"ibi_http_requests_total{" not in generate_latest(metrics.registry)
     assert not thanked
@@ -290,7 +290,7 @@ def test_what_fails_after_an_answer_is_logged_and_disturbs_nobody() -> None:
     def fail() -> None:
         raise ValueError("unforeseen")
 
-    with capture_logs() as logged, running(app_with(Prompt(Answer(200, [], b"", fail)))) as server:
+    with capture_logs() as logged, running(app_with(FastEndpoint(Answer(200, [], b"", fail)))) as server:
         answers = exchange(
             server,
             written("GET", "/a/b", {}, last=False),

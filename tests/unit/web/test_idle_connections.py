@@ -10,7 +10,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from ibi.web.http.fast_path import Head, Written
+from ibi.web.http.fast_path import Head, RawResponse
 from ibi.web.http.protocol import GuardedProtocol
 
 KEPT = 75
@@ -83,8 +83,8 @@ class Transport:
         pass
 
 
-class Prompt(GuardedProtocol):
-    at_once = staticmethod(lambda _: Written(204, Head.of([])))
+class FastEndpoint(GuardedProtocol):
+    at_once = staticmethod(lambda _: RawResponse(204, Head.of([])))
 
 
 class Connection:
@@ -95,7 +95,7 @@ class Connection:
         self.loop, self.transport = Loop(), Transport()
         config = uvicorn.Config(app, log_config=None, timeout_keep_alive=KEPT)
         loop: Any = self.loop
-        self.protocol = Prompt(config, ServerState(), {}, loop)
+        self.protocol = FastEndpoint(config, ServerState(), {}, loop)
         transport: Any = self.transport
         self.protocol.connection_made(transport)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ibi.web.http.flow import PATIENCE, Taking
+from ibi.web.http.flow import PATIENCE, WriteWatchdog
 
 
 class Timer:
@@ -52,12 +52,12 @@ def line() -> Line:
 
 
 @pytest.fixture
-def taking(line: Line) -> Taking:
+def taking(line: Line) -> WriteWatchdog:
     both: Any = line
-    return Taking(both, both)
+    return WriteWatchdog(both, both)
 
 
-def test_a_connection_over_which_nothing_goes_is_broken(line: Line, taking: Taking) -> None:
+def test_a_connection_over_which_nothing_goes_is_broken(line: Line, taking: WriteWatchdog) -> None:
     taking.watch()
     line.go_on(PATIENCE - 1)
     assert not line.is_broken
@@ -65,7 +65,7 @@ def test_a_connection_over_which_nothing_goes_is_broken(line: Line, taking: Taki
     assert line.is_broken
 
 
-def test_whoever_takes_little_at_a_time_is_waited_for(line: Line, taking: Taking) -> None:
+def test_whoever_takes_little_at_a_time_is_waited_for(line: Line, taking: WriteWatchdog) -> None:
     taking.watch()
     for _ in range(100):
         line.waiting -= 1
@@ -75,13 +75,13 @@ def test_whoever_takes_little_at_a_time_is_waited_for(line: Line, taking: Taking
     assert line.is_broken
 
 
-def test_one_timer_is_enough(line: Line, taking: Taking) -> None:
+def test_one_timer_is_enough(line: Line, taking: WriteWatchdog) -> None:
     taking.watch()
     taking.watch()
     assert len(line.timers) == 1
 
 
-def test_what_is_not_watched_has_any_time(line: Line, taking: Taking) -> None:
+def test_what_is_not_watched_has_any_time(line: Line, taking: WriteWatchdog) -> None:
     taking.watch()
     taking.end()
     line.go_on(10 * PATIENCE)
@@ -90,7 +90,7 @@ def test_what_is_not_watched_has_any_time(line: Line, taking: Taking) -> None:
 
 @pytest.mark.parametrize("waiting", [0, 1])
 def test_a_connection_that_is_to_be_closed_waits_for_its_last_bytes_alone(
-    line: Line, taking: Taking, waiting: int
+    line: Line, taking: WriteWatchdog, waiting: int
 ) -> None:
     line.waiting = waiting
     taking.see_off()

@@ -68,7 +68,7 @@ class Answer(NamedTuple):
     after: Callable[[], object] = _nothing
 
 
-class Written(NamedTuple):
+class RawResponse(NamedTuple):
     """An answer that needs nothing more than its first line."""
 
     status: int
@@ -77,19 +77,19 @@ class Written(NamedTuple):
     after: Callable[[], object] = _nothing
 
 
-class Prompt(Protocol):
+class FastEndpoint(Protocol):
     """An ASGI application that has some of its answers at once."""
 
     def at_once(self, scope: Scope) -> Answer | None:
         """None if the request has to go through the application; the scope may then carry what was begun."""
 
 
-class AtOnce:
+class FastPath:
     """What the connection asks first. Its answers are those of the application, byte for byte."""
 
     def __init__(
         self,
-        choose: Callable[[Scope], Prompt | None],
+        choose: Callable[[Scope], FastEndpoint | None],
         *,
         metrics: Metrics,
         log: FilteringBoundLogger,
@@ -101,7 +101,7 @@ class AtOnce:
         self._choose, self._metrics, self._routes, self._names = choose, metrics, routes, names
         self._log = log.bind()  # a logger that was not bound yet is, at each use
 
-    def __call__(self, scope: Scope) -> Written | None:
+    def __call__(self, scope: Scope) -> RawResponse | None:
         """The answer to a request that has no body; None if it has to go through the application."""
         if self._log.is_enabled_for(DEBUG):
             return None  # whoever wants to see every request gets them from one place
@@ -118,7 +118,7 @@ class AtOnce:
         head = headers if isinstance(headers, Head) else Head.of(headers)
         name = scope[REQUEST] = next(self._names)
         finish = partial(self._finish, after, name, self._routes.get(endpoint), scope["method"], status)
-        return Written(status, head.named(name), body, finish)
+        return RawResponse(status, head.named(name), body, finish)
 
     def _finish(self, after: Callable[[], object], name: str, route: str | None, method: str, status: int) -> None:
         """The reader has his answer: it is counted, and whatever goes wrong now is none of his concern."""

@@ -78,7 +78,7 @@ PATIENCE: Final = 60.0
 """Seconds after which a connection is broken over which nothing of what waits to be sent has gone."""
 
 
-class Taking:
+class WriteWatchdog:
     """What waits to be sent over one connection. While it is watched nothing is added to it: so less of it is left
     whenever somebody has taken anything, however slow the line."""
 

@@ -21,9 +21,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from ibi.errors import IbiError
 from ibi.web.http.connection_bounds import Admission, BufferBound, Claim, ConnectionBound, Place
 from ibi.web.http.connection_refusals import Refusals, plain_refusal
-from ibi.web.http.fast_path import Written, server_lines
+from ibi.web.http.fast_path import RawResponse, server_lines
 from ibi.web.http.flow import PATIENCE as TAKING_PATIENCE
-from ibi.web.http.flow import ReadingFlow, Taking, forget
+from ibi.web.http.flow import ReadingFlow, WriteWatchdog, forget
 from ibi.web.http.request_errors import HeadTooLarge, ServerFull, TooManyConnections
 
 MOST_HEAD = 64 * 1024
@@ -83,7 +83,7 @@ class GuardedProtocol(HttpToolsProtocol):
     patience = PATIENCE
     taking_patience = TAKING_PATIENCE
     """Seconds for something of an answer to be taken in."""
-    at_once: Callable[[Scope], Written | None] | None = None
+    at_once: Callable[[Scope], RawResponse | None] | None = None
     """What may have the answer to a request."""
     bound: ConnectionBound | None = None
     """What counts the connections of each client."""
@@ -106,7 +106,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._idle_timer: asyncio.TimerHandle | None = None
         self._idle_since = 0.0
         self._place: Place | None = None
-        self._taking: Taking | None = None
+        self._taking: WriteWatchdog | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -468,7 +468,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.server_state.total_requests += 1
             answer.after()
 
-    def _is_sent(self, answer: Written, *, with_body: bool) -> bool:
+    def _is_sent(self, answer: RawResponse, *, with_body: bool) -> bool:
         lines, number = answer.head
         own = server_lines(self.server_state.default_headers)
         head = b"%b%b%b\r\n" % (STATUS_LINE[answer.status], own.lines, lines)
@@ -531,10 +531,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.close()
         self._taken().see_off()
 
-    def _taken(self) -> Taking:
+    def _taken(self) -> WriteWatchdog:
         """Made for the few that have to wait."""
         if self._taking is None:
-            self._taking = Taking(self.loop, self.transport, self.taking_patience)
+            self._taking = WriteWatchdog(self.loop, self.transport, self.taking_patience)
         return self._taking
 
     def _start_timer(self) -> None:

@@ -55,7 +55,7 @@ def hardened(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return [*given, *added]
 
 
-class Boundary:
+class RequestMiddleware:
     """Pure ASGI, around everything that has routes. Nothing that a caller must not see leaves it."""
 
     def __init__(
