@@ -15,8 +15,6 @@ from typing import NamedTuple
 from ibi.errors import InvalidGranularity, shown
 from ibi.instant import MAX_FRACTION_DIGITS, Instant
 
-__all__ = ["MINUTE", "SECOND", "Granularity", "Tick", "TickRun", "next_tick", "next_ticks"]
-
 
 @total_ordering
 class Granularity:

@@ -9,18 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-__all__ = [
-    "IbiError",
-    "InvalidGranularity",
-    "InvalidInput",
-    "InvalidInstant",
-    "InvalidLabel",
-    "InvalidMessage",
-    "InvalidPairs",
-    "InvalidPersistentUrl",
-    "InvalidRelation",
-]
-
 _SHOWN = 80
 """A message quotes at most so many characters of what it was given: hostile input is long."""
 

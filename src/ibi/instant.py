@@ -13,8 +13,6 @@ from functools import lru_cache
 
 from ibi.errors import InvalidInstant, shown
 
-__all__ = ["FIRST_SECOND", "LAST_SECOND", "MAX_FRACTION_DIGITS", "Instant", "civil", "day_number", "days_in_month"]
-
 MAX_FRACTION_DIGITS = 30
 """E36: the standard sets no end to the digits of a fraction; ten to the minus thirty is beyond every clock."""
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from ibi.languages import LanguageTag
 
-__all__ = ["Preference", "chosen_language", "preferences"]
-
 _MOST = 64
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from ibi.errors import InvalidInput
 
-__all__ = ["COUNTRIES", "LANGUAGES", "InvalidLanguageTag", "LanguageTag"]
-
 # R Table B.1, idioma. The table names `sk` twice (E28). It lacks none of the 183 codes that ISO 639-1 has today, and
 # has one more, `bh`, which ISO has withdrawn since: links with it stay good.
 _APPENDIX_B_LANGUAGES = """

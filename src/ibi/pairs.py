@@ -14,8 +14,6 @@ from typing import Final, NoReturn
 
 from ibi.errors import InvalidPairs
 
-__all__ = ["LIMIT", "MOST", "Pairs", "Value", "encoded_word", "percent_encoded"]
-
 Value = str | tuple[str, ...]
 """A word, or the words in braces."""
 

@@ -14,8 +14,6 @@ from ibi.label import Label, match_label
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.relation import Relation, VerbList
 
-__all__ = ["MAX_LENGTH", "PersistentUrl", "PunctuatedLabel", "QueryPair"]
-
 MAX_LENGTH: Final = 8192
 """Characters of a persistent URL after scheme and host, as received and as written; longer ones are refused unread."""
 

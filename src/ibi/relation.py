@@ -15,8 +15,6 @@ from typing import ClassVar, Final, NamedTuple
 from ibi.errors import InvalidRelation
 from ibi.languages import InvalidLanguageTag, LanguageTag
 
-__all__ = ["FILE_LIST", "LastEdition", "Metadata", "Relation", "Step", "Translation", "VerbList"]
-
 FILE_LIST: Final = "GetFileList"
 """The fourth verb of R Table 8.4. It stands beside a relation, not in it: its position says nothing."""
 

@@ -10,7 +10,7 @@ import pytest
 from ibi import errors
 from ibi.errors import IbiError, InvalidInput, InvalidLabel
 
-KINDS = [getattr(errors, name) for name in errors.__all__]
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, IbiError)]
 INPUT_KINDS = [kind for kind in KINDS if issubclass(kind, InvalidInput)]
 
 

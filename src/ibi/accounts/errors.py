@@ -4,22 +4,6 @@ from __future__ import annotations
 
 from ibi.errors import IbiError
 
-__all__ = [
-    "BadSignIn",
-    "InvalidExpiry",
-    "InvalidPersonName",
-    "InvalidRole",
-    "InvalidScope",
-    "InvalidTokenName",
-    "NotAllowed",
-    "NotAuthenticated",
-    "PersonExists",
-    "TokenExists",
-    "UnknownPerson",
-    "UnknownToken",
-    "WeakPassword",
-]
-
 
 class NotAuthenticated(IbiError):
     """This needs a valid token. It is missing, wrong, expired or revoked."""

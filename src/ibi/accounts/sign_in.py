@@ -18,23 +18,6 @@ from ibi.instant import Instant
 from ibi.model.account import Person, Role, Session, SignInLink
 from ibi.ports.accounts import People
 
-__all__ = [
-    "LINK_SECONDS",
-    "RANDOM_BYTES",
-    "SESSION_SECONDS",
-    "SHORTEST_PASSWORD",
-    "check_csrf",
-    "check_name",
-    "check_password",
-    "csrf_of",
-    "found_link",
-    "new_link",
-    "new_session",
-    "role_named",
-    "signed_in",
-    "taken_link",
-]
-
 RANDOM_BYTES: Final = 32
 SESSION_SECONDS: Final = 12 * 3600
 """A working day: longer than that nobody sits at one desk."""

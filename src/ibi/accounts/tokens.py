@@ -23,8 +23,6 @@ from ibi.instant import Instant
 from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 
-__all__ = ["MAX_NAME", "TOKEN_BYTES", "authenticate", "new_token", "require", "revoke", "scope_named"]
-
 MAX_NAME = 100
 """Characters in the name of a token."""
 

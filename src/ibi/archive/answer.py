@@ -22,8 +22,6 @@ from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_req
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.ports.catalog import Catalog
 
-__all__ = ["StaticAnswer", "answer", "static_answer"]
-
 _CONFIRMATION = Confirmation().encode()
 _NOTICE = Notice().encode()
 _URLKEY = b"\r\nurlkey "

@@ -8,8 +8,6 @@ from typing import Final
 from ibi.model.content import Verification
 from ibi.model.letter import Letter
 
-__all__ = ["damage_letter"]
-
 _MOST: Final = 50
 """Items that one letter names."""
 

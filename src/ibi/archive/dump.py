@@ -9,8 +9,6 @@ from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.ports.catalog import Catalog
 
-__all__ = ["dump"]
-
 
 def dump(catalog: Catalog) -> Iterator[bytes]:
     """A line of JSON for each item in the order of repository names, its fields in the order of theirs."""

@@ -4,29 +4,6 @@ from __future__ import annotations
 
 from ibi.errors import IbiError
 
-__all__ = [
-    "AlreadyThere",
-    "DescribedMetadata",
-    "EditionLoop",
-    "LabelTaken",
-    "LanguageOfGroup",
-    "MetadataOfItself",
-    "MetadataOfMetadata",
-    "NotAllowedNow",
-    "NothingToPublish",
-    "OriginalNeeded",
-    "SecondMetadataItem",
-    "SecondSuccessor",
-    "SecondTranslation",
-    "ServiceItemStays",
-    "TitleMissing",
-    "TranslationLanguageMissing",
-    "TranslationOfTranslation",
-    "TranslationsOfItsOwn",
-    "UnknownItem",
-    "UntransferableItem",
-]
-
 
 class UnknownItem(IbiError):
     """There is no item {label} here."""

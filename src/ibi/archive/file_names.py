@@ -13,8 +13,6 @@ from unicodedata import normalize
 from ibi.model.errors import InvalidFileName
 from ibi.model.file import checked_path
 
-__all__ = ["MAX_PATH", "MAX_SEGMENT", "check_file_name", "check_file_names", "collision_key"]
-
 MAX_SEGMENT: Final = 255
 """Bytes of UTF-8 between two slashes: what ext4, XFS, APFS and S3 gateways take."""
 MAX_PATH: Final = 1024

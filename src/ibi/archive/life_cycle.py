@@ -35,27 +35,6 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Draft, Item, Tombstone, name_one_item
 from ibi.model.transfer import Transfer
 
-__all__ = [
-    "REFUSALS",
-    "TABLE",
-    "Act",
-    "FileRemoved",
-    "Standing",
-    "Updated",
-    "copy",
-    "delete",
-    "drop",
-    "keep_copy",
-    "publish",
-    "purge",
-    "refresh",
-    "require",
-    "send_away",
-    "standing_of",
-    "take_over",
-    "update",
-]
-
 
 class Standing(Enum):
     """What an item is here, from before it exists to after it is gone."""

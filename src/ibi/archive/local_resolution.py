@@ -24,8 +24,6 @@ from ibi.persistent_url import PersistentUrl
 from ibi.ports.catalog import Catalog
 from ibi.relation import Relation, Translation
 
-__all__ = ["Elsewhere", "Gone", "Lack", "Lacking", "Located", "Outcome", "resolve_locally"]
-
 
 @dataclass(frozen=True, slots=True)
 class Located:

@@ -15,8 +15,6 @@ from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import ServiceSubject
 
-__all__ = ["LONGEST_WAIT", "Failure", "Membership", "Outcome", "Phase", "exclusion_of"]
-
 LONGEST_WAIT: Final = 600
 """Seconds between two attempts at most: an Archive that is registered at last, or a resolver that is back, waits no
 longer than this."""

@@ -23,7 +23,6 @@ from ibi.relation import Relation
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-__all__ = ["LIFETIME", "MIN_SECRET", "RANDOM_LIMIT", "KeySubject", "KnownKey", "UrlKeys"]
 
 LIFETIME: Final = 24 * 3600
 """Seconds for which a key is good: longer than anybody may keep the answer it came with (E32)."""

@@ -16,8 +16,6 @@ from ibi.model.item import Item
 from ibi.ports.catalog import Catalog
 from ibi.relation import Relation
 
-__all__ = ["Assembler", "assemble_url_list", "filter_url_list", "has_url"]
-
 
 def assemble_url_list(
     profile: ArchiveProfile, catalog: Catalog, request: UrlRequest, reader: Reader, key: UrlKey | None = None

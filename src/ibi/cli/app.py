@@ -8,8 +8,6 @@ import click
 
 from ibi import __version__
 
-__all__ = ["app"]
-
 _GROUPS = {
     "Read labels and links": {
         "explain": "Who named an item and when, from its label alone",

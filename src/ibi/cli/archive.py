@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.storage.archive_record import ArchiveRecord
 
-__all__ = ["archive", "begin_and_print"]
 
 _where = setting_options("data", "config", "server", "token")
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ibi.messages.label_forms import LabelForms
     from ibi.storage.membership_files import MembershipFiles
 
-__all__ = ["MEMBERSHIP_COMMANDS"]
 
 _where = setting_options("data", "config", "server", "token")
 
@@ -79,7 +78,8 @@ def registration_mail(sender: str | None, recipient: str | None, *, one_form: bo
     """Write the e-mail that registers this Archive. It shows the registration key."""
     from ibi.cli.archive_store import local_settings
     from ibi.composition.membership import MembershipIncomplete
-    from ibi.messages.registration import SUBJECT, RegistrationKey, RegistrationMail
+    from ibi.messages.key import RegistrationKey
+    from ibi.messages.registration import SUBJECT, RegistrationMail
     from ibi.storage.machine import MachineClocks
 
     settings = local_settings(flags)

@@ -20,8 +20,6 @@ from ibi.services.relating import Relating
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.machine import MachineClocks
 
-__all__ = ["Archive", "local_settings", "opened_archive", "opened_store", "who"]
-
 
 class _MintWhenAsked:
     """Labels of the data directory; its clock is opened by the first command that needs one."""

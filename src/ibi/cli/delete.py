@@ -7,8 +7,6 @@ import click
 from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
 
-__all__ = ["delete"]
-
 
 @click.command()
 @click.argument("label", metavar="LABEL")

@@ -14,7 +14,6 @@ from ibi.cli.output import as_json_option, shown
 if TYPE_CHECKING:
     from ibi.services.file_selection import Gathered
 
-__all__ = ["WHERE", "deposit", "gathered"]
 
 WHERE = ("data", "config", "server", "token")
 """The settings that say which Archive is meant."""

@@ -9,8 +9,6 @@ from ibi.errors import InvalidLabel, InvalidPersistentUrl
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
 
-__all__ = ["explain"]
-
 
 @click.command()
 @click.argument("labels", metavar="LABEL_OR_URL...", nargs=-1, required=True)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from ibi.cli.output import print_json, print_lines
 
-__all__ = ["show_identity"]
-
 
 def show_identity(fields: Mapping[str, object], *, as_json: bool) -> None:
     from ibi.transport.address_guard import addresses_of

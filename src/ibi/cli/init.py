@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from ibi.config import Settings
 
-__all__ = ["init"]
 
 _PORT = click.IntRange(1, 65535)
 

@@ -17,8 +17,6 @@ from ibi.model.item import Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
 
-__all__ = ["described", "item_options"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = (

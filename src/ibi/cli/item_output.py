@@ -22,7 +22,6 @@ from ibi.persistent_url import PersistentUrl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Links", "links", "print_item", "print_links", "print_updated", "progress"]
 
 _WITH_PROGRESS = 1 << 24
 """Bytes below which nobody waits long enough to look at a bar."""

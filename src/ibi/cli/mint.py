@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ibi.composition.minter import Acceptance
 
-__all__ = ["mint"]
 
 _LARGEST_BATCH = 1_000
 """Labels asked for at once: few enough for others to get a turn between, and many enough to be quick."""

@@ -11,8 +11,6 @@ import click
 
 from ibi.config import Settings, load_settings, setting
 
-__all__ = ["WholeHelpGroup", "setting_options", "settings_from", "settings_to_begin", "settings_to_mint"]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _METAVARS = {"data": "DIR", "config": "FILE", "server": "URL", "port": "N"}

@@ -10,8 +10,6 @@ import click
 
 from ibi.errors import IbiError
 
-__all__ = ["as_json_option", "each", "print_json", "print_lines", "shown"]
-
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
 
 Read = TypeVar("Read")

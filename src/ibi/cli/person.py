@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ibi.model.account import Person
     from ibi.services.account_admin import PersonAdmin
 
-__all__ = ["opened_desk", "person", "sign_in_url"]
 
 _ROLES = click.Choice(["reader", "depositor", "librarian", "admin"])
 _where = setting_options("data", "config")

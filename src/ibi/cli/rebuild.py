@@ -12,9 +12,6 @@ import click
 from ibi.cli.options import setting_options
 from ibi.cli.output import as_json_option, print_json
 
-__all__ = ["rebuild"]
-
-
 _EMPTIED = ("accounts", "people", "registry")
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ibi.model.item import Item
     from ibi.services.relating import Relating
 
-__all__ = ["relate"]
-
 
 @click.command()
 @click.argument("label", metavar="LABEL")

@@ -28,8 +28,6 @@ from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import ServerUnreachable, UnexpectedAnswer
 
-__all__ = ["Changes", "remote_deposit", "remote_update"]
-
 _AT_ONCE: Final = 4
 _DESCRIBED: Final = ("metadata", "language", "target", "url", "visibility")
 

@@ -17,8 +17,6 @@ from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import UnexpectedAnswer
 
-__all__ = ["item_of", "links_of", "records_client", "remote_standing", "remote_usage"]
-
 _LOCAL: Final = ("state", "transferable", "tombstone")
 _FILE: Final = ("path", "size", "sha512", "media_type")
 _COUNTS: Final = ("resolutions", "downloads", "robot_resolutions", "robot_downloads")

@@ -14,8 +14,6 @@ from ibi.persistent_url import PersistentUrl
 if TYPE_CHECKING:
     from ibi.services.resolver_service import Resolved, ResolverService
 
-__all__ = ["NotResolved", "Resolutions", "opened_resolutions"]
-
 
 class NotResolved(IbiError):
     """{said}"""

@@ -8,8 +8,6 @@ from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, each, print_json
 from ibi.persistent_url import PersistentUrl
 
-__all__ = ["resolve"]
-
 
 @click.command()
 @click.argument("links", metavar="LABEL_OR_URL...", nargs=-1, required=True)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.services.archive_admin import ApplicationWords, ChangeWords
 
-__all__ = ["resolver"]
 
 _where = setting_options("data", "config", "server", "token")
 _admin_mail = click.option(

@@ -35,8 +35,6 @@ from ibi.web.pages.rendering import SiteFacts
 from ibi.web.resolver_site import ResolverSite
 from ibi.web.starting import StartingServer
 
-__all__ = ["run_server"]
-
 
 def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> None:
     """Serve on `listener` until SIGTERM or Ctrl-C, then finish what is under way. With `demo`, it has items."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ibi.cli.item_output import Links
     from ibi.model.item import Item
 
-__all__ = ["show"]
-
 
 @click.command()
 @click.argument("labels", metavar="LABEL...", nargs=-1, required=True)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.model.usage import Usage
 
-__all__ = ["stats"]
 
 _COLUMNS = ("resolutions", "downloads", "robot_resolutions", "robot_downloads")
 

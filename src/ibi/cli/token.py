@@ -14,7 +14,6 @@ from ibi.cli.output import as_json_option, print_json
 if TYPE_CHECKING:
     from ibi.services.account_admin import TokenAdmin
 
-__all__ = ["token"]
 
 _SCOPES = click.Choice(["read", "deposit", "admin"])
 _where = setting_options("data", "config", "server", "token")

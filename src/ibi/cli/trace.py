@@ -11,8 +11,6 @@ from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, each, print_json
 from ibi.persistent_url import PersistentUrl
 
-__all__ = ["trace"]
-
 _OF_THE_ARCHIVE: Final = frozenset({"archiveaddress", "ibi.archiveservice", "ibi.platformsoftware"})
 
 

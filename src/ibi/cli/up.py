@@ -12,8 +12,6 @@ from ibi.cli.options import setting_options, settings_to_begin
 if TYPE_CHECKING:
     from ibi.config import Settings
 
-__all__ = ["up"]
-
 
 @click.command()
 @click.option("--demo", is_flag=True, help="Put a small collection into it, to look around.")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ibi.model.content import Source
     from ibi.model.item import Draft, Item
 
-__all__ = ["to_remove", "update"]
-
 
 @click.command()
 @click.argument("label", metavar="LABEL")

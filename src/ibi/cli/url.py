@@ -7,8 +7,6 @@ import click
 from ibi.cli.output import as_json_option, each, print_json, print_lines
 from ibi.persistent_url import PersistentUrl
 
-__all__ = ["url"]
-
 
 @click.command()
 @click.argument("urls", metavar="URL...", nargs=-1, required=True)

@@ -7,8 +7,6 @@ import click
 from ibi.cli.options import setting_options
 from ibi.cli.output import as_json_option, print_json, shown
 
-__all__ = ["verify"]
-
 
 @click.command()
 @click.argument("labels", metavar="[LABEL...]", nargs=-1)

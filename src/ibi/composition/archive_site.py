@@ -35,8 +35,6 @@ from ibi.storage.sqlite.given_out import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite
 
-__all__ = ["USAGE", "integrity_status", "opened_archive_site", "verification_schedule"]
-
 USAGE = "usage.sqlite"
 """The counts of a data directory."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ibi.services.membership import MembershipService
     from ibi.web.archive_site import ArchiveSite
 
-__all__ = ["MembershipIncomplete", "membership_request", "membership_service", "membership_status"]
-
 
 class MembershipIncomplete(IbiError):
     """{missing} is not set, and the resolver wants to know it: see docs/settings.md."""

@@ -26,15 +26,6 @@ from ibi.storage.sqlite.ticks import SqliteTicks
 if TYPE_CHECKING:
     from ibi.services.mint_guard import OwnAddress
 
-__all__ = [
-    "Acceptance",
-    "LocalMinter",
-    "frozen_identity",
-    "opened_minter",
-    "opened_ticks",
-    "own_address",
-    "warn_of_private_name",
-]
 
 _HTTP = 80
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ibi.resolver.membership import CallBack
     from ibi.services.archive_admin import ArchiveAdmin
 
-__all__ = ["MailIncomplete", "configured_mailer", "opened_register"]
-
 
 class MailIncomplete(IbiError):
     """mail.server is set and {missing} is not: see docs/settings.md."""

@@ -44,8 +44,6 @@ from ibi.web.archive_service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.resolver_site import ResolverSite
 
-__all__ = ["archive_budgets", "opened_registry", "opened_resolver_site", "opened_resolving", "resolves_here"]
-
 _PORTS: Final = {"http": 80, "https": 443}
 
 

@@ -30,8 +30,6 @@ from ibi.config.settings import (
 from ibi.config.settings_file import read_settings_file
 from ibi.config.table import SETTINGS, Setting, setting
 
-__all__ = ["FILE_NAME", "load_settings"]
-
 FILE_NAME = "ibi.toml"
 """The file of settings in a data directory."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ibi.minting.minter import Rules
     from ibi.model.visibility import IpNetwork
 
-__all__ = ["ArchiveSettings", "MailSettings", "MintSettings", "Origin", "ResolveSettings", "Settings", "SiteSettings"]
-
 
 class Origin(IntEnum):
     """Where a value comes from; the greater overrides the lesser."""

@@ -34,8 +34,6 @@ from ibi.config.kinds import (
     seconds,
 )
 
-__all__ = ["SETTINGS", "Setting", "setting"]
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:

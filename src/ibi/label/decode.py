@@ -9,9 +9,6 @@ from ibi.instant import MAX_FRACTION_DIGITS
 from ibi.label.grammar import UNWRITTEN_PORT
 from ibi.label.numerals import IPV6, convert_from_decimal, decode_ibip, ipv4_text
 
-__all__ = ["decode_fraction", "decode_port", "decode_prefix"]
-
-
 # Four numbers up to 255 without leading zeros, as Python's own `ipaddress` reads them.
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")

@@ -14,8 +14,6 @@ from ibi.label.decode import decode_fraction, decode_port, decode_prefix
 from ibi.label.grammar import MAX_HOST, MAX_LENGTH, MAX_WORD, UNWRITTEN_PORT, WORD
 from ibi.label.numerals import decode_ibip
 
-__all__ = ["check_host", "explain", "explain_ibip", "explain_repository_name"]
-
 _WORD = re.compile(WORD)
 _NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9-]")
 _NOT_A_NUMERAL = re.compile(r"[^2-9A-HJ-NP-UWXa-hj-np-uwx]")

@@ -20,17 +20,6 @@ from ibi.label.diagnosis import check_host
 from ibi.label.grammar import FIRST_DATE, UNWRITTEN_PORT
 from ibi.label.numerals import IPV4, IPV6, convert_to_decimal, encode_ibip
 
-__all__ = [
-    "mount_fraction",
-    "mount_heads",
-    "mount_ibip",
-    "mount_prefix_of_ibip",
-    "mount_prefix_of_repository_name",
-    "mount_repository_name",
-    "mount_suffix_of_ibip",
-    "mount_suffix_of_repository_name",
-]
-
 
 @lru_cache(maxsize=1024)
 def mount_prefix_of_repository_name(computer: str, port: int) -> str:

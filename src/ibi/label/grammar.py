@@ -8,19 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "FIRST_DATE",
-    "IBIP_FORM",
-    "MAX_HOST",
-    "MAX_LENGTH",
-    "MAX_WORD",
-    "REPOSITORY_FORM",
-    "REPOSITORY_PREFIX",
-    "REPOSITORY_SUFFIX",
-    "UNWRITTEN_PORT",
-    "WORD",
-]
-
 FIRST_DATE = 807_235_200
 """1995-08-01T00:00:00Z, the month in which the first label was made; an IBIp counts seconds from here."""
 

@@ -13,8 +13,6 @@ from ibi.label.ibip import read_ibip
 from ibi.label.label import Label
 from ibi.label.repository_name import DEFAULT_PORT, RepositoryName, canonical_prefix
 
-__all__ = ["home_prefix", "parse_home_prefix"]
-
 
 def home_prefix(label: Label) -> str:
     """The prefix in lower case, the port in its generated spelling. Only that of a repository name has a `/`."""

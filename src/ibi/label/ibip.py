@@ -11,8 +11,6 @@ from ibi.label.label import Label
 from ibi.label.numerals import decode_ibip
 from ibi.label.reach import address_is_global
 
-__all__ = ["Ibip", "read_ibip"]
-
 
 class Ibip(Label):
     """The form of an IBI that is made from an IP address: short and opaque."""

@@ -6,8 +6,6 @@ from typing import ClassVar, TypeVar
 
 from ibi.instant import Instant
 
-__all__ = ["Label"]
-
 Self = TypeVar("Self", bound="Label")
 
 

@@ -5,17 +5,6 @@ A numeral system here is a row of graphemes, each standing for its own position 
 
 from __future__ import annotations
 
-__all__ = [
-    "IBIP",
-    "IPV4",
-    "IPV6",
-    "convert_from_decimal",
-    "convert_to_decimal",
-    "decode_ibip",
-    "encode_ibip",
-    "ipv4_text",
-]
-
 IPV4 = "0123456789."  # G Table 7.4
 IPV6 = "0123456789abcdef:"  # G Table 7.5
 IBIP = "23456789ABCDEFGHJKLMNPQRSTU"  # G Table 7.6

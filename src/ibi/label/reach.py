@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-__all__ = ["address_is_global", "host_is_global"]
-
 # Names that no registry hands out: RFC 2606, RFC 6761, RFC 6762, RFC 7686, RFC 8375, RFC 9476, and ICANN's `.internal`;
 # and those that RFC 6762 appendix G and many routers use in private networks, which ICANN will not delegate.
 _LOCAL_DOMAINS = (

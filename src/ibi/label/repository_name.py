@@ -13,8 +13,6 @@ from ibi.label.ibip import read_ibip
 from ibi.label.label import Label
 from ibi.label.reach import host_is_global
 
-__all__ = ["RepositoryName", "read_repository_name"]
-
 DEFAULT_PORT = 80
 
 

@@ -10,9 +10,6 @@ from ibi.label.grammar import IBIP_FORM, REPOSITORY_FORM
 from ibi.label.ibip import Ibip, read_ibip
 from ibi.label.repository_name import RepositoryName, read_repository_name
 
-__all__ = ["FoundLabel", "find_labels", "match_label"]
-
-
 _WORD_GOES_ON = re.compile(r"[A-Za-z0-9-]")
 """After the two segments of an IBIp: the second may be longer, and both the host of a repository name."""
 

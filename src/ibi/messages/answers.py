@@ -15,19 +15,6 @@ from ibi.messages.service import ServiceSubject
 from ibi.messages.url_list import Deletion, UrlList, parse_url_list
 from ibi.pairs import Pairs, encoded_word
 
-__all__ = [
-    "Answer",
-    "Confirmation",
-    "Deletion",
-    "ErrorAnswer",
-    "ExclusionStatus",
-    "InclusionStatus",
-    "Notice",
-    "UrlList",
-    "parse_answer",
-    "parse_url_list",
-]
-
 
 class _OneLineAnswer:
     __slots__ = ()

@@ -20,28 +20,6 @@ from ibi.pairs import Value, percent_encoded
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
-__all__ = [
-    "ArchiveProtocol",
-    "ContentType",
-    "IpAddress",
-    "State",
-    "archive_protocol",
-    "checked_addresses",
-    "content_type",
-    "file_path",
-    "host_and_port",
-    "ip_address",
-    "ip_addresses",
-    "mail_address",
-    "member",
-    "one_of",
-    "platform_version",
-    "read",
-    "read_word",
-    "read_words",
-    "state",
-    "url",
-]
 
 IpAddress: TypeAlias = "IPv4Address | IPv6Address"
 

@@ -14,20 +14,6 @@ from typing import Final
 from ibi.errors import InvalidLabel
 from ibi.label import Label, parse
 
-__all__ = [
-    "COPIES",
-    "FINAL",
-    "FINAL_FIELD",
-    "MOST_COPIES",
-    "TRANSFERRED_TO",
-    "Field",
-    "copies_field",
-    "read_copies",
-    "read_final",
-    "read_transferred_to",
-    "transferred_field",
-]
-
 Field = tuple[bytes, bytes]
 
 FINAL: Final = b"ibi-final"

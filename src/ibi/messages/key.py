@@ -7,8 +7,6 @@ from typing import Final, NoReturn
 
 from ibi.errors import InvalidMessage
 
-__all__ = ["MAX_KEY", "RegistrationKey", "UrlKey"]
-
 MAX_KEY: Final = 256
 """R Table 7.1 sets no end to the digits; nobody needs more, and something must bound what is stored."""
 

@@ -10,8 +10,6 @@ from typing import Final
 from ibi.errors import InvalidLabel, InvalidMessage
 from ibi.label import Ibip, Label, RepositoryName
 
-__all__ = ["LabelForms"]
-
 _FORMS: Final = frozenset({"rep", "ibip"})
 _MOST_REMEMBERED: Final = 2048
 _LONGEST_REMEMBERED: Final = 512

@@ -13,8 +13,6 @@ from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.service import ServiceRequest, ServiceSubject, take
 
-__all__ = ["FORM_NAMES", "ExclusionRequest", "InclusionConfirmationRequest", "InclusionRequest"]
-
 FORM_NAMES: Final[Mapping[str, str]] = {"ibip": "archiveserviceibip", "rep": "archiveservicerep"}
 """For each form, the pair that gives the label of the Archive's service in that form beside `archiveserviceibi` (E59).
 R Table 7.2 does not have them, and readers of another make ignore them."""

@@ -18,23 +18,6 @@ from typing import Final
 from ibi.errors import InvalidMessage
 from ibi.pairs import percent_encoded
 
-__all__ = [
-    "QUERY_LIMIT",
-    "URL_NAMES",
-    "MissingPair",
-    "MissingSubject",
-    "RepeatedPair",
-    "UnknownSubject",
-    "decode_query",
-    "decode_url",
-    "decode_value",
-    "encode_query",
-    "encode_url",
-    "encode_value",
-    "select",
-    "value_of",
-]
-
 QUERY_LIMIT: Final = 1 << 16
 """Characters of a query string that are read: as many as common HTTP servers let pass."""
 

@@ -16,8 +16,6 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import FORM_NAMES
 from ibi.messages.query import MissingPair, RepeatedPair
 
-__all__ = ["MAIL_LIMIT", "SUBJECT", "RegistrationKey", "RegistrationMail"]
-
 SUBJECT: Final = "Solicitação de cadastro de um novo Arquivo"
 """The subject of R Example 7.1."""
 

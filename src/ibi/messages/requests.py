@@ -21,16 +21,6 @@ from ibi.messages.query import decode_query, select
 from ibi.messages.service import ServiceRequest, ServiceSubject, subject_among, take
 from ibi.relation import Relation, VerbList
 
-__all__ = [
-    "Acknowledgment",
-    "ExclusionRequest",
-    "InclusionConfirmationRequest",
-    "InclusionRequest",
-    "Request",
-    "UrlRequest",
-    "parse_request",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class UrlRequest(ServiceRequest):

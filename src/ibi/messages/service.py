@@ -14,8 +14,6 @@ from ibi.messages import field
 from ibi.messages.field import ArchiveProtocol
 from ibi.messages.query import MissingSubject, UnknownSubject, decode_query, encode_query, select
 
-__all__ = ["ServiceRequest", "ServiceSubject", "resolver_service", "service_url", "subject_among", "subject_of", "take"]
-
 _SUBJECT: Final = "servicesubject"
 _SUBJECT_ALONE: Final = frozenset({_SUBJECT})
 

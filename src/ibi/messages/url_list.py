@@ -20,8 +20,6 @@ from ibi.messages.query import MissingPair, RepeatedPair
 from ibi.pairs import Pairs, Value
 from ibi.relation import Relation
 
-__all__ = ["MOST_ENTRIES", "Deletion", "UrlEntry", "UrlList", "parse_url_list"]
-
 # R Table 9.3: the prefixes that a relation qualifies, and the names that look as if one did.
 _QUALIFIED: Final = frozenset({"contenttype", "ibi", "state", "timestamp", "url"})
 _UNQUALIFIED: Final = frozenset({"ibi.archiveservice", "ibi.nextedition", "ibi.platformsoftware"})

@@ -10,8 +10,6 @@ from ibi.label.grammar import FIRST_DATE
 from ibi.minting.errors import ClockBeforeBuild, ClockBehind, ClockJumped
 from ibi.model.minting import Reading, Span, TickState
 
-__all__ = ["BUILT", "check_behind", "check_build_date", "check_jump", "with_accepted_clock"]
-
 BUILT = Instant.parse("2026-11-15T00:00:00Z")
 """No honest clock shows a time before this software existed. Moved forward at each release."""
 

@@ -6,21 +6,6 @@ from fractions import Fraction
 
 from ibi.errors import IbiError
 
-__all__ = [
-    "AnotherInstance",
-    "ClockBeforeBuild",
-    "ClockBehind",
-    "ClockJumped",
-    "ClockRefused",
-    "IdempotencyConflict",
-    "IdentityChanged",
-    "IdentityMissing",
-    "IdentityNotGlobal",
-    "InvalidCount",
-    "QueueTooLong",
-    "SandboxIsFinal",
-]
-
 
 class IdentityNotGlobal(IbiError):
     """Labels of {place} would not be unique: {reason}. Give a host and address of your own that the whole Internet

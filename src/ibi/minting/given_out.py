@@ -14,8 +14,6 @@ from ibi.instant import Instant
 from ibi.minting.mint_log import LogEntry
 from ibi.model.minting import Span
 
-__all__ = ["given_out_spans", "is_reservation", "microseconds", "reservation_name"]
-
 _RESERVATION: Final = "deposit:"
 _SECOND: Final = 1_000_000
 

@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from ibi.clock import MINUTE, Granularity, TickRun
 
-__all__ = ["FINEST", "coarsest_granularity"]
-
 FINEST = Granularity(10)
 """A nanosecond: finer than any queue needs, and than any clock tells."""
 

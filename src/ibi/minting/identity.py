@@ -6,8 +6,6 @@ from ibi.label.reach import address_is_global, host_is_global
 from ibi.minting.errors import IdentityChanged, IdentityMissing, IdentityNotGlobal, SandboxIsFinal
 from ibi.model.minting import Identity
 
-__all__ = ["check_identity", "is_loopback_sandbox", "settled_identity"]
-
 
 def check_identity(identity: Identity) -> None:
     """Refuse an identity that others may have as well, unless it says that it is a sandbox."""

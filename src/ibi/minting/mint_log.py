@@ -18,19 +18,6 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.minting import Batch, Identity, Span
 
-__all__ = [
-    "GENESIS",
-    "Kind",
-    "LogBroken",
-    "LogEntry",
-    "check_links",
-    "decode",
-    "encode",
-    "hash_of",
-    "merged",
-    "verify",
-]
-
 GENESIS = "0" * 64
 """What the first line says of the line before it."""
 

@@ -19,8 +19,6 @@ from ibi.minting.errors import ClockRefused, IdempotencyConflict, InvalidCount, 
 from ibi.minting.granularity import FINEST, coarsest_granularity
 from ibi.model.minting import Batch, Gap, Identity, MintRequest, Reading, Share, TickState
 
-__all__ = ["MAX_COUNT", "Decision", "Rules", "Spread", "decide"]
-
 MAX_COUNT = 1_000_000
 """Labels in one request."""
 

@@ -17,8 +17,6 @@ from ibi.minting.errors import IdentityChanged
 from ibi.minting.mint_log import LogBroken, LogEntry
 from ibi.model.minting import Batch, Gap, Identity, Reading, Share, Span, TickState
 
-__all__ = ["Clocks", "issued_spans", "later", "mint_entry", "replayed", "resumed_clock", "with_gap"]
-
 Clocks = Mapping[str, TickState]
 """The clock of each identity that ever minted here, by `Identity.key`."""
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from hashlib import sha256, sha512
 from typing import Final
 
-__all__ = ["BLOCK", "BlockHasher", "block_count", "block_digest", "fits", "has_blocks", "has_kept_digests"]
-
 BLOCK: Final = 1 << 20
 _DIGEST: Final = 32
 _SMALL: Final = 80 * 1024

@@ -10,19 +10,6 @@ from typing import Final, NoReturn, TypeVar
 from ibi.errors import InvalidInput
 from ibi.model.errors import InvalidDocument, NewerDocument
 
-__all__ = [
-    "Fields",
-    "boolean",
-    "decode_document",
-    "integer",
-    "many",
-    "member",
-    "of_object",
-    "of_string",
-    "string",
-    "typed",
-]
-
 D = TypeVar("D")
 E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")

@@ -33,17 +33,6 @@ from ibi.model.item_json import (
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.visibility import Visibility
 
-__all__ = [
-    "DRAFT_ID",
-    "Description",
-    "DraftRecord",
-    "Publication",
-    "decode_draft",
-    "description_document",
-    "encode_draft",
-    "read_description",
-]
-
 DRAFT_ID: Final = re.compile(r"draft-[a-z2-7]{16}")
 """Stands where a label would, and cannot be taken for one: those have a slash."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ibi.errors import InvalidInput
 
-__all__ = ["InvalidDocument", "InvalidFileName", "InvalidItem", "InvalidMetadata", "InvalidNetwork", "NewerDocument"]
-
 
 class InvalidItem(InvalidInput):
     """{quoted} cannot be kept as it is: {reason}."""

@@ -39,25 +39,6 @@ from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
 
-__all__ = [
-    "SCHEMA",
-    "decode_item",
-    "encode_item",
-    "encode_local",
-    "file_document",
-    "forms_document",
-    "item_document",
-    "local_document",
-    "metadata_document",
-    "read_file",
-    "read_forms",
-    "read_instant",
-    "read_label",
-    "read_metadata",
-    "read_visibility",
-    "visibility_document",
-]
-
 SCHEMA: Final = 1
 """The version of both documents; a change that an older version would misread raises it."""
 

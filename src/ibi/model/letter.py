@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from ibi.messages.field import mail_address, read
 
-__all__ = ["Letter"]
-
 
 @dataclass(frozen=True, slots=True)
 class Letter:

@@ -13,8 +13,6 @@ from typing import Final
 from ibi.languages import LanguageTag
 from ibi.model.errors import InvalidMetadata
 
-__all__ = ["DC_ELEMENTS", "MAX_TEXT", "Agent", "DescriptiveMetadata", "Licence", "Orcid", "ResourceType", "Text"]
-
 DC_ELEMENTS: Final = (
     "contributor",
     "coverage",

@@ -13,8 +13,6 @@ from ibi.messages.field import ArchiveProtocol, IpAddress, host_and_port, mail_a
 from ibi.messages.label_forms import LabelForms
 from ibi.model.visibility import IpNetwork
 
-__all__ = ["MOST_HOSTS", "MOST_NETWORKS", "MOST_PREFIXES", "Inclusion", "Registration"]
-
 MOST_HOSTS: Final = 64
 """Hosts that one registration may declare."""
 

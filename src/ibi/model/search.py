@@ -8,19 +8,6 @@ from typing import Final
 
 from ibi.model.item import Item
 
-__all__ = [
-    "ENOUGH",
-    "LARGEST_PAGE",
-    "MOST",
-    "PAGE_SIZE",
-    "Facet",
-    "FacetCount",
-    "FacetCounts",
-    "Order",
-    "SearchPage",
-    "SearchQuery",
-]
-
 MOST: Final = 20_000
 """How many matches are ranked, paged through and counted: a common word has more than anybody reads."""
 ENOUGH: Final = 1_000

@@ -15,8 +15,6 @@ from ibi.model.document import Fields, decode_document
 from ibi.model.errors import InvalidDocument, InvalidItem
 from ibi.model.item_json import forms_document, read_forms, read_instant, read_label
 
-__all__ = ["Transfer", "decode_transfer", "encode_transfer"]
-
 _SCHEMA: Final = 1
 
 

@@ -9,8 +9,6 @@ from typing import Final
 from ibi.instant import Instant, civil
 from ibi.label import RepositoryName
 
-__all__ = ["Usage", "UsageDay", "UsageKind", "day_of"]
-
 
 class UsageKind(Enum):
     """What is counted: the value is the field of `Usage`."""

@@ -13,7 +13,6 @@ from ibi.model.errors import InvalidNetwork
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
-__all__ = ["IpNetwork", "Visibility", "network", "unmapped"]
 
 IpNetwork: TypeAlias = "IPv4Network | IPv6Network"
 

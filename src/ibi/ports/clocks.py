@@ -6,8 +6,6 @@ from typing import Protocol
 
 from ibi.model.minting import Reading
 
-__all__ = ["Clocks"]
-
 
 class Clocks(Protocol):
     def read(self) -> Reading:

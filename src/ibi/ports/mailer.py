@@ -6,8 +6,6 @@ from typing import Protocol
 
 from ibi.model.letter import Letter
 
-__all__ = ["Mailer"]
-
 
 class Mailer(Protocol):
     def send(self, letter: Letter) -> None:

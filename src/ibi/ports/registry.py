@@ -8,8 +8,6 @@ from typing import Protocol
 from ibi.label import Label
 from ibi.model.registration import Registration
 
-__all__ = ["Registry"]
-
 
 class Registry(Protocol):
     """The registrations of one data directory, each found by any of its labels. Calls come from any thread.

@@ -6,8 +6,6 @@ from typing import Protocol
 
 from ibi.model.item import Item
 
-__all__ = ["UrlBuilder"]
-
 
 class UrlBuilder(Protocol):
     """The URLs of one Archive, absolute and encoded. None of them is looked up: each follows from the item alone."""

@@ -8,8 +8,6 @@ from typing import Protocol
 from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay, UsageKind
 
-__all__ = ["UsageLog"]
-
 
 class UsageLog(Protocol):
     """Counts by item and day, of people and of robots. Calls come from any thread; processes count side by side.

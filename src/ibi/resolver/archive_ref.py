@@ -8,8 +8,6 @@ from ibi.messages.field import ArchiveProtocol, host_and_port
 from ibi.messages.label_forms import LabelForms
 from ibi.model.visibility import IpNetwork
 
-__all__ = ["ArchiveRef", "host_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRef:

@@ -15,8 +15,6 @@ from ibi.label.home_prefix import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.resolver.archive_ref import ArchiveRef
 
-__all__ = ["NO_AUTHORITY", "NO_ROUTING", "Authority", "Home", "Homes", "Routing", "Word", "chain_after"]
-
 MAX_CHAIN: Final = 16
 """How many times one Original may be given on before the resolver follows no further."""
 

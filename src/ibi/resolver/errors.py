@@ -6,8 +6,6 @@ from math import ceil
 
 from ibi.errors import IbiError
 
-__all__ = ["AlreadyRegistered", "KeyRefused", "PrefixTaken", "TooManyAttempts", "UnknownArchive", "WeakKey"]
-
 
 class KeyRefused(IbiError):
     """No Archive is registered here with this IBI and this key."""

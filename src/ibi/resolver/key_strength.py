@@ -10,8 +10,6 @@ from ibi.label import Label
 from ibi.messages.key import RegistrationKey
 from ibi.resolver.errors import WeakKey
 
-__all__ = ["key_weakness", "require_unknown"]
-
 _FEWEST: Final = 4
 """Different digits. Of ten drawn by chance, one in a thousand has fewer."""
 

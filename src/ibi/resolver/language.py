@@ -13,8 +13,6 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.relation import Relation, Translation
 
-__all__ = ["Choice", "Wanted", "choose_languages", "languages_offered"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -26,8 +26,6 @@ from ibi.resolver.caching import LruCache
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 
-__all__ = ["MOST_LABELS", "MOST_PREFIXES", "PROVISIONAL_AGE", "Memory", "NewClaim"]
-
 MOST_LABELS: Final = 20_000
 MOST_PREFIXES: Final = 4_000
 PROVISIONAL_AGE: Final = 300.0

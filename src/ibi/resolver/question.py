@@ -18,8 +18,6 @@ from ibi.resolver.authority import NO_AUTHORITY, Authority, Word
 from ibi.resolver.language import Wanted
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
 
-__all__ = ["Asking", "Note", "Question"]
-
 _UNASKED: Final = (Failure.UNREACHABLE, Failure.TIMED_OUT, Failure.RESTING, Failure.FORBIDDEN_ADDRESS)
 
 

@@ -42,8 +42,6 @@ from ibi.resolver.unproven import claims_to_show, counted, trusted_elsewhere
 from ibi.resolver.validity import Claim, broken_rule, refused_urls
 from ibi.resolver.wait_policy import Policy, WaitPolicy
 
-__all__ = ["Asking", "Resolution"]
-
 _POLICY: Final = Policy()
 
 

@@ -17,19 +17,6 @@ from ibi.persistent_url import MAX_LENGTH
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
 
-__all__ = [
-    "OF_THE_WHOLE",
-    "RULES",
-    "Claim",
-    "Rule",
-    "broken_rule",
-    "has_bearable_length",
-    "is_about_the_item",
-    "is_on_a_declared_host",
-    "refused_urls",
-    "speaks_for_itself",
-]
-
 
 class Claim(NamedTuple):
     """What one Archive says when asked for `label`: an answer as a whole, or the URL of one of its entries."""

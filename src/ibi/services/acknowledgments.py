@@ -17,8 +17,6 @@ from structlog.typing import FilteringBoundLogger
 from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
 
-__all__ = ["Acknowledgments"]
-
 _AT_ONCE: Final = 16
 """Acknowledgments under way at a time: an Archive that is slow to hear thanks holds up those of few others."""
 _MOST_WAITING: Final = 10_000

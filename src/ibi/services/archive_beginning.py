@@ -17,8 +17,6 @@ from ibi.services.deposits import Deposits
 from ibi.services.item_repository import ITEM, LOCAL, ItemRepository, name_of
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record, write_archive_record
 
-__all__ = ["begin_archive", "follow_address", "service_draft"]
-
 _KEY: Final = "the service of this Archive"
 _BEGAN, _MOVED = "The Archive began", "The Archive moved"
 

@@ -10,8 +10,6 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Home, Homes, archive_prefixes
 from ibi.resolver.membership import archive_ref
 
-__all__ = ["ArchiveDirectory"]
-
 _NEVER: Hashable = object()
 
 

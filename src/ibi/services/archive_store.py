@@ -38,18 +38,6 @@ from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.storage.store_generation import GenerationFile
 
-__all__ = [
-    "CATALOGUE",
-    "STEPS",
-    "STORE",
-    "ArchiveStore",
-    "Listed",
-    "Verified",
-    "newest_kept",
-    "open_repaired",
-    "rebuild_catalogue",
-]
-
 STORE: Final = "store"
 CATALOGUE: Final = FILE_NAME
 _JOURNAL: Final = "changes"

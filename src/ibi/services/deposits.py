@@ -32,8 +32,6 @@ from ibi.services.backlinks import check_backlinks, items_claimed, named_by
 from ibi.services.item_repository import ItemRepository, NewItem, name_of
 from ibi.services.taken_files import TakenFiles
 
-__all__ = ["STEPS", "Deposits"]
-
 STEPS: Final = ("labels reserved", *kept_items.STEPS)
 """Where a crash is tried."""
 

@@ -25,8 +25,6 @@ from ibi.storage.draft_files import DraftFiles, Uploaded
 from ibi.storage.errors import StorageError
 from ibi.storage.incoming import DiskFull, refused_for_room
 
-__all__ = ["DraftPublishing"]
-
 
 @dataclass(frozen=True, slots=True)
 class _LabelsOnce:

@@ -16,8 +16,6 @@ from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import StorageError
 from ibi.storage.incoming import Incoming
 
-__all__ = ["DraftUploads", "FileCheck", "Upload"]
-
 _BETWEEN_LOOKS: Final = 32 * 1024 * 1024
 """Bytes of an upload after which it is looked what else has come into the draft."""
 

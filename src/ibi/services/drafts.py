@@ -31,8 +31,6 @@ from ibi.services.item_repository import ItemRepository
 from ibi.storage.draft_files import DraftFiles, new_draft_id
 from ibi.storage.errors import StorageError
 
-__all__ = ["Check", "Drafts", "Published"]
-
 _BETWEEN_SWEEPS: Final = 3600.0
 
 

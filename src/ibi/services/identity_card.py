@@ -5,8 +5,6 @@ from __future__ import annotations
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
 
-__all__ = ["identity_card"]
-
 
 def identity_card(identity: Identity, rules: Rules, instance: str) -> dict[str, object]:
     """`instance` tells this minter from a copy of it that answers in the same name."""

@@ -19,8 +19,6 @@ from ibi.model.errors import NewerDocument
 from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile, Verifications
 from ibi.services.verified_file import VerifiedFile
 
-__all__ = ["DamageFound", "Integrity", "Ledger"]
-
 _OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """What this process runs out of says nothing of the content."""
 

@@ -13,8 +13,6 @@ from ibi.resolver.errors import KeyRefused, TooManyAttempts
 from ibi.services.hashing import KeyHasher
 from ibi.services.limits import Attempts, network_of
 
-__all__ = ["KeyCheck"]
-
 
 class KeyCheck:
     """Slows guessing down by the label that is tried and by the network that tries.

@@ -11,8 +11,6 @@ from ibi.messages.field import mail_address
 from ibi.model.letter import Letter
 from ibi.ports.mailer import Mailer
 
-__all__ = ["Posted", "post", "sender_of"]
-
 _LONGEST_FIELD: Final = 1000
 
 

@@ -17,8 +17,6 @@ from ibi.messages.service import ServiceSubject
 from ibi.storage.errors import StorageError
 from ibi.storage.membership_files import MembershipFiles
 
-__all__ = ["MembershipService", "Resolver"]
-
 _LOOK: Final = 1.0
 """Seconds between two looks at the switch."""
 _BUDGET: Final = 3.0

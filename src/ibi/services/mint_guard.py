@@ -22,8 +22,6 @@ from ibi.model.minting import Identity
 from ibi.ports.ticks import Ticks
 from ibi.transport.identity_probe import ask_identity
 
-__all__ = ["Finding", "Look", "MintGuard", "OwnAddress"]
-
 _FIRST_DELAY: Final = 1.0
 _DELAY: Final = 60.0
 """Seconds between two questions. They begin closer together, since two copies may start at the same time."""

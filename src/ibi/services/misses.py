@@ -26,8 +26,6 @@ from ibi.messages.field import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.services.limits import LimitScope, TooManyLinks, network_of
 
-__all__ = ["MISS", "QUESTION", "MissLimit", "TickShare"]
-
 MISS: Final = 4
 """What a miss costs of an allowance, beside the questions to other Archives."""
 QUESTION: Final = 2

@@ -18,8 +18,6 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Remembered, Ticks
 from ibi.services.mint_queue import MintGroup, MintQueue
 
-__all__ = ["Readiness", "StoreUnwritable", "clock_refusal"]
-
 _FRESH = 1.0
 """Seconds for which an answer stands: the question takes the minter's lock, and anybody may ask it."""
 

@@ -32,8 +32,6 @@ from ibi.ports.catalog import Catalog
 from ibi.services.deposits import Deposits
 from ibi.services.item_repository import ItemRepository
 
-__all__ = ["ClaimedElsewhere", "NotRelated", "Relating", "WrongLanguage"]
-
 Into = Callable[[Item], Item]
 Record = Callable[[Catalog, Item, LabelForms], Item]
 Claim = Literal["edition_of", "translation_of", "describes"]

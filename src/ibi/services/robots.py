@@ -8,8 +8,6 @@ from typing import Final
 
 from counter_robots import is_robot_or_machine
 
-__all__ = ["is_robot"]
-
 _READ: Final = 512
 """Characters of a User-Agent that are looked at; nobody's real one is longer."""
 

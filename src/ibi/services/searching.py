@@ -15,8 +15,6 @@ from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.ports.catalog import Search
 from ibi.storage.bounded_cache import BoundedCache
 
-__all__ = ["Searching"]
-
 _THREADS: Final = 2
 """More would take turns: a search is work for a processor, and each thread has pages of the catalogue in memory."""
 _MOST_KEPT: Final = 256

@@ -20,9 +20,6 @@ from ibi.ports.clocks import Clocks
 from ibi.services.hashing import SecretHasher
 from ibi.services.limits import Attempts
 
-__all__ = ["MOST_WAITING", "SignIn", "SignedIn", "TooManyGuesses"]
-
-
 MOST_WAITING: Final = 32
 """Passwords that are compared or wait for it: some seconds' work."""
 

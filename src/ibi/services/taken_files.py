@@ -20,8 +20,6 @@ from ibi.ports.content import FileMissing, SourceRefused
 from ibi.services.file_selection import media_type_of
 from ibi.storage.ocfl.intake import open_source
 
-__all__ = ["TakenFiles", "UploadDamaged", "unread_files"]
-
 _CHUNK = 1 << 20
 _UNKNOWN = "0" * 128
 

@@ -17,8 +17,6 @@ from ibi.ports.clocks import Clocks
 from ibi.services import item_repository as kept_items
 from ibi.services.item_repository import ItemRepository, name_of
 
-__all__ = ["STEPS", "Transfers"]
-
 STEPS: Final = kept_items.STEPS
 """Where a crash is tried."""
 

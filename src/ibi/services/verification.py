@@ -21,8 +21,6 @@ from ibi.services.archive_store import ArchiveStore
 from ibi.services.integrity import Integrity
 from ibi.storage.errors import StorageError
 
-__all__ = ["DamageMail", "VerificationSchedule"]
-
 _DAY: Final = 86_400
 _HOUR: Final = 3_600
 """Seconds after which a damaged item is looked at again, and a letter that could not be sent is tried again."""

@@ -17,8 +17,6 @@ from ibi.messages.label_forms import LabelForms
 from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused, StorageError, StoreNewer
 
-__all__ = ["FILE_NAME", "ArchiveRecord", "ArchiveRecordDamaged", "read_archive_record", "write_archive_record"]
-
 FILE_NAME: Final = "archive.json"
 _SCHEMA: Final = 1
 _SECRET_BYTES: Final = 32

@@ -25,8 +25,6 @@ from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import alone
 
-__all__ = ["EVERYTHING", "Abandoned", "ChangeJournal"]
-
 EVERYTHING: Final = "*"
 """Stands for all items: begun when the catalogue is read in as a whole."""
 

@@ -13,15 +13,6 @@ from typing import Final
 
 from ibi.storage.errors import TooManyOpenFiles
 
-__all__ = [
-    "are_exhausted",
-    "is_exhaustion",
-    "most_connections",
-    "pending_connections",
-    "raise_if_exhausted",
-    "raise_limit",
-]
-
 _EXHAUSTION: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 _MOST_RESERVED: Final = 4096

@@ -15,18 +15,6 @@ from pathlib import Path
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.errors import DiskRefused, NotAStore, StorageError
 
-__all__ = [
-    "check_same_file",
-    "exchange",
-    "make_directory",
-    "refusals",
-    "sync_directory",
-    "sync_file",
-    "sync_file_system",
-    "sync_tree",
-    "write_durably",
-]
-
 
 class refusals:  # like a function; a generator would cost every commit three times as much
     """What the system raises inside, raised as `kind`, which takes a path and a reason."""

@@ -4,30 +4,6 @@ from __future__ import annotations
 
 from ibi.errors import IbiError
 
-__all__ = [
-    "AccountsDamaged",
-    "BeliefsDamaged",
-    "CatalogDamaged",
-    "DataDirectoryCopied",
-    "DiskRefused",
-    "IdentityInUse",
-    "LockHeld",
-    "LockRefused",
-    "MintLogLost",
-    "NotAStore",
-    "PeopleDamaged",
-    "RegistryDamaged",
-    "StorageError",
-    "StoreClosed",
-    "StoreDamaged",
-    "StoreForked",
-    "StoreIncomplete",
-    "StoreNewer",
-    "TicksDamaged",
-    "TooManyOpenFiles",
-    "UsageDamaged",
-]
-
 
 class StorageError(IbiError):
     """The store cannot be used."""

@@ -16,8 +16,6 @@ from typing import Final
 from ibi.storage.disk import refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused, StorageError
 
-__all__ = ["DiskFull", "Incoming", "refused_for_room", "room_refusals", "unless_incoming"]
-
 
 class DiskFull(StorageError):
     """There is no room left on the disk of this server. Nothing was changed, and what was kept before is whole."""

@@ -12,8 +12,6 @@ from pathlib import Path
 from ibi.instant import Instant
 from ibi.model.minting import Reading
 
-__all__ = ["MachineClocks", "machine_id"]
-
 _UPTIME_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Goes on while the machine sleeps, where the system has such a clock."""
 

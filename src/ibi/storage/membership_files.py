@@ -18,8 +18,6 @@ from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import make_directory, refusals, sync_directory, write_durably
 from ibi.storage.errors import DiskRefused
 
-__all__ = ["MembershipFiles"]
-
 _FOLDER: Final = "membership"
 
 

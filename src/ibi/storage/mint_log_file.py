@@ -15,8 +15,6 @@ from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
 from ibi.storage.disk import refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
 
-__all__ = ["BEGINNING", "MintLogFile", "Position", "WrittenLine"]
-
 _CHUNK = 1 << 16
 _REWRITTEN = 1 << 20
 

@@ -23,8 +23,6 @@ from ibi.storage.disk import refusals
 from ibi.storage.errors import IdentityInUse, LockRefused
 from ibi.storage.locks import LockDirectory, is_data_directory_of
 
-__all__ = ["NOBODY", "NO_USE", "Owner", "PrefixLocks", "PrefixRecord", "Trail", "Use"]
-
 _LONGEST = 16_384
 _BEYOND = 1 << 62
 _PATIENCE = 5.0

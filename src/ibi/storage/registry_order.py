@@ -11,8 +11,6 @@ from ibi.model.registration import Inclusion, Registration
 from ibi.resolver.errors import AlreadyRegistered
 from ibi.resolver.membership import Home, require_free_prefixes
 
-__all__ = ["kept", "registration_order", "require_free"]
-
 
 def registration_order(registration: Registration) -> tuple[Instant, Label]:
     return registration.registered, registration.labels[0]

@@ -26,8 +26,6 @@ from typing import Final
 from ibi.storage.disk import check_same_file, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
 
-__all__ = ["FILE_NAME", "Expected", "GenerationFile", "Standing", "first_standing"]
-
 FILE_NAME: Final = "ibi-generation.json"
 _LENGTH: Final = 384
 """Bytes of the file, always as many: one write within one page replaces it."""

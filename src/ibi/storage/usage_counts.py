@@ -8,8 +8,6 @@ from threading import Lock
 from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay, UsageKind
 
-__all__ = ["MemoryUsageLog", "sum_by_item"]
-
 _NONE = Usage()
 
 

@@ -21,8 +21,6 @@ from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, Connec
 from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
 from ibi.transport.http_connection import HttpResponse
 
-__all__ = ["ArchiveHttp"]
-
 _FORGOTTEN_AFTER: Final = 600.0
 """Seconds after which nothing is remembered of an Archive that nobody asks any more; longer than any rest."""
 

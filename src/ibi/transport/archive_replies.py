@@ -18,8 +18,6 @@ from ibi.resolver.caching import LruCache
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.http_connection import HttpResponse, freshness
 
-__all__ = ["is_confirmation", "is_notice", "reply_of"]
-
 _NOTHING: Final = Pairs()
 _NOTICE: Final = Notice().encode()
 _KEY: Final = re.compile(rb"[0-9-]{1,256}")

@@ -4,18 +4,6 @@ from __future__ import annotations
 
 from ibi.errors import IbiError
 
-__all__ = [
-    "AnswerCut",
-    "InsecureServer",
-    "InvalidServer",
-    "ServerRefused",
-    "ServerUnreachable",
-    "SourceChanged",
-    "UnexpectedAnswer",
-    "UnusableKey",
-    "UnusableToken",
-]
-
 
 class InvalidServer(IbiError):
     """{server} is not the address of a server: {reason}."""

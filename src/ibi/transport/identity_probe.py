@@ -20,8 +20,6 @@ from ibi.transport.address_guard import AddressGuard, Checked
 from ibi.transport.http_connection import HttpConnection, HttpResponse
 from ibi.transport.origin import Origin
 
-__all__ = ["PATIENCE", "NoIdentity", "ask_identity"]
-
 PATIENCE: Final = 2.0
 """Seconds for the name, the connection and the answer together."""
 

@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 from ibi.transport.errors import InvalidServer
 
-__all__ = ["Origin", "is_on_loopback"]
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:

@@ -16,8 +16,6 @@ from ibi.messages.service import resolver_service
 from ibi.pairs import Pairs
 from ibi.transport.origin import Origin
 
-__all__ = ["ResolverGateway"]
-
 _TIMEOUT: Final = 30.0
 """Seconds for all of it: before it answers, the resolver calls back, and waits for that."""
 

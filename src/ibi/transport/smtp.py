@@ -19,8 +19,6 @@ from ibi.errors import IbiError
 from ibi.messages.field import mail_address, read
 from ibi.model.letter import Letter
 
-__all__ = ["MailNotSent", "MailSecurity", "SmtpMailer"]
-
 _TIMEOUT: Final = 15.0
 """Seconds for each step: a connection, an answer."""
 

@@ -9,8 +9,6 @@ from typing import Final
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.outcome import Silence
 
-__all__ = ["Advice", "Alert", "Group"]
-
 _COMPLETE: Final = Silence()
 
 

@@ -31,8 +31,6 @@ from ibi.resolver.outcome import (
 from ibi.web.alert import Advice, Alert, Group
 from ibi.web.archive_record import archive_record, archive_records, forms_record
 
-__all__ = ["RETRY_AFTER", "alert_about"]
-
 RETRY_AFTER: Final = 30
 """Seconds after which an Archive that could not be asked may well be back."""
 

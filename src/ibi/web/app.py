@@ -61,8 +61,6 @@ from ibi.web.sessions import Sessions
 from ibi.web.sign_in import SignInPages
 from ibi.web.tokens import TokenPages
 
-__all__ = ["create_app"]
-
 
 def create_app(
     *,

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from ibi.messages.label_forms import LabelForms
 from ibi.resolver.archive_ref import ArchiveRef
 
-__all__ = ["archive_record", "archive_records", "forms_record"]
-
 
 def forms_record(forms: LabelForms) -> dict[str, str | None]:
     rep, ibip = forms.rep, forms.ibip

@@ -29,8 +29,6 @@ from ibi.web.http.headers import RawHeaders, is_cross_site
 from ibi.web.http.raw_target import as_text, decoded, has_subject
 from ibi.web.http.request_errors import MethodNotAllowed
 
-__all__ = ["MOST_KEPT", "ArchiveService", "KeptAnswers"]
-
 Fields = tuple[Field, ...]
 """Header fields that say what R's answers have no place for."""
 

@@ -25,8 +25,6 @@ from ibi.services.searching import Searching
 from ibi.services.verified_file import VerifiedFile
 from ibi.web.http.hosts import authority_of_url
 
-__all__ = ["MAX_AGE", "ArchiveSite"]
-
 MAX_AGE: Final = 300
 """Seconds for which others may keep an answer, unless it ceases to be true earlier (E32)."""
 

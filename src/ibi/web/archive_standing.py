@@ -17,8 +17,6 @@ from ibi.web.callers import Callers
 from ibi.web.http.request_errors import InvalidParameter, NotFound
 from ibi.web.records import JSON, usage_counts
 
-__all__ = ["MOST_TOTALS", "StandingPages"]
-
 MOST_TOTALS: Final = 10_000
 """Items of one answer."""
 

@@ -22,8 +22,6 @@ from ibi.web.http.methods import by_method
 from ibi.web.http.raw_target import decoded, raw_path
 from ibi.web.http.request_errors import MalformedBody, NotFound
 
-__all__ = ["PREFIX", "ArchivePages"]
-
 PREFIX: Final = b"/api/archives/"
 
 Body = TypeVar("Body", bound=msgspec.Struct)

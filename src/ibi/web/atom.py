@@ -13,8 +13,6 @@ from ibi.model.item import Item
 from ibi.model.metadata import Text
 from ibi.web.http.text import short, shown_title
 
-__all__ = ["MEDIA_TYPE", "Feed", "atom"]
-
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
 _LONGEST_SUMMARY: Final = 2_000

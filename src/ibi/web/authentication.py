@@ -9,8 +9,6 @@ from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks
 from ibi.web.http.headers import RawHeaders, only_value
 
-__all__ = ["Authentication", "name_of"]
-
 
 class Authentication:
     """Recognises the tokens of one data directory."""

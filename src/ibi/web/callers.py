@@ -17,8 +17,6 @@ from ibi.web.authentication import Authentication, name_of
 from ibi.web.http.headers import values
 from ibi.web.http.request_errors import ReadOnlyArchive
 
-__all__ = ["Callers", "depositor"]
-
 Made = TypeVar("Made")
 
 _SHORT_WORKS: Final = 16

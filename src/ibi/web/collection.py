@@ -39,8 +39,6 @@ from ibi.web.pages import redirect, refusal
 from ibi.web.pages.item_page import FilePage
 from ibi.web.pages.preview import PREVIEW
 
-__all__ = ["PREFIX", "Collection", "without_body"]
-
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
 _CONDITIONS: Final = frozenset({b"if-none-match", b"if-modified-since"})

@@ -18,8 +18,6 @@ from ibi.web.http.hosts import Authority, authority_of_url, requested_authority
 from ibi.web.http.raw_target import decoded, raw_path, raw_target
 from ibi.web.http.request_errors import NotFound
 
-__all__ = ["BytesAlone", "ContentHost"]
-
 _PLACE: Final = "/col/"
 
 

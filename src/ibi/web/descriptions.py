@@ -20,8 +20,6 @@ from ibi.model.metadata import DC_ELEMENTS
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request_errors import InvalidMember, MalformedBody
 
-__all__ = ["MOST_JSON", "MOST_NETWORKS", "MOST_VALUES", "described", "json_object", "refusing_members"]
-
 MOST_JSON: Final = 1024 * 1024
 """Bytes of a description: an abstract has some thousands."""
 

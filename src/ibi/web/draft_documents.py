@@ -19,17 +19,6 @@ from ibi.services.drafts import Published
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.preconditions import Validators
 
-__all__ = [
-    "draft_document",
-    "draft_url",
-    "draft_validators",
-    "file_validators",
-    "item_url",
-    "publication_document",
-    "quota_document",
-    "sent_file",
-]
-
 
 def draft_url(site: ArchiveSite, draft: str) -> str:
     return f"{site.public_url}/api/records/{draft}"

@@ -31,8 +31,6 @@ from ibi.web.http.headers import idempotency_key
 from ibi.web.http.request_errors import InvalidMember, InvalidParameter, UnknownMember
 from ibi.web.record_target import record_target
 
-__all__ = ["MOST_LISTED", "MOST_MESSAGE", "DraftPages"]
-
 JSON: Final = "application/json"
 MOST_LISTED: Final = 1000
 """Drafts of one answer."""

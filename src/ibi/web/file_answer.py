@@ -22,8 +22,6 @@ from ibi.web.http.headers import RawHeaders, values
 from ibi.web.http.preconditions import Validators, byte_range
 from ibi.web.http.request_middleware import AnswerBroken
 
-__all__ = ["MOST_SENT", "BlockMemory", "FileAnswer"]
-
 MOST_SENT: Final = 256 * 1024
 """Bytes handed to the connection at a time."""
 _SLOW: Final = 1.0

@@ -15,8 +15,6 @@ from ibi.web.http.request_errors import NotFound
 from ibi.web.persistent_urls import PersistentUrls
 from ibi.web.resolver_front import PersistentUrlApp
 
-__all__ = ["RESERVED", "Front", "Service", "ServiceFirst", "Shortcut", "first_segments"]
-
 RESERVED: Final = frozenset(
     "about account api claims col explain healthz language metrics readyz search search.atom sign-in sign-out"
     " static".split()

@@ -14,8 +14,6 @@ from ibi.errors import IbiError
 from ibi.services.readiness import Readiness
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
 
-__all__ = ["HealthPage", "healthz", "not_ready"]
-
 _READY = b'{"ready":true,"reasons":[]}'
 _NO_STORE = {"cache-control": "no-store"}
 

@@ -30,8 +30,6 @@ from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render_text
 from ibi.web.pages.translation import translations
 
-__all__ = ["HostCheck", "MisdirectedRequest"]
-
 _ALWAYS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/api/identity"})
 """What is asked by whichever name or address a program dials: also whether another instance mints under one name."""
 _PLAIN: Final = frozenset({"application/json", PROBLEM})

@@ -13,8 +13,6 @@ from ibi.services.identity_card import identity_card
 from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness, clock_refusal
 
-__all__ = ["IdentityPage"]
-
 
 class IdentityPage:
     def __init__(self, queue: MintQueue, readiness: Readiness) -> None:

@@ -19,12 +19,10 @@ from ibi.model.minting import Share
 from ibi.services.mint_queue import MintQueue
 from ibi.web.authentication import Authentication, name_of
 from ibi.web.http.body import check_json, read_body
-from ibi.web.http.headers import MAX_KEY, RawHeaders, idempotency_key, values
+from ibi.web.http.headers import RawHeaders, idempotency_key, values
 from ibi.web.http.media_types import choose
 from ibi.web.http.metrics import Metrics
 from ibi.web.http.request_errors import MalformedBody, MemberMissing, UnknownMember
-
-__all__ = ["CHUNK", "JSON", "MAX_KEY", "NDJSON", "Labels"]
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 CHUNK = 1000

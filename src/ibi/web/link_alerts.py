@@ -13,8 +13,6 @@ from ibi.persistent_url import PunctuatedLabel
 from ibi.web.alert import Advice, Alert
 from ibi.web.pages.error_words import title_of
 
-__all__ = ["alert_about_fault", "alert_about_punctuation"]
-
 _LONGEST_SHOWN: Final = 500
 """Characters of a link that cannot be read and is shown all the same."""
 

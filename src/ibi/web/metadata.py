@@ -22,8 +22,6 @@ from ibi.web.pages.item_page import ItemPage, tombstone_page
 from ibi.web.records import record
 from ibi.web.signposting import FORMATS as FOR_PROGRAMS
 
-__all__ = ["FORMATS", "MetadataPage", "gone"]
-
 FORMATS: Final = ("html", *FOR_PROGRAMS)
 # The media types that somebody may ask for; of a format that has two, the first is the one it is sent as.
 _MEDIA: Final = {HTML: "html", **{media: name for name, media in FOR_PROGRAMS.items()}, "text/xml": "oai_dc"}

@@ -8,8 +8,6 @@ from html import escape
 from ibi.model.item import Item
 from ibi.model.metadata import DC_ELEMENTS
 
-__all__ = ["oai_dc"]
-
 # OAI-PMH 2.0, oai_dc.xsd: the fifteen elements, in any order and number, each perhaps with xml:lang
 _BEGINNING = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -20,8 +20,6 @@ from ibi.web.openapi_drafts import DRAFT_PATHS
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, header, json_answer, record, reference, refusal
 from ibi.web.openapi_records import RECORD_PATHS, RECORD_SCHEMAS
 
-__all__ = ["OpenApiPage", "document"]
-
 
 def document(*, archive: bool = False, register: bool = False) -> dict[str, Any]:
     """The description; with an Archive, of its items too, and with a `register`, of a resolver's Archives."""

@@ -9,8 +9,6 @@ from ibi.model.belief import ClaimKind
 from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, json_answer, record, reference, refusal
 
-__all__ = ["ARCHIVE_PATHS", "ARCHIVE_SCHEMAS", "CLAIM_PATHS"]
-
 _TEXTS = {"type": "array", "items": TEXT}
 _YES_NO_OR_NULL = {"type": ["boolean", "null"]}
 _DATE = {**TEXT, "format": "date-time"}

@@ -8,8 +8,6 @@ from ibi.model.metadata import DC_ELEMENTS
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, record, reference
 from ibi.web.openapi_records import FILE, LINKS
 
-__all__ = ["DRAFT_SCHEMAS"]
-
 _DATE: Final = {**TEXT, "format": "date-time"}
 _URL: Final = {**TEXT, "format": "uri"}
 _NUMBER: Final = {"type": "integer", "minimum": 0}

@@ -26,8 +26,6 @@ from ibi.web.openapi_parts import TEXT, json_answer, reference, refusal
 from ibi.web.openapi_records import LABEL
 from ibi.web.records import MOST_REASON
 
-__all__ = ["DRAFT_PATHS"]
-
 _PATH = {
     "name": "path",
     "in": "path",

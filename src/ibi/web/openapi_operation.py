@@ -6,21 +6,6 @@ from typing import Any, Final
 
 from ibi.web.openapi_parts import TEXT, refusal
 
-__all__ = [
-    "ALWAYS",
-    "BODY",
-    "CHANGED",
-    "CONFLICT",
-    "FULL",
-    "MANY",
-    "NEARLY_FULL",
-    "NO_CONTENT",
-    "UNKNOWN",
-    "json_body",
-    "operation",
-    "query",
-]
-
 _JSON: Final = "application/json"
 _TOKEN: Final[list[dict[str, list[str]]]] = [{"token": []}]
 

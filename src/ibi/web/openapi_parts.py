@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from ibi.web.http.errors import PROBLEM
 
-__all__ = ["TEXT", "TEXT_OR_NULL", "YES_NO", "header", "json_answer", "record", "reference", "refusal"]
-
 _JSON: Final = "application/json"
 
 TEXT: Final = {"type": "string"}

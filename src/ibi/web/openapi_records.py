@@ -7,8 +7,6 @@ from typing import Any
 from ibi.model.metadata import DC_ELEMENTS
 from ibi.web.openapi_parts import TEXT, TEXT_OR_NULL, YES_NO, json_answer, record, reference, refusal
 
-__all__ = ["FILE", "LABEL", "LINKS", "RECORD_PATHS", "RECORD_SCHEMAS", "RELATIONS"]
-
 _NUMBER = {"type": "integer", "minimum": 0}
 _DATE = {**TEXT, "format": "date-time"}
 _URL = {**TEXT, "format": "uri"}

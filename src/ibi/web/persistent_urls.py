@@ -35,8 +35,6 @@ from ibi.web.http.request_errors import (
 from ibi.web.metadata import gone
 from ibi.web.pages import redirect, refusal
 
-__all__ = ["PersistentUrls"]
-
 
 class PersistentUrls:
     """An ASGI application."""

@@ -18,8 +18,6 @@ from ibi.web.records import RecordPages
 from ibi.web.relations import RelationPages
 from ibi.web.uploads import UploadPages
 
-__all__ = ["record_routes"]
-
 
 def record_routes(
     site: ArchiveSite, authentication: Authentication, queue: MintQueue, upload_refused: Callable[[str], object] = str

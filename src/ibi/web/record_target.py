@@ -17,8 +17,6 @@ from ibi.model.errors import InvalidFileName
 from ibi.web.http.raw_target import decoded, raw_path
 from ibi.web.http.request_errors import NotFound
 
-__all__ = ["PREFIX", "RecordTarget", "record_target"]
-
 PREFIX = b"/api/records/"
 _DRAFT = re.compile(rb"(draft-[a-z2-7]{16})(/.*|)", re.DOTALL)
 _FILES = b"/files/"

@@ -31,8 +31,6 @@ from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, Memb
 from ibi.web.record_target import record_target
 from ibi.web.service_url import target_place, told_url
 
-__all__ = ["JSON", "MOST_REASON", "RecordPages", "record", "record_links", "usage_counts"]
-
 JSON: Final = "application/json"
 MOST_REASON: Final = 10_000
 """Characters of why something was deleted."""

@@ -23,8 +23,6 @@ from ibi.web.http.request_errors import InvalidMember, MemberMissing, UnknownMem
 from ibi.web.record_target import record_target
 from ibi.web.records import record, record_links
 
-__all__ = ["RELATIONS", "RelationPages"]
-
 RELATIONS: Final = ("edition_of", "next_edition", "translation_of", "translations", "metadata_item", "describes")
 _SMALL: Final = 64 * 1024
 _KINDS: Final = ("next_edition", "translation", "metadata_item")

@@ -8,8 +8,6 @@ from ibi.resolver.outcome import Redirect
 from ibi.services.resolver_service import Resolved
 from ibi.web.archive_record import archive_record, forms_record
 
-__all__ = ["resolved_record"]
-
 
 def resolved_record(url: PersistentUrl, found: Redirect, resolved: Resolved, base: str) -> dict[str, object]:
     """`found` is the outcome of `resolved`. Its key is left out: whoever has it could thank in the resolver's name."""

@@ -37,8 +37,6 @@ from ibi.web.resolver_view import JSON, View, view_of
 from ibi.web.trace_pages import trace_page
 from ibi.web.trace_record import trace_record
 
-__all__ = ["PersistentUrlApp"]
-
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256
 """Characters: what is longer is read anew, so that nobody fills the memory with long links."""

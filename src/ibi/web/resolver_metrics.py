@@ -15,8 +15,6 @@ from ibi.services.resolver_service import Resolved
 from ibi.web.http.metrics import CounterTally, HistogramTally
 from ibi.web.trace_record import outcome_name
 
-__all__ = ["MOST_ARCHIVES", "ResolverMetrics"]
-
 MOST_ARCHIVES: Final = 500
 """Archives with a name of their own: who changes address at every inclusion must not fill the memory."""
 _OTHER: Final = "other"

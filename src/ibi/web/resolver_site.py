@@ -12,8 +12,6 @@ from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.registration_admin import RegistrationAdmin
 from ibi.services.resolver_service import ResolverService
 
-__all__ = ["ResolverSite"]
-
 _PORTS: Final = {"http": "80", "https": "443"}
 
 

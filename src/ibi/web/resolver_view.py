@@ -14,8 +14,6 @@ from ibi.web.http.media_types import choose
 from ibi.web.http.raw_target import raw_query
 from ibi.web.http.request_errors import NotAcceptable
 
-__all__ = ["JSON", "View", "view_of"]
-
 JSON: Final = "application/json"
 
 _INFO, _TRACE = "ibiurl.info", "ibiurl.trace"

@@ -9,8 +9,6 @@ from __future__ import annotations
 from ibi.model.item import Item
 from ibi.web.archive_site import ArchiveSite
 
-__all__ = ["target_place", "told_url"]
-
 
 def told_url(site: ArchiveSite, item: Item) -> str | None:
     """The URL of the service, if it is nobody's secret; None for an item that is none, too."""

@@ -15,8 +15,6 @@ from ibi.web.http.body import read_body
 from ibi.web.http.headers import RawHeaders, authority, only_cookie, values
 from ibi.web.http.request_errors import MalformedBody, UnsupportedMediaType
 
-__all__ = ["COOKIE", "MARK_COOKIE", "SECURE_COOKIE", "ForeignForm", "Sessions", "read_form"]
-
 COOKIE: Final = "ibi-session"
 SECURE_COOKIE: Final = f"__Host-{COOKIE}"
 """Over TLS. By this name a browser takes it from this very host alone: no neighbour in the domain can plant one."""

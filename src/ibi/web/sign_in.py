@@ -24,8 +24,6 @@ from ibi.web.pages.language_choice import local_target
 from ibi.web.pages.rendering import render
 from ibi.web.sessions import ForeignForm, Sessions, read_form
 
-__all__ = ["SignInPages"]
-
 _MOST_DAMAGED: Final = 100
 """Damaged items that the page of an administrator names."""
 _PRIVATE: Final = {"cache-control": "no-store"}

@@ -14,8 +14,6 @@ from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
 from ibi.web.archive_site import ArchiveSite
 
-__all__ = ["FORMATS", "LONGEST", "MOST_ITEMS", "alternates", "signposting"]
-
 LONGEST: Final = 2500
 """Characters of the header. Proxies take 4 KiB of all headers together, and answer 502 to more: long names of files
 must not hide the page."""

@@ -17,8 +17,6 @@ from ibi.web.http.request_errors import ServerStarting
 from ibi.web.http.server import Server
 from ibi.web.pages import refusal
 
-__all__ = ["StartingServer", "starting_app"]
-
 
 async def starting_app(scope: Scope, receive: Receive, send: Send) -> None:
     """Says `alive` at `/healthz`, and 503 everywhere else; each connection is for one answer."""

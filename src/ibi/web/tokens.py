@@ -16,8 +16,6 @@ from ibi.web.authentication import Authentication
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request_errors import MalformedBody
 
-__all__ = ["TokenPages"]
-
 Made = TypeVar("Made")
 
 

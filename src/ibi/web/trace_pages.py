@@ -18,8 +18,6 @@ from ibi.web.pages.sequence_diagram import trace_figure
 from ibi.web.pages.trace_words import FAILURES, OUTRANKINGS, REASONS, RULES, outcome_words, verdict_words
 from ibi.web.pages.translation import translations
 
-__all__ = ["trace_page"]
-
 
 def trace_page(scope: Scope, url: PersistentUrl, resolved: Resolved, base: str) -> Response:
     """Always 200: the page is about the resolution, whatever became of that."""

@@ -13,8 +13,6 @@ from ibi.web.alerts import alert_about
 from ibi.web.archive_record import archive_record
 from ibi.web.pages.translation import translations
 
-__all__ = ["NOT_BELIEVED", "NOT_WAITED_FOR", "outcome_name", "trace_record", "why"]
-
 NOT_WAITED_FOR: Final = "nobody waited for it: another answer was good"
 NOT_BELIEVED: Final = "its URL was not believed"
 

@@ -38,8 +38,6 @@ from ibi.web.http.request_errors import (
 from ibi.web.http.request_middleware import REQUEST
 from ibi.web.record_target import RecordTarget, record_target
 
-__all__ = ["PIECE", "UploadPages"]
-
 PIECE: Final = 64 * 1024
 """Bytes that are worth a trip to the disk. What an upload has in memory is not much more, whatever the size of the
 file: many come at a time."""

@@ -10,7 +10,10 @@ from ibi.label import generate
 
 def test_the_module_says_which_function_is_which_algorithm() -> None:
     assert generate.__doc__
-    for name in generate.__all__:
+    made_here = [each for each in vars(generate).values() if getattr(each, "__module__", "") == generate.__name__]
+    public = [each.__name__ for each in made_here if not each.__name__.startswith("_")]
+    assert len(public) > 3
+    for name in public:
         assert name in generate.__doc__
 
 

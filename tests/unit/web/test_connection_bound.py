@@ -12,7 +12,7 @@ from random import Random
 import pytest
 import structlog
 
-from ibi.web import connection_bound
+from ibi.web.http import connection_bounds as connection_bound
 from ibi.web.http.connection_bounds import Admission, Claim, ConnectionBound, Place
 from tests.support.archive_app import REP
 from tests.support.one_port import OnePort

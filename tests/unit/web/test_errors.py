@@ -25,7 +25,8 @@ waiting = [IbiError]
 while waiting:
     kind = waiting.pop()
     waiting += kind.__subclasses__()
-    elsewhere = kind.__module__.startswith(("ibi.cli", "ibi.config", "ibi.transport", "ibi.web.http.server"))
+    others = "ibi.cli", "ibi.composition", "ibi.config", "ibi.transport", "ibi.web.http.server"
+    elsewhere = kind.__module__.startswith(others)
     if "code" in vars(kind) and not elsewhere:
         print(kind.code)
 """

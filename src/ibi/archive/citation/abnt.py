@@ -9,8 +9,6 @@ from ibi.archive.citation.names import Name
 from ibi.archive.citation.sentences import citation, ended
 from ibi.archive.citation.work import Day, Kind, Run, Work
 
-__all__ = ["abnt"]
-
 _MONTHS: Final = "jan. fev. mar. abr. maio jun. jul. ago. set. out. nov. dez.".split()
 _MOST_AUTHORS: Final = 3
 """NBR 6023 §8.1.1.2: of four and more, the first may stand for all."""

@@ -9,8 +9,6 @@ from ibi.archive.citation.names import Name
 from ibi.archive.citation.sentences import citation, ended
 from ibi.archive.citation.work import Kind, Run, Work
 
-__all__ = ["apa"]
-
 _MOST_AUTHORS: Final = 20
 """Of more, the first nineteen and the last are named (§9.8)."""
 # §9.21: what is not a text says so in brackets.

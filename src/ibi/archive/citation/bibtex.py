@@ -10,8 +10,6 @@ from unicodedata import normalize
 from ibi.archive.citation.names import Name
 from ibi.archive.citation.work import Kind, Work
 
-__all__ = ["bibtex"]
-
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 # Braces are written by name: BibTeX counts them wherever they stand, a backslash before them or not.
 _SPECIALS: Final = str.maketrans(

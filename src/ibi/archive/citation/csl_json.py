@@ -7,8 +7,6 @@ from typing import Any
 from ibi.archive.citation.names import Name
 from ibi.archive.citation.work import Day, Kind, Work
 
-__all__ = ["csl_json"]
-
 
 def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
     """An item of the CSL data schema; a file of them is a list."""

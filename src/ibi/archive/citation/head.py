@@ -10,8 +10,6 @@ from ibi.archive.citation.names import Name
 from ibi.archive.citation.work import Kind, Work
 from ibi.model.metadata import Licence, Orcid
 
-__all__ = ["highwire", "json_ld", "script_text"]
-
 _SOURCES: Final = {
     Kind.ARTICLE: "citation_journal_title",
     Kind.CHAPTER: "citation_inbook_title",

@@ -8,8 +8,6 @@ from typing import Final
 
 from ibi.model.metadata import Agent
 
-__all__ = ["Name", "one_line", "read_name"]
-
 # What an institution calls itself, in the languages most frequent here. Without a comma, a name that has one of these
 # words is not taken apart.
 _INSTITUTION: Final = re.compile(

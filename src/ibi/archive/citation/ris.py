@@ -7,8 +7,6 @@ from typing import Final
 
 from ibi.archive.citation.work import Day, Kind, Work
 
-__all__ = ["ris"]
-
 _TYPES: Final = {
     Kind.ARTICLE: "JOUR",
     Kind.BOOK: "BOOK",

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from ibi.archive.citation.work import Run
 
-__all__ = ["citation", "ended"]
-
 _ENDS = (".", "!", "?", "…", "。")
 
 

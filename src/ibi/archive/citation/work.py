@@ -13,8 +13,6 @@ from ibi.instant import Instant, civil
 from ibi.model.item import Item
 from ibi.model.metadata import Orcid, ResourceType
 
-__all__ = ["Day", "Kind", "Run", "Work", "plain", "work_of"]
-
 _LONGEST: Final = 2_000
 """Characters of a title or a publisher."""
 _LONGEST_ABSTRACT: Final = 20_000

@@ -17,8 +17,6 @@ from ibi.model.item import Item
 from ibi.model.metadata import Agent, Text
 from ibi.model.search import Facet
 
-__all__ = ["FIELDS", "Entry", "entry_of", "facet_value"]
-
 FIELDS: Final = ("title", "names", "subject", "rest")
 """The fields of words, in the order of their weight."""
 _MOST_WORDS: Final = 5_000

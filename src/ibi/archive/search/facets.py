@@ -10,8 +10,6 @@ from typing import Final
 from ibi.archive.search.entry import Entry, facet_value
 from ibi.model.search import Facet, FacetCount, FacetCounts
 
-__all__ = ["MOST_VALUES", "counted", "meets", "most_frequent", "values_sought"]
-
 MOST_VALUES: Final = 20
 """Of each facet: the most frequent ones."""
 

@@ -15,8 +15,6 @@ from typing import Final, NamedTuple
 from ibi.archive.search.words import words
 from ibi.label import Label, find_labels
 
-__all__ = ["SHORTEST_BEGINNING", "Term", "Terms", "read_terms"]
-
 SHORTEST_BEGINNING: Final = 2
 """Letters with which a word may begin to be found by them."""
 _MOST_TERMS: Final = 32

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from typing import Final
 from unicodedata import category, combining, normalize
 
-__all__ = ["BOUNDARY", "LONGEST", "joined", "words"]
-
 LONGEST: Final = 40
 """Characters of a word that count; what is longer is no word that anybody types."""
 BOUNDARY: Final = "·"

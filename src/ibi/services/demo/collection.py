@@ -14,8 +14,6 @@ from ibi.services.demo.paper import pdf
 from ibi.services.demo.picture import landscape
 from ibi.services.demo.texts import content, paragraphs, rainfall
 
-__all__ = ["Deletion", "DemoItem", "demo_items"]
-
 _EN: Final = LanguageTag("en")
 _ANA: Final = Agent("Ávila, Ana Beatriz", Orcid("0000-0002-1825-0097"))
 _TEAM: Final = (Agent("Moreira, Júlio"), Agent("Okafor, Ngozi"), Agent("Suárez, Lucía"))

@@ -15,8 +15,6 @@ from ibi.services.deposits import Deposits
 from ibi.services.taken_files import unread_files
 from ibi.storage.disk import write_durably
 
-__all__ = ["FILE_NAME", "fill"]
-
 FILE_NAME: Final = "demo.json"
 """Names of the demonstration's items and the labels they got: a start after the first adds what is missing."""
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Final
 
-__all__ = ["pdf"]
-
 _WIDTH: Final = 78
 """Characters of a line of text at eleven points."""
 _LINES: Final = 44

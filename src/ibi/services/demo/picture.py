@@ -7,8 +7,6 @@ from collections.abc import Callable
 from math import cos, hypot, sin
 from struct import pack
 
-__all__ = ["landscape"]
-
 Colour = tuple[int, int, int]
 
 

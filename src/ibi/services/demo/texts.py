@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-__all__ = ["content", "paragraphs", "rainfall"]
-
 
 def content(name: str) -> bytes:
     return (files("ibi.services.demo") / "content" / name).read_bytes()

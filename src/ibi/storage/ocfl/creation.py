@@ -19,8 +19,6 @@ from ibi.storage.ocfl.layout import OBJECT_DECLARATION
 from ibi.storage.ocfl.recovery import write_file, write_inventory
 from ibi.storage.ocfl.store_context import Staged, StoreContext, files_of, remove_moved
 
-__all__ = ["STEPS", "create", "create_all", "stage_object"]
-
 STEPS = (
     "content half written",
     "create: staged",

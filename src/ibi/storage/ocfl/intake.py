@@ -16,8 +16,6 @@ from ibi.ports.content import SourceRefused
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.durability import Batch, start_writing
 
-__all__ = ["Intake", "open_source", "write_all"]
-
 CHUNK = 1 << 20
 _AHEAD = 1 << 24
 """So much is left to the kernel to write out at its leisure; a gigabyte at the end would take seconds."""

@@ -20,8 +20,6 @@ from ibi.instant import Instant
 from ibi.model.content import Change, KeptObject, KeptVersion
 from ibi.storage.ocfl.layout import Broken
 
-__all__ = ["ID_SCHEME", "NAME", "SIDECAR", "Inventory", "Version", "sidecar_of", "version_name"]
-
 NAME = "inventory.json"
 SIDECAR = "inventory.json.sha512"
 ID_SCHEME = "ibi:"

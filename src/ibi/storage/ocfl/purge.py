@@ -19,8 +19,6 @@ from ibi.storage.ocfl.inventory import Inventory
 from ibi.storage.ocfl.recovery import write_file
 from ibi.storage.ocfl.store_context import TARGET, Staged, StoreContext, remove_moved
 
-__all__ = ["NEW", "OLD", "STEPS", "purge_to"]
-
 NEW = "object"
 OLD = "old"
 

@@ -25,8 +25,6 @@ from ibi.storage.ocfl.inventory import ID_SCHEME, NAME, SIDECAR, Inventory, side
 from ibi.storage.ocfl.layout import Broken
 from ibi.storage.ocfl.object import ObjectDirectory, read_inventory
 
-__all__ = ["STEPS", "finish_version", "is_between_versions", "write_file", "write_inventory"]
-
 STEPS = ("recovery: synced", "recovery: inventory replaced", "recovery: durable")
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW

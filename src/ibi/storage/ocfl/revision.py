@@ -14,8 +14,6 @@ from ibi.storage.ocfl.object import ObjectDirectory
 from ibi.storage.ocfl.recovery import write_file, write_inventory
 from ibi.storage.ocfl.store_context import TARGET, Staged, StoreContext, files_of, remove_moved
 
-__all__ = ["STEPS", "update"]
-
 STEPS = (
     "update: content staged",
     "update: staged",

@@ -26,8 +26,6 @@ from ibi.storage.ocfl.object import ObjectDirectory, OpenContent, RememberedInve
 from ibi.storage.ocfl.store_context import StoreContext
 from ibi.storage.ocfl.verification import verify
 
-__all__ = ["STEPS", "OcflStore"]
-
 STEPS = (*creation.STEPS, *revision.STEPS, *purge.STEPS, *recovery.STEPS, *sweep.STEPS)
 """Where a crash is tried."""
 

@@ -17,8 +17,6 @@ from ibi.storage.ocfl.layout import Broken, checked_name
 from ibi.storage.ocfl.purge import NEW, OLD
 from ibi.storage.ocfl.store_context import TARGET, StoreContext
 
-__all__ = ["STEPS", "sweep"]
-
 STEPS = ("sweep: finished", "sweep: removed")
 
 

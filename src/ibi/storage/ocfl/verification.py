@@ -21,8 +21,6 @@ from ibi.storage.ocfl.layout import OBJECT_DECLARATION, Broken
 from ibi.storage.ocfl.object import ObjectDirectory, read_inventory, read_whole
 from ibi.storage.ocfl.store_context import StoreContext
 
-__all__ = ["verify"]
-
 _CHUNK = 1 << 20
 _OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """What this process runs out of says nothing of the content."""

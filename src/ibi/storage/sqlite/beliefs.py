@@ -25,8 +25,6 @@ from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, storage_
 from ibi.storage.sqlite.database_file import set_aside
 from ibi.storage.sqlite.label_key import label_key
 
-__all__ = ["FILE_NAME", "SqliteBeliefs"]
-
 FILE_NAME: Final = BELIEFS.file_name
 
 OnDamage = Callable[[StoreDamaged, Path | None], None]

@@ -51,8 +51,6 @@ from ibi.storage.sqlite.label_key import label_key, repository_name
 from ibi.storage.sqlite.search_rows import check_search
 from ibi.storage.store_generation import GenerationFile, Standing, first_standing
 
-__all__ = ["FILE_NAME", "CatalogDamaged", "SqliteCatalog"]
-
 FILE_NAME: Final = CATALOGUE.file_name
 
 _BATCH: Final = 500

@@ -31,8 +31,6 @@ from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.label_key import instant_of, key_end, label_key
 from ibi.storage.sqlite.search import SqliteSearch
 
-__all__ = ["CatalogReader"]
-
 _VERSION: Final = "PRAGMA data_version"
 _MOST_ITEMS: Final = 1_000
 _MOST_BYTES: Final = 24 << 20

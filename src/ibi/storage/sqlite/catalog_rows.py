@@ -18,36 +18,6 @@ from ibi.storage.sqlite.connection import Connection, Migration
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, unlist_item
 
-__all__ = [
-    "COUNT",
-    "COUNT_CHANGE",
-    "FIND",
-    "FIND_SEATED",
-    "LINKED",
-    "MIGRATIONS",
-    "NAMES_AFTER",
-    "NEWEST",
-    "PAGE",
-    "PAGE_AFTER",
-    "ROWIDS_PER_TICK",
-    "SET_STANDING",
-    "STANDING",
-    "Record",
-    "Row",
-    "decoded",
-    "depart_row",
-    "find_record",
-    "find_transfer",
-    "first_rowid",
-    "forget_transfer",
-    "has_departures",
-    "memory_of",
-    "put_row",
-    "remove_row",
-    "row_of",
-    "transfers",
-]
-
 Record = tuple[bytes, bytes]
 """`item.json` and `local.json` without the white space."""
 

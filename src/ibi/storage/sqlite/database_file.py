@@ -17,8 +17,6 @@ from ibi.storage.disk import make_directory, refusals, sync_directory, write_dur
 from ibi.storage.errors import DiskRefused, StoreDamaged
 from ibi.storage.sqlite.connection import DatabaseKind, inspect
 
-__all__ = ["FileWatch", "forget_begun", "note_begun", "refuse_lost", "set_aside", "was_begun"]
-
 _NOTES: Final = "databases"
 _PARTS: Final = ("-wal", "-shm", "-journal", "")
 """The file itself last: until it is renamed, whoever opens it finds it damaged."""

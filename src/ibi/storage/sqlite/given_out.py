@@ -25,8 +25,6 @@ from ibi.minting.mint_log import LogEntry
 from ibi.storage.sqlite.connection import Connection, DatabaseError, connect, storage_errors, transaction
 from ibi.storage.sqlite.tick_rows import MIGRATIONS
 
-__all__ = ["GivenOutRows", "SqliteGivenOut", "restart_given_out"]
-
 _FRESH: Final = 1.0
 _FINAL: Final = """
     SELECT 1 FROM home WHERE prefix = :prefix AND since < :date AND (until IS NULL OR :date <= until)

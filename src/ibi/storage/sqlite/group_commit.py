@@ -16,8 +16,6 @@ from ibi.storage.batching import Batcher
 from ibi.storage.errors import StorageError, StoreClosed, StoreDamaged
 from ibi.storage.sqlite.connection import Connection, storage_errors, transaction
 
-__all__ = ["GroupCommit"]
-
 T = TypeVar("T")
 _Change = Callable[[Connection], Any]
 

@@ -25,8 +25,6 @@ from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, StorageError, StoreDamaged, StoreForked
 from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
 
-__all__ = ["FILE_NAME", "SqliteIntegrity"]
-
 FILE_NAME: Final = "integrity.sqlite"
 
 _FRESH: Final = 0.2

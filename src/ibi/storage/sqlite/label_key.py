@@ -11,8 +11,6 @@ from ibi.instant import FIRST_SECOND, Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_repository_name
 
-__all__ = ["instant_of", "key_end", "label_key", "repository_name"]
-
 _SECONDS = 5
 """Bytes; 2⁴⁰ seconds are 34,000 years."""
 

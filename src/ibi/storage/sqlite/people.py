@@ -12,8 +12,6 @@ from ibi.model.account import Person, Role, Session, SignInLink
 from ibi.storage.sqlite.connection import PEOPLE, transaction
 from ibi.storage.sqlite.private_store import PrivateStore
 
-__all__ = ["FILE_NAME", "SqlitePeople"]
-
 FILE_NAME = PEOPLE.file_name
 
 # Names are ASCII (`ibi.accounts.sign_in.check_name`), so NOCASE folds all of them.

@@ -21,8 +21,6 @@ from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.private_store import keep_private
 from ibi.storage.sqlite.registry_rows import ALL, FIND, INSERT, INSERT_LABEL, MIGRATIONS, registration_of, row_of
 
-__all__ = ["FILE_NAME", "SqliteRegistry"]
-
 FILE_NAME: Final = REGISTRY.file_name
 
 _RECENT: Final = 0.01

@@ -11,8 +11,6 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network
 
-__all__ = ["ALL", "FIND", "INSERT", "INSERT_LABEL", "MIGRATIONS", "Row", "registration_of", "row_of"]
-
 Row = tuple[Any, ...]
 
 # Labels are stored as they were registered, and found by their key. Hosts and networks are few, short words that are

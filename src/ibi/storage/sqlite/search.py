@@ -23,8 +23,6 @@ from ibi.storage.sqlite.catalog_rows import Record, find_record
 from ibi.storage.sqlite.connection import Connection
 from ibi.storage.sqlite.search_rows import BEFORE_CREATORS, BETWEEN_CREATORS, EVERYTHING, SINGLE_FACETS, facet_word
 
-__all__ = ["SqliteSearch"]
-
 _CACHE: Final = "PRAGMA cache_size = -16384"
 """In KB. What is counted lies on a few thousand pages."""
 _FIRST: Final = -1 << 63

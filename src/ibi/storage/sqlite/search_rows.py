@@ -20,20 +20,6 @@ from ibi.model.item_json import decode_item
 from ibi.model.search import Facet
 from ibi.storage.sqlite.connection import Connection
 
-__all__ = [
-    "BEFORE_CREATORS",
-    "BETWEEN_CREATORS",
-    "EVERYTHING",
-    "SINGLE_FACETS",
-    "ListedRow",
-    "begin_search",
-    "check_search",
-    "facet_word",
-    "list_item",
-    "listed_row",
-    "unlist_item",
-]
-
 SINGLE_FACETS: Final = (Facet.YEAR, Facet.TYPE, Facet.LANGUAGE, Facet.PREFIX)
 """Those of which an item has one value at most. Together they are one string, which is counted as one."""
 BEFORE_CREATORS, BETWEEN_CREATORS = "\x1f", "\n"

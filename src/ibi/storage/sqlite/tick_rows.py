@@ -13,8 +13,6 @@ from ibi.ports.ticks import KEY_LIFETIME
 from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.sqlite.connection import Connection
 
-__all__ = ["MIGRATIONS", "Served", "Store", "TickRows"]
-
 MIGRATIONS = (
     # store: one row. `revision` grows with every change, so that a process knows whether what it remembers still holds.
     # clock: one row for each identity that ever minted here.

@@ -22,8 +22,6 @@ from ibi.storage.sqlite.connection import TICKS, Connection, DatabaseError, conn
 from ibi.storage.sqlite.given_out import GivenOutRows
 from ibi.storage.sqlite.tick_rows import MIGRATIONS, Store, TickRows
 
-__all__ = ["Known", "TickStore"]
-
 _SHORT_LOG = "PRAGMA wal_autocheckpoint = 128"
 """Pages after which SQLite begins its own log from the front again. Every commit changes the same two pages, so little
 has to be copied then; and a file that no longer grows is synced at two thirds of the cost."""

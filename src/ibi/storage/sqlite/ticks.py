@@ -41,8 +41,6 @@ from ibi.storage.sqlite.connection import TICKS, DatabaseError, storage_errors
 from ibi.storage.sqlite.tick_rows import Store
 from ibi.storage.sqlite.tick_store import Known, TickStore
 
-__all__ = ["STEPS", "SqliteTicks"]
-
 STEPS = (
     "directory made",
     "locked",

@@ -11,8 +11,6 @@ from ibi.model.account import Scope, Token
 from ibi.storage.sqlite.connection import ACCOUNTS
 from ibi.storage.sqlite.private_store import PrivateStore
 
-__all__ = ["FILE_NAME", "SqliteTokens"]
-
 FILE_NAME = ACCOUNTS.file_name
 
 _MIGRATIONS = (

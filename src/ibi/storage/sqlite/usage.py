@@ -22,8 +22,6 @@ from ibi.storage.sqlite.database_file import note_begun, refuse_lost, set_aside
 from ibi.storage.sqlite.label_key import label_key, repository_name
 from ibi.storage.usage_counts import MemoryUsageLog, sum_by_item
 
-__all__ = ["FILE_NAME", "SqliteUsageLog"]
-
 FILE_NAME: Final = USAGE.file_name
 
 _INTERVAL: Final = 1.0

@@ -23,8 +23,6 @@ from ibi.model.metadata import Licence
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.content_security import PDF
 
-__all__ = ["WRITERS", "Citation", "citations", "head_tags", "shown_work", "structured", "written"]
-
 _MOST: Final = 300
 """Of authors, of contributors and of keywords, those that a page knows of: somebody may have named ten thousand, and
 whoever only looks is not to wait for them."""

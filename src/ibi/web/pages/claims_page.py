@@ -15,8 +15,6 @@ from ibi.ports.beliefs import Beliefs
 from ibi.web.pages.rendering import render
 from ibi.web.pages.translation import message
 
-__all__ = ["ClaimPages"]
-
 SHOWN: Final = 200
 """Claims on the page and in the list, those seen last first."""
 _HEADERS: Final = {"cache-control": "no-store"}

@@ -11,8 +11,6 @@ from ibi.web.pages import HTML, refusal, wants_page
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import SITE, SiteFacts
 
-__all__ = ["ConnectionRefusals"]
-
 
 class ConnectionRefusals:
     """The answers of one site. `facts` are what its pages say of it."""

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 
 from markupsafe import Markup, escape
 
-__all__ = ["drawing", "element", "joined"]
-
 
 def element(name: str, *content: object, **attributes: object) -> Markup:
     """`name` and the names of the attributes are ours; `class_` is class, and `_` in a name is a hyphen."""

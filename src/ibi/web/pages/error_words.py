@@ -10,8 +10,6 @@ from typing import Final
 
 from ibi.web.pages.translation import message
 
-__all__ = ["SENTENCES", "title_of"]
-
 _TITLES: Final[Mapping[int, str]] = {
     HTTPStatus.BAD_REQUEST: message("That cannot be read"),
     HTTPStatus.FORBIDDEN: message("That is not for everybody"),

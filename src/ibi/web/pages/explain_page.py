@@ -30,8 +30,6 @@ from ibi.web.pages.sequence_diagram import trace_figure
 from ibi.web.pages.trace_words import outcome_words
 from ibi.web.pages.translation import locale_of, translations
 
-__all__ = ["ExplainPage", "Fault", "Resolved", "Resolver", "read"]
-
 _LONGEST: Final = 9000
 """Characters of what is explained: a link may have 8192 after its host."""
 _AROUND: Final = 60

@@ -11,8 +11,6 @@ from ibi.web.pages.item_words import KINDS
 from ibi.web.pages.search_address import search_address
 from ibi.web.pages.translation import message
 
-__all__ = ["FACETS", "Choice", "chosen", "offered"]
-
 FACETS: Final[Mapping[Facet, str]] = {
     Facet.YEAR: message("Year"),
     Facet.CREATOR: message("Creator"),

@@ -14,8 +14,6 @@ from ibi.web.atom import MEDIA_TYPE, Feed, atom
 from ibi.web.pages.rendering import SITE, SiteFacts
 from ibi.web.pages.search_address import feed_address, query_of, search_address
 
-__all__ = ["FeedPage"]
-
 
 class FeedPage:
     """Newest first, unless the address says otherwise."""

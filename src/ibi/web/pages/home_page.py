@@ -13,8 +13,6 @@ from ibi.web.archive_site import ArchiveSite
 from ibi.web.pages.listed import Listed
 from ibi.web.pages.rendering import render
 
-__all__ = ["RECENT", "HomePage"]
-
 RECENT: Final = 8
 """Items that are shown of the newest."""
 

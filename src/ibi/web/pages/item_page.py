@@ -28,8 +28,6 @@ from ibi.web.pages.translation import translations
 from ibi.web.pages.usage_plot import first_day, monthly_use, usage_plot
 from ibi.web.signposting import alternates, signposting
 
-__all__ = ["MOST_FILES", "FilePage", "ItemPage", "tombstone_page"]
-
 MOST_FILES: Final = 50
 """Files that the page of an item lists; the list of files has them all."""
 _A_PAGE: Final = 500

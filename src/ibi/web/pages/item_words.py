@@ -9,8 +9,6 @@ from ibi.messages.field import State
 from ibi.model.metadata import ResourceType
 from ibi.web.pages.translation import message
 
-__all__ = ["ELEMENTS", "KINDS", "STATES", "STATE_MEANINGS"]
-
 ELEMENTS: Final[Mapping[str, str]] = {
     "contributor": message("Contributors"),
     "publisher": message("Publisher"),

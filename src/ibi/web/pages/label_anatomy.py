@@ -10,8 +10,6 @@ from ibi.errors import InvalidLabel
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
 
-__all__ = ["Anatomy", "Part", "Role", "anatomy"]
-
 
 class Role(Enum):
     """What a part of a label is about."""

@@ -9,8 +9,6 @@ from typing import Final
 
 from ibi.web.pages.translation import message
 
-__all__ = ["REASONS"]
-
 REASONS: Final = (
     # ibi.label
     message("it is empty"),

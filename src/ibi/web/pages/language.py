@@ -10,8 +10,6 @@ from ibi.language_range import chosen_language, preferences
 from ibi.languages import LanguageTag
 from ibi.web.http.headers import only_cookie, values
 
-__all__ = ["COOKIE", "PAGE_LANGUAGES", "named_language", "page_language"]
-
 PAGE_LANGUAGES: Final = ("en", "pt-BR", "es")
 """The first is spoken to readers of none of them."""
 

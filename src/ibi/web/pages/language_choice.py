@@ -10,8 +10,6 @@ from starlette.responses import Response
 from ibi.web.http.request_errors import NotFound
 from ibi.web.pages.language import COOKIE, named_language
 
-__all__ = ["choose_language", "local_target"]
-
 _YEAR: Final = 365 * 24 * 3600
 
 

@@ -8,8 +8,6 @@ from ibi.web.http.text import shown_title
 from ibi.web.pages.item_words import KINDS
 from ibi.web.pages.translation import message
 
-__all__ = ["Listed"]
-
 
 class Listed:
     """For the time of one page. Words are English, to be translated where they are shown."""

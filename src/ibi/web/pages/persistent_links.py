@@ -14,8 +14,6 @@ from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.pages.translation import message
 
-__all__ = ["PersistentLink", "persistent_links"]
-
 
 @dataclass(frozen=True, slots=True)
 class PersistentLink:

@@ -17,8 +17,6 @@ from ibi.ports.content import ContentDamaged
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.content_security import PDF
 
-__all__ = ["MOST_IMAGE", "MOST_TEXT", "PREVIEW", "Preview", "first_look"]
-
 PREVIEW: Final = "preview"
 """The query of an address under which a picture is looked at and not downloaded: such a look is not counted."""
 

@@ -7,8 +7,6 @@ from functools import lru_cache
 import segno
 from markupsafe import Markup, escape
 
-__all__ = ["qr_code"]
-
 
 @lru_cache(maxsize=256)
 def qr_code(link: str, words: str) -> Markup:

@@ -16,8 +16,6 @@ from ibi.model.item import Item, name_one_item
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.text import shown_title
 
-__all__ = ["MOST_EDITIONS", "EditionLine", "Relative", "translations_of"]
-
 MOST_EDITIONS: Final = 30
 """In either direction: a page shows no more of a line."""
 

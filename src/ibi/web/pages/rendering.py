@@ -32,8 +32,6 @@ from ibi.web.pages.static import static_url
 from ibi.web.pages.translation import locale_of, translations
 from ibi.web.sessions import Sessions
 
-__all__ = ["POLICY", "SESSIONS", "SITE", "SiteFacts", "render", "render_text"]
-
 SITE: Final = "ibi.site"
 """Where in a scope the `SiteFacts` stand."""
 

@@ -10,8 +10,6 @@ from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.web.pages.translation import message
 
-__all__ = ["Wish", "wishes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wish:

@@ -12,8 +12,6 @@ from ibi.web.pages.language_choice import choose_language
 from ibi.web.pages.search_page import SearchPages
 from ibi.web.pages.static import static_file
 
-__all__ = ["common_routes", "page_routes"]
-
 
 def common_routes() -> list[Route]:
     """What every page needs, whichever services there are."""

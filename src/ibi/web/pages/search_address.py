@@ -8,8 +8,6 @@ from starlette.datastructures import QueryParams
 
 from ibi.model.search import Facet, Order, SearchQuery
 
-__all__ = ["feed_address", "query_of", "search_address"]
-
 _MOST_FILTERS = 20
 
 

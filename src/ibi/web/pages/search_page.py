@@ -21,8 +21,6 @@ from ibi.web.pages.rendering import render
 from ibi.web.pages.search_address import feed_address, query_of, search_address
 from ibi.web.pages.translation import message
 
-__all__ = ["SearchPages", "direct_link"]
-
 _ORDERS: Final[Mapping[Order, str]] = {
     Order.RELEVANCE: message("Best match"),
     Order.NEWEST: message("Newest first"),

@@ -20,8 +20,6 @@ from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.web.pages.drawing import drawing, element, joined
 from ibi.web.pages.trace_words import FAILURES, REASONS, outcome_words, verdict_words
 
-__all__ = ["trace_figure"]
-
 MOST_LANES: Final = 5
 MOST_MESSAGES: Final = 120
 _READER, _RESOLVER, _FIRST_ARCHIVE = 0, 1, 2

@@ -7,8 +7,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ibi.web.pages.rendering import SESSIONS, SITE, SiteFacts
 from ibi.web.sessions import Sessions
 
-__all__ = ["KnownSite"]
-
 
 class KnownSite:
     """Pure ASGI, around everything that makes pages. Who is signed in is found out when a page is made, not before."""

@@ -12,8 +12,6 @@ from starlette.responses import Response
 
 from ibi.web.http.request_errors import NotFound
 
-__all__ = ["static_file", "static_url"]
-
 _FOLDER: Final = files("ibi.web.pages") / "static"
 _MEDIA: Final = {
     "css": "text/css; charset=utf-8",

@@ -21,8 +21,6 @@ from ibi.resolver.outcome import (
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict
 from ibi.web.pages.translation import message
 
-__all__ = ["FAILURES", "OUTRANKINGS", "REASONS", "RULES", "VERDICTS", "outcome_words", "verdict_words"]
-
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.CHOSEN: message("here it is: this URL is taken"),
     Verdict.FOLLOWED: message("ask for another item"),

@@ -16,8 +16,6 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.support import NullTranslations, Translations
 
-__all__ = ["LOCALES", "locale_of", "message", "translations"]
-
 LOCALES: Final = files("ibi.web.pages") / "locales"
 
 

@@ -17,8 +17,6 @@ from ibi.model.usage import Usage, UsageDay
 from ibi.web.pages.drawing import drawing, element
 from ibi.web.pages.translation import locale_of, translations
 
-__all__ = ["MONTHS", "MonthlyUse", "first_day", "monthly_use", "usage_plot"]
-
 MONTHS: Final = 12
 _WIDTH, _HEIGHT, _BASE, _TOP, _LEFT = 300, 130, 104, 16, 6
 

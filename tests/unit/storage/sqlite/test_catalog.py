@@ -23,9 +23,9 @@ from ibi.messages import LabelForms
 from ibi.model.errors import NewerDocument
 from ibi.model.file import File
 from ibi.ports.catalog import Catalog, Link
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
+from ibi.storage.errors import CatalogDamaged, DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite import catalog_rows
-from ibi.storage.sqlite.catalog import CatalogDamaged, SqliteCatalog
+from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.connection import Connection, connect
 from tests.properties.item_strategies import forms_at
 from tests.support.catalog_samples import item, same_ibip

@@ -12,7 +12,8 @@ import pytest
 from ibi.archive.errors import LabelTaken
 from ibi.model.search import SearchPage, SearchQuery
 from ibi.ports.catalog import Search
-from ibi.storage.sqlite.catalog import CatalogDamaged, SqliteCatalog
+from ibi.storage.errors import CatalogDamaged
+from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, put_row, row_of
 from ibi.storage.sqlite.connection import Connection, connect, transaction
 from tests.properties.item_strategies import forms_at

@@ -181,7 +181,7 @@ def test_every_reason_against_a_label_is_there_to_be_translated() -> None:
 
 def test_every_sentence_is_that_of_an_error() -> None:
     from ibi.errors import IbiError
-    from ibi.web import errors  # noqa: F401 - loads what a server can raise
+    from ibi.web.http import errors  # noqa: F401 - loads what a server can raise
 
     def all_below(kind: type[IbiError]) -> set[type[IbiError]]:
         return {kind}.union(*map(all_below, kind.__subclasses__()))
