@@ -35,7 +35,8 @@ def test_a_citation_is_one_line_and_ends_with_where_and_when(item: Item, url: st
     for text in (plain(abnt(work, DAY)), plain(apa(work))):
         assert len(text.splitlines()) == 1
         assert work.url in text
-        assert work.title.split(" ")[-1].casefold() in text.casefold()
+        # Upper case first: the Turkish dotless i is an ordinary I there, as in the first word of an entry.
+        assert work.title.split(" ")[-1].upper().casefold() in text.upper().casefold()
 
 
 @given(items(), URLS)
