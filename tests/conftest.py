@@ -28,6 +28,15 @@ settings.register_profile(
 settings.load_profile("default")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have tests that share a fixture of their module run in one process, where it is made once: it may be a server."""
+    for item in items:
+        definitions = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+        if any(each.scope == "module" for defined in definitions.values() for each in defined):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _working_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run all tests where the default data directory is a trap: one that reads it by mistake is refused by name.

@@ -1,9 +1,9 @@
 """R Table 8.2 over HTTP: every modifier leads to the right bytes, kept in one Archive or shared by two.
 
-Archives and resolver are processes of the command; items are deposited and related with the command, and links are
-followed with a plain client. The work has two editions, each in English and Portuguese. Its metadata is an item of its
-own, in English, with a translation into Portuguese; or it is what the Archive writes from a description, which has no
-language of its own, so that `:+` is what `:` is.
+Archives and resolver are processes of the command; items are deposited and related with the command, run in this
+process because there are many, and links are followed with a plain client. The work has two editions, each in English
+and Portuguese. Its metadata is an item of its own, in English, with a translation into Portuguese; or it is what the
+Archive writes from a description, which has no language of its own, so that `:+` is what `:` is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pytest
 
 from tests.scenarios.test_membership import log_line
 from tests.scenarios.test_resolver import KEY, get, home
+from tests.support.home_world import in_process
 from tests.support.ibi_command import IbiCommand
 
 TEXTS = ("1en", "1pt", "2en", "2pt")
@@ -65,15 +66,13 @@ class Archive:
     variables: Mapping[str, str]
 
     def run(self, *arguments: str) -> str:
-        done = self.command(*arguments, **self.variables)
-        assert done.code == 0, (arguments, done)
-        return done.out
+        return in_process(self.command, *arguments, **self.variables)
 
     def deposit(self, name: str, text: str, *flags: str) -> str:
         """The label under which it is kept."""
-        path = f"{name.replace(':', ' about ')}.txt"
-        (self.command.home / path).write_text(text)
-        made = json.loads(self.run("deposit", path, "--title", text, "--language", name[-2:], "--json", *flags))
+        path = self.command.home / f"{name.replace(':', ' about ')}.txt"
+        path.write_text(text)
+        made = json.loads(self.run("deposit", str(path), "--title", text, "--language", name[-2:], "--json", *flags))
         return str(made["rep"])
 
 

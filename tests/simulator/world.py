@@ -255,9 +255,10 @@ class World:
         asked, holder = self._successors_of(member, home), self.holders[member]
         if asked[-1] != holder or self._is_disputed(label, asked):
             # R §5.2: one claim of the Original is followed, of several none. What is said of a relation does not tell
-            # whether it is an old Copy that says it.
-            heard = all(map(self._is_heard, (*asked, holder)))
-            alone = not believable and pointers_without_end not in self.liars.values()
+            # whether it is an old Copy that says it. Where a successor was named that does not have it, only the home
+            # and those who are trusted are followed (E66).
+            heard = all(map(self._is_heard, (*asked, holder, *self._remembered(label))))
+            alone = not believable and pointers_without_end not in self.liars.values() and len(asked) == 1
             return Fate.BELIEVED if heard and alone and not self.gone and not modifier else Fate.OPEN
         return Fate.DECIDED if all(map(self._is_heard, asked)) else Fate.HOME_SILENT
 
@@ -273,8 +274,12 @@ class World:
 
     def _is_disputed(self, label: Label, asked: list[ArchiveRef]) -> bool:
         """Whether a successor is remembered to which those who are asked now do not lead."""
+        return any(ref not in asked for ref in self._remembered(label))
+
+    def _remembered(self, label: Label) -> list[ArchiveRef]:
+        """The successors that the home named once: one of them that is silent is waited for, and not passed over."""
         known = self.memory.authority(label).successors
-        return any(each not in [ref.service.labels[0] for ref in asked] for each in known)
+        return [ref for ref in self.archives if ref.service.labels[0] in known]
 
     def _is_heard(self, ref: ArchiveRef) -> bool:
         return ref not in self.crashes and self.weather[ref] in (Weather.PROMPT, Weather.TARDY)
