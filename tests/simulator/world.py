@@ -220,7 +220,8 @@ class World:
         fates = [self._fate(member, modifier, believable) for member in route]
         certain = all(fate is not Fate.OPEN and fate is not Fate.HOME_SILENT for fate in fates)
         calm = not self.is_lossy and self.gone.isdisjoint(route[:-1])
-        if not self.gone.isdisjoint(route) and believable and Fate.BELIEVED in fates:
+        misleading = believable or pointers_without_end in self.liars.values()
+        if not self.gone.isdisjoint(route) and misleading and Fate.BELIEVED in fates:
             certain = False  # once it is gone, any other is followed where there is no home
         began = self.now
         outcome = self._resolve(url, policy)
