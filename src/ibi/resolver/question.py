@@ -169,6 +169,12 @@ class Question:
             self._word = self._read_word()
         return self._word
 
+    @property
+    def deciders_asked(self) -> float:
+        """When the last of those who decide was asked."""
+        asked = (note.asked_at for archive in self.deciders if (note := self.notes.get(archive)) is not None)
+        return max(asked, default=self.began)
+
     def _read_word(self) -> Word:
         words = {self._word_of(archive) for archive in self.deciders}
         for word in (Word.GIVEN, Word.DELETED, Word.AWAITED):

@@ -64,8 +64,9 @@ class WaitPolicy:
         return question.all_asked
 
     def is_home_given_up(self, question: Question, now: float) -> bool:
-        """Whether the home had its time, so that those may be followed who are trusted without it."""
-        return now >= question.began + self.policy.patience
+        """Whether those who decide had their time, so that those may be followed who are trusted without them. A
+        successor has as much from when it was asked: a slow home may have named it late."""
+        return now >= question.deciders_asked + self.policy.patience
 
     def is_hedged(self, question: Question, now: float) -> bool:
         """Whether the likely ones have had their start."""
@@ -117,6 +118,7 @@ class WaitPolicy:
         """When one of the above changes by itself."""
         yield question.began + self.policy.hedge_delay
         yield question.began + self.policy.patience
+        yield question.deciders_asked + self.policy.patience
         if question.all_asked is not None:
             yield question.all_asked + self.policy.hedge_delay
             yield question.all_asked + self.policy.patience

@@ -394,6 +394,14 @@ class TestASuccessor:
         assert isinstance(outcome, NoArchiveAnswered)
         assert outcome.away == LabelForms.of(unknown)
 
+    def test_one_that_a_slow_home_names_late_has_its_time_too(self) -> None:
+        """Else the Copy that the home kept would be taken for what the holder has now."""
+        named = NEW_HOLDER.service.labels[0]
+        world = World({HOME: Reply(has(HOME, "Copy"), 0.8, to=named), NEW_HOLDER: Reply(has(NEW_HOLDER), 0.8)})
+        outcome = world.outcome()
+        assert isinstance(outcome, Redirect)
+        assert outcome.archive == NEW_HOLDER
+
 
 class TestAChainOfSuccessors:
     HOMES = (HOME.service,)
