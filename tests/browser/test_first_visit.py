@@ -46,7 +46,7 @@ def test_from_the_home_page_to_an_item_and_its_persistent_link(site: Site, opene
     page.goto(site.url)
 
     page.get_by_role("main").get_by_role("searchbox").fill("rainfall")
-    page.get_by_role("main").get_by_role("button", name="Find").click()
+    page.get_by_role("main").get_by_role("button", name="Search").click()
     page.get_by_role("link", name="Monthly rainfall at three stations, 2023 to 2025").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Monthly rainfall")
     expect(page.get_by_role("link", name="station 1/2023.csv")).to_be_visible()
@@ -60,7 +60,7 @@ def test_an_identifier_in_the_box_leads_to_its_item(site: Site, opened: Opened) 
     page.goto(site.url)
 
     page.get_by_role("main").get_by_role("searchbox").fill(site.labels["images"])
-    page.get_by_role("main").get_by_role("button", name="Find").click()
+    page.get_by_role("main").get_by_role("button", name="Search").click()
 
     expect(page).to_have_url(site.item("images"))
 

@@ -89,10 +89,10 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         def ready(url: str) -> None:
             _welcome(url, settings, identity, archive, resolver)
             if identity.sandbox:
-                # Whoever sees this output started the server: the link is theirs. A sandbox is nobody else's.
+                # The person who reads this output started the server, and a sandbox has no other users.
                 link = PersonAdmin(people, clocks, hasher).first_link()
-                click.echo(f"  enter   {sign_in_url(settings.public_url or url, link)}")
-                click.echo("          signs you in as admin, once, within the hour")
+                click.echo(f"  sign in   {sign_in_url(settings.public_url or url, link)}")
+                click.echo("            once, within the hour, as the administrator")
             click.echo("Ctrl-C stops it.")
 
         starting.stop()
@@ -108,14 +108,14 @@ def _welcome(
     url: str, settings: Settings, identity: Identity, archive: ArchiveSite | None, resolver: ResolverSite | None
 ) -> None:
     click.echo(f"ibi {__version__} is up: {url}")
-    click.echo(f"  data    {settings.data}")
-    click.echo(f"  mints   {'  '.join(f'{prefix}/…' for prefix in identity.prefixes)}")
+    click.echo(f"  data      {settings.data}")
+    click.echo(f"  labels    {'  '.join(f'{prefix}/…' for prefix in identity.prefixes)}")
     if identity.sandbox:
-        click.echo("          a sandbox: labels for trying out, others may have the same")
+        click.echo("            a sandbox: labels for trying out; other servers may have the same ones")
     if archive is not None:
-        click.echo(f"  keeps   items, answered for by {archive.profile.service.labels[0]}")
+        click.echo(f"  archive   {archive.profile.service.labels[0]}")
     if resolver is not None:
-        click.echo(f"  leads   {resolver.public_url}/… to where items are")
-    click.echo(f"  tokens  ibi token create --scope deposit --data {settings.data}")
+        click.echo(f"  resolver  {resolver.public_url}/")
+    click.echo(f"  tokens    ibi token create --scope deposit --data {settings.data}")
     if not identity.sandbox:
-        click.echo(f"  people  ibi person create NAME --role admin --data {settings.data}")
+        click.echo(f"  people    ibi person create NAME --role admin --data {settings.data}")

@@ -47,7 +47,8 @@ def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations) -
     if silence.asked:
         facts |= {"archives_asked": silence.asked, "archives_silent": archive_records(silence.silent)}
     if silence.silent:
-        advice = (*advice, Advice(words.gettext("Try again in a few minutes: whoever was silent may know more.")))
+        more = words.gettext("Try again in a few minutes: an Archive that did not answer may know more.")
+        advice = (*advice, Advice(more))
         groups = (*groups, Group(words.gettext("Archives that did not answer"), silence.silent))
     return replace(made, facts=facts, advice=advice, groups=groups)
 
@@ -173,7 +174,7 @@ class _Alerts:
                 Advice(_("Try again later: it may be switched on again.")),
             )
         elif not asked:
-            advice = (Advice(_("Tell whoever runs this resolver: no Archive is switched on.")),)
+            advice = (Advice(_("Tell the administrator of this resolver: no Archive is switched on.")),)
         is_one = outcome.home is not None or outcome.away is not None
         return Alert(
             "no-archive-answered",
@@ -223,9 +224,9 @@ class _Alerts:
                 said = _("No Archive gives the metadata of {label} in this form.").format(label=label)
                 return "no-such-metadata", _("There is no such metadata"), said, self._other_metadata(outcome)
             case Missing.BELIEVABLE_URL:
-                said = _("Whoever has {label} gives an address on a host that is not known to be its own.")
-                told = Advice(_("Tell whoever runs this resolver: the Archive has to declare the hosts of its items."))
-                return "url-refused", _("The address was refused"), said.format(label=label), (told,)
+                said = _("The Archive that has {label} gives an address on a host that is not known to be its own.")
+                told = _("Tell the administrator of this resolver: the Archive has to declare the hosts of its items.")
+                return "url-refused", _("The address was refused"), said.format(label=label), (Advice(told),)
             case Missing.ITEM:
                 said = _("What the link leads to, {label}, is in none of the Archives of this resolver.")
                 return "related-item-missing", _("There is nothing where it leads"), said.format(label=label), (itself,)
@@ -297,7 +298,7 @@ class _Alerts:
             said.format(number=len(outcome.claimants), label=label, archives=claimants),
             {"at": label, "claimants": archive_records(outcome.claimants)},
             (
-                Advice(_("Tell whoever runs these Archives, or this resolver: somebody has to look into it.")),
+                Advice(_("Tell the administrators of these Archives or of this resolver: this has to be looked into.")),
                 self._link(_("Take the one that is believed first:"), required_original=False),
             ),
             (Group(_("Archives that claim the Original"), outcome.claimants, label),),

@@ -43,7 +43,7 @@ def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
     """What became of an Archive's answer, and why. That nothing had come when another answer was chosen is nothing
     against an Archive."""
     if report.verdict is Verdict.SILENT and is_found:
-        return words.gettext("nobody waited for it: another answer was good")
+        return words.gettext("it was not waited for: another answer was good")
     reasons = [
         FAILURES[report.failure] if report.failure is not None else None,
         RULES.get(report.broken_rule, report.broken_rule) if report.broken_rule is not None else None,

@@ -13,7 +13,7 @@ from ibi.web.alerts import alert_about
 from ibi.web.archive_record import archive_record
 from ibi.web.pages.translation import translations
 
-NOT_WAITED_FOR: Final = "nobody waited for it: another answer was good"
+NOT_WAITED_FOR: Final = "it was not waited for: another answer was good"
 NOT_BELIEVED: Final = "its URL was not believed"
 
 _SECRET = "urlkey"  # noqa: S105 - the name of what is left out: whoever knows a key could thank in the resolver's name

@@ -182,7 +182,7 @@ class UnknownFormat(IbiError):
 
 
 class ListingNotPermitted(IbiError):
-    """Whoever deposited {label} does not want its files listed."""
+    """The depositor of {label} does not want its files listed."""
 
     code = "listing-not-permitted"
 

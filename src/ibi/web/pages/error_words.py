@@ -12,7 +12,7 @@ from ibi.web.pages.translation import message
 
 _TITLES: Final[Mapping[int, str]] = {
     HTTPStatus.BAD_REQUEST: message("That cannot be read"),
-    HTTPStatus.FORBIDDEN: message("That is not for everybody"),
+    HTTPStatus.FORBIDDEN: message("That is not open to you"),
     HTTPStatus.NOT_FOUND: message("There is no such thing here"),
     HTTPStatus.METHOD_NOT_ALLOWED: message("That cannot be done here"),
     HTTPStatus.GONE: message("That was deleted"),
@@ -28,7 +28,7 @@ SENTENCES: Final = (
     message("What is asked for of {label} is not here but in another Archive: {known}."),
     message("Here is a copy of {label}; its Original is in another Archive."),
     message("format: metadata is not written as {given}, only as {offered}."),
-    message("Whoever deposited {label} does not want its files listed."),
+    message("The depositor of {label} does not want its files listed."),
     message("There is no item {label} here."),
     message("{quoted} is not an IBI: {reason}."),
     message("{quoted} is not a persistent URL: {reason}."),

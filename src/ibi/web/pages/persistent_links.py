@@ -51,7 +51,7 @@ def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Itera
         if language.is_registered:  # others' links are read with languages that there are (E28)
             yield message("Its text in this language:"), related(Translation(language))
     if item.metadata_item is None:
-        yield message("What is said of it: this page"), related(Metadata())
+        yield message("Metadata: this page"), related(Metadata())
     else:
         yield message("Its metadata, an item of its own"), related(Metadata())
         yield message("Its metadata in the reader's language"), related(Metadata(), Translation())

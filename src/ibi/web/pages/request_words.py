@@ -50,6 +50,6 @@ def _step(step: Step) -> Wish:
         case Translation(language):
             return Wish(sign, message("its translation into"), language=language)
         case Metadata(None):
-            return Wish(sign, message("what is said of it: its metadata"))
+            return Wish(sign, message("its metadata"))
         case Metadata(name):
             return Wish(sign, message("its metadata in the format"), name)

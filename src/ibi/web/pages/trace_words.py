@@ -102,7 +102,7 @@ def outcome_words(outcome: Outcome) -> str:
         case LoopDetected():
             return message("the editions lead in a circle")
         case NoArchiveAnswered():
-            return message("nobody who could know has answered")
+            return message("no Archive that could know has answered")
         case UnprovenClaims():
             return message("a claim that nothing proves")
     assert_never(outcome)

@@ -382,7 +382,7 @@ async def test_use_is_drawn_and_told() -> None:
 
 
 async def test_no_use_is_told_in_words() -> None:
-    assert "Nobody has asked for it" in (await shown(kept(REP))).text
+    assert "It was not asked for in the last twelve months" in (await shown(kept(REP))).text
 
 
 # --- what is left ----------------------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ class TestTrace:
         told = (await app.get(f"/{REP}?ibiurl.trace=json")).json()
         assert [one["why"] for one in told["hops"][0]["archives"]] == [
             "its URL was chosen",
-            "nobody waited for it: another answer was good",
+            "it was not waited for: another answer was good",
         ]
 
     async def test_it_is_made_anew_each_time(self) -> None:
