@@ -40,7 +40,7 @@ def interpreter(folder: Path, *, refuses: str) -> Path:
     """A Python that fails on code that mentions `refuses`."""
     script = folder / "some-python"
     script.write_text(
-        f'#!/bin/sh\ncase "$*" in *{refuses}*) exit 1;; esac\nexec {sys.executable} "$@"\n', encoding="utf-8"
+        f'#!/bin/sh\ncase "$*" in *{refuses}*) exit 1;; esac\nexec "{sys.executable}" "$@"\n', encoding="utf-8"
     )
     script.chmod(0o755)
     return script
