@@ -47,10 +47,10 @@ from ibi.storage.archive_record import read_archive_record
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app
-from ibi.web.archive_service import MOST_KEPT, ArchiveService
+from ibi.web.archive.service import MOST_KEPT, ArchiveService
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.front import ServiceFirst, Shortcut
-from ibi.web.http.server import serve, spare_collector
+from ibi.web.fast.dispatch import Dispatcher, DispatchMiddleware
+from ibi.web.fast.server import serve, spare_collector
 from tests.support.memory.content import MemoryContent
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.memory.tokens import MemoryTokens
@@ -91,7 +91,7 @@ def in_process(home: Path) -> Iterator[Figure]:
     scope = asked(service, label_at(1, RepositoryName))
     with closing(SqliteCatalog(place.path)) as catalog:
         site = site_of(catalog, service)
-        alone = ServiceFirst(nothing, Shortcut((ArchiveService(site, LOG),)))
+        alone = DispatchMiddleware(nothing, Dispatcher((ArchiveService(site, LOG),)))
         body = asyncio.run(answered(alone, scope))
         apps = (constant(body), alone, whole_app(site))
         rounds = [[asyncio.run(cpu_each(app, scope)) for app in apps] for _ in range(ROUNDS)]

@@ -16,8 +16,8 @@ from starlette.applications import Starlette
 
 from ibi.model.account import Scope
 from ibi.storage.sqlite.registry import SqliteRegistry
-from ibi.web.archives import ArchivePages
-from ibi.web.authentication import Authentication
+from ibi.web.api.archives import ArchivePages
+from ibi.web.api.authentication import Authentication
 from tests.support.ibi_command import IbiCommand, Outcome
 from tests.support.mail_server import mail_server
 from tests.support.membership_app import REP, MembershipApp, Post, query

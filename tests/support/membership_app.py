@@ -22,7 +22,7 @@ from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.hashing import KeyHasher
 from ibi.services.inclusions import Ask
 from ibi.services.registration_admin import Application, RegistrationAdmin
-from ibi.web.resolver_endpoint import ResolverEndpoint
+from ibi.web.resolver.endpoint import ResolverEndpoint
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.registry import MemoryRegistry
 from tests.support.set_clocks import SetClocks

@@ -16,7 +16,7 @@ from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.archive_directory import ArchiveDirectory
 from ibi.services.resolver_service import ResolverService
 from ibi.transport.gateways import LocalArchive
-from ibi.web.archive_service import ArchiveService
+from ibi.web.archive.service import ArchiveService
 from ibi.web.resolver_site import ResolverSite
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, ArchiveApp, archive_app, kept
 from tests.support.asgi_client import Answer, ask

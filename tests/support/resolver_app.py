@@ -12,7 +12,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.resolver_service import ResolverService
-from ibi.web.resolver_front import PersistentUrlApp
+from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from ibi.web.resolver_site import ResolverSite
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs

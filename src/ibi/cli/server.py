@@ -27,10 +27,10 @@ from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.web.app import create_app
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.http.connection_bounds import ConnectionBound
+from ibi.web.fast.connection_bounds import ConnectionBound
+from ibi.web.fast.server import Server, url_of
 from ibi.web.http.hosts import ServedHosts
 from ibi.web.http.logging import configure_logging
-from ibi.web.http.server import Server, url_of
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.resolver_site import ResolverSite
 from ibi.web.starting import StartingServer

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @setting_options("data", "config", "host", "port", "log_level", "log_format")
 def up(*, demo: bool, **flags: str | None) -> None:
     """Start every service in one process. In an empty data directory it begins with a sandbox."""
-    from ibi.web.http.server import listen
+    from ibi.web.fast.server import listen
 
     settings = settings_to_begin(**flags)
     with listen(settings.host, settings.port) as listener:

@@ -40,7 +40,7 @@ from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways, LocalArchive
-from ibi.web.archive_service import ArchiveService
+from ibi.web.archive.service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.resolver_site import ResolverSite
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
@@ -26,40 +26,43 @@ from ibi.services.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
 from ibi.services.sign_in import SignIn
 from ibi.services.verification import VerificationSchedule
-from ibi.web.archive_service import ArchiveService
+from ibi.web.api.archives import ArchivePages
+from ibi.web.api.authentication import Authentication
+from ibi.web.api.health import HealthPage, healthz
+from ibi.web.api.identity import IdentityPage
+from ibi.web.api.labels import Labels
+from ibi.web.api.record_routes import record_routes
+from ibi.web.api.tokens import TokenPages
+from ibi.web.archive.collection import Collection
+from ibi.web.archive.content_host import BytesAlone, ContentHost
+from ibi.web.archive.persistent_urls import PersistentUrls
+from ibi.web.archive.service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.archives import ArchivePages
-from ibi.web.authentication import Authentication
-from ibi.web.content_host import BytesAlone, ContentHost
-from ibi.web.front import Front, Service, ServiceFirst, Shortcut, first_segments
-from ibi.web.health import HealthPage, healthz
-from ibi.web.host_check import HostCheck
-from ibi.web.http.connection_bounds import BufferBound, ConnectionBound
+from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
+from ibi.web.fast.dispatch import RESERVED, Dispatcher, DispatchMiddleware, Service, first_segments
+from ibi.web.fast.fast_path import FastEndpoint, FastPath
+from ibi.web.fast.load_log import LoadLog
 from ibi.web.http.errors import answer_to, problem
-from ibi.web.http.fast_path import FastEndpoint, FastPath
 from ibi.web.http.hosts import ServedHosts
-from ibi.web.http.load_log import LoadLog
 from ibi.web.http.methods import by_method
 from ibi.web.http.metrics import IntegrityMetrics, Metrics, MetricsPage
+from ibi.web.http.raw_target import decoded, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, NotFound
 from ibi.web.http.request_middleware import REQUEST, RequestMiddleware, request_names
-from ibi.web.identity import IdentityPage
-from ibi.web.labels import Labels
 from ibi.web.openapi import OpenApiPage
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.claims_page import ClaimPages
 from ibi.web.pages.connection_refusals import ConnectionRefusals
+from ibi.web.pages.host_check import HostCheck
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.pages.routes import page_routes
+from ibi.web.pages.sessions import Sessions
+from ibi.web.pages.sign_in import SignInPages
 from ibi.web.pages.site import KnownSite
-from ibi.web.record_routes import record_routes
-from ibi.web.resolver_endpoint import ResolverEndpoint
-from ibi.web.resolver_front import PersistentUrlApp
-from ibi.web.resolver_metrics import ResolverMetrics
+from ibi.web.resolver.endpoint import ResolverEndpoint
+from ibi.web.resolver.persistent_url_app import PersistentUrlApp
+from ibi.web.resolver.resolver_metrics import ResolverMetrics
 from ibi.web.resolver_site import ResolverSite
-from ibi.web.sessions import Sessions
-from ibi.web.sign_in import SignInPages
-from ibi.web.tokens import TokenPages
 
 
 def create_app(
@@ -122,22 +125,22 @@ def create_app(
     services = _services(archive, resolver, log)
     taken = first_segments(route.path for route in routes)
     if hosts is not None:
-        known, url = Shortcut(services, taken=taken), facts.public_url if facts else ""
+        known, url = Dispatcher(services, taken=taken), facts.public_url if facts else ""
         middleware.append(
-            Middleware(HostCheck, hosts=hosts, shortcut=known, public_url=url, refused=metrics.misdirected, log=log)
+            Middleware(HostCheck, hosts=hosts, dispatcher=known, public_url=url, refused=metrics.misdirected, log=log)
         )
     content_host = ContentHost(archive) if archive is not None and archive.has_own_content_host else None
     if content_host is not None:
         middleware.append(Middleware(BytesAlone, host=content_host))
     persistent = None if resolver is None else PersistentUrlApp(resolver, log)
-    front = Front(archive, persistent, None if resolver is None else resolver.public_url)
+    front = FallbackApp(archive, persistent, None if resolver is None else resolver.public_url)
     patterns |= {**front.patterns, **dict.fromkeys(services, "/{service}")}
     middleware.append(
         Middleware(KnownSite, facts=facts or SiteFacts(sandbox=queue.identity.sandbox), sessions=sessions)
     )
-    shortcut = Shortcut(services, persistent, taken)
+    dispatcher = Dispatcher(services, persistent, taken)
     if services or persistent is not None:
-        middleware.append(Middleware(ServiceFirst, shortcut=shortcut))
+        middleware.append(Middleware(DispatchMiddleware, dispatcher=dispatcher))
     if resolver is not None:
         _count(resolver, metrics)
     app = Starlette(
@@ -150,7 +153,7 @@ def create_app(
     if archive is not None or resolver is not None:
         # Not a route: routes know a path decoded only, and one that takes every path would hide wrong methods.
         app.router.default = front
-    choose = shortcut.endpoint if content_host is None else _elsewhere_than(content_host, shortcut.endpoint)
+    choose = dispatcher.endpoint if content_host is None else _elsewhere_than(content_host, dispatcher.endpoint)
     app.state.at_once = FastPath(choose, metrics=metrics, log=log, routes=patterns, names=names)
     if resolver is not None:
         app.state.ending = resolver.resolving.misses.end
@@ -269,3 +272,34 @@ def _told(error: IbiError, request: Request) -> Response:
     """To a browser as a page, unless it looks at what is for programs."""
     is_for_people = answer_to(error).told and not request.url.path.startswith("/api/")
     return refusal(error, request.scope) if is_for_people and wants_page(request.scope["headers"]) else problem(error)
+
+
+class FallbackApp:
+    """Serves what has no route: the collection, and persistent URLs, which are resolved, or found if they are here."""
+
+    def __init__(
+        self, archive: ArchiveSite | None, resolver: PersistentUrlApp | None, resolver_url: str | None
+    ) -> None:
+        self._collection = None if archive is None else Collection(archive, resolver_url)
+        self._persistent: PersistentUrlApp | PersistentUrls | None = resolver
+        if resolver is None and archive is not None:
+            self._persistent = PersistentUrls(archive)
+
+    @property
+    def patterns(self) -> Mapping[Any, str]:
+        """How requests are counted."""
+        found = {self._collection: "/col/{path}", self._persistent: "/{ibi}"}
+        return {endpoint: pattern for endpoint, pattern in found.items() if endpoint is not None}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["endpoint"] = endpoint = self._endpoint(raw_path(scope))
+        await endpoint(scope, receive, send)
+
+    def _endpoint(self, path: bytes) -> Collection | PersistentUrls | PersistentUrlApp:
+        # Decoded before it is judged: `/%61pi/` is not another place than `/api/`.
+        first, _, rest = decoded(path).removeprefix("/").partition("/")
+        if first == "col" and rest and self._collection is not None:
+            return self._collection
+        if first in RESERVED or not first or self._persistent is None:
+            raise NotFound()
+        return self._persistent

@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from ibi import __version__
 from ibi.minting.minter import MAX_COUNT
+from ibi.web.api.labels import JSON, NDJSON
 from ibi.web.http.body import MOST
 from ibi.web.http.errors import LONGEST_RETRY
 from ibi.web.http.headers import MAX_KEY
-from ibi.web.labels import JSON, NDJSON
 from ibi.web.openapi_archives import ARCHIVE_PATHS, ARCHIVE_SCHEMAS, CLAIM_PATHS
 from ibi.web.openapi_draft_schemas import DRAFT_SCHEMAS
 from ibi.web.openapi_drafts import DRAFT_PATHS

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ibi.archive.drafts import MOST_FILES
-from ibi.web.descriptions import MOST_JSON
-from ibi.web.drafts import MOST_LISTED, MOST_MESSAGE
+from ibi.web.api.descriptions import MOST_JSON
+from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
+from ibi.web.api.records import MOST_REASON
 from ibi.web.http.headers import MAX_KEY
 from ibi.web.openapi_operation import (
     ALWAYS,
@@ -24,7 +25,6 @@ from ibi.web.openapi_operation import (
 )
 from ibi.web.openapi_parts import TEXT, json_answer, reference, refusal
 from ibi.web.openapi_records import LABEL
-from ibi.web.records import MOST_REASON
 
 _PATH = {
     "name": "path",

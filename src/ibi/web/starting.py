@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ibi.web.health import healthz, not_ready
+from ibi.web.api.health import healthz, not_ready
+from ibi.web.fast.server import Server
 from ibi.web.http.request_errors import ServerStarting
-from ibi.web.http.server import Server
 from ibi.web.pages import refusal
 
 

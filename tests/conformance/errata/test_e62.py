@@ -11,7 +11,7 @@ from ibi.transport.archive_replies import reply_of
 from ibi.transport.http_connection import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import IBIP, OTHER, REP, archive_app, deleted, kept
-from tests.unit.web.archive.test_archive_service import url_request
+from tests.unit.web.archive.test_service import url_request
 
 
 class Record:

@@ -16,7 +16,7 @@ from ibi.transport.http_connection import HttpResponse
 from tests.conformance.resolution.section_10.test_section_10_1 import ANSWER
 from tests.support.archive_app import IBIP, NOW, OTHER, REP, archive_app, kept
 from tests.support.standards_archives import forms
-from tests.unit.web.archive.test_archive_service import url_request
+from tests.unit.web.archive.test_service import url_request
 
 TO = parse("other.br/arq/2020/01.01.00.00")
 GONE = Transfer(forms(REP, IBIP), TO, NOW)

@@ -10,7 +10,7 @@ from ibi.cli.remote_items import item_of, links_of
 from ibi.config import load_settings
 from ibi.instant import Instant
 from ibi.model.visibility import Visibility, network
-from ibi.web.records import record
+from ibi.web.archive.item_record import item_record
 from tests.support.archive_app import BASE, NOW, REP, archive_app, kept
 from tests.support.asgi_client import Answer
 
@@ -38,6 +38,6 @@ async def test_of_what_is_for_everybody_all_is(tmp_path: Path) -> None:
 async def test_whoever_shows_a_token_gets_all(tmp_path: Path) -> None:
     item = kept(REP, visibility=Visibility((network("10.0.0.0/8"),), listing=False))
     site = archive_app(item).site
-    shown = record(site, item[0], in_full=True)
+    shown = item_record(site, item[0], in_full=True)
     shown["files"] = list(shown["files"])
     assert item_of(shown, load_settings({"data": tmp_path}, {})) == item[0]

@@ -7,7 +7,7 @@ from http.client import HTTPConnection
 
 import pytest
 
-from ibi.web.http.server import listen
+from ibi.web.fast.server import listen
 from ibi.web.starting import StartingServer, starting_app
 from tests.support.running_server import running
 

@@ -21,7 +21,7 @@ from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.metadata import Licence
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.content_security import PDF
+from ibi.web.http.content_security import PDF
 
 _MOST: Final = 300
 """Of authors, of contributors and of keywords, those that a page knows of: somebody may have named ten thousand, and

@@ -6,7 +6,7 @@ Each page is made once: it says nothing that depends on the reader but for the l
 from __future__ import annotations
 
 from ibi.errors import IbiError
-from ibi.web.http.connection_refusals import fields_of, plain_refusal, written
+from ibi.web.fast.connection_refusals import fields_of, plain_refusal, written
 from ibi.web.pages import HTML, refusal, wants_page
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import SITE, SiteFacts

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ibi.model.search import Order
 from ibi.services.searching import Searching
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.atom import MEDIA_TYPE, Feed, atom
+from ibi.web.pages.atom import MEDIA_TYPE, Feed, atom
 from ibi.web.pages.rendering import SITE, SiteFacts
 from ibi.web.pages.search_address import feed_address, query_of, search_address
 

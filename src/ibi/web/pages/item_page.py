@@ -13,7 +13,7 @@ from ibi.archive.related_items import described_by
 from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.content_security import safety_headers
+from ibi.web.http.content_security import safety_headers
 from ibi.web.http.reader_address import reader_address
 from ibi.web.http.text import shown_title
 from ibi.web.pages.citing import citations, head_tags, shown_work, structured
@@ -24,9 +24,9 @@ from ibi.web.pages.preview import PREVIEW, Preview, first_look
 from ibi.web.pages.qr_code import qr_code
 from ibi.web.pages.relatives import EditionLine, Relative, translations_of
 from ibi.web.pages.rendering import POLICY, render
+from ibi.web.pages.signposting import alternates, signposting
 from ibi.web.pages.translation import translations
 from ibi.web.pages.usage_plot import first_day, monthly_use, usage_plot
-from ibi.web.signposting import alternates, signposting
 
 MOST_FILES: Final = 50
 """Files that the page of an item lists; the list of files has them all."""

@@ -82,6 +82,6 @@ REASONS: Final = (
     message("a language is two letters, perhaps with a country, as in pt or pt-BR"),
     message("there is no language {language}"),
     message("there is no country {country}"),
-    # ibi.web.resolver_view
+    # ibi.web.resolver.view
     message("it can be {known} only"),
 )

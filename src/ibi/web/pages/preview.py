@@ -15,7 +15,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.web.archive_site import ArchiveSite
-from ibi.web.content_security import PDF
+from ibi.web.http.content_security import PDF
 
 PREVIEW: Final = "preview"
 """The query of an address under which a picture is looked at and not downloaded: such a look is not counted."""

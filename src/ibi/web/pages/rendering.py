@@ -28,9 +28,9 @@ from ibi.instant import Instant
 from ibi.web.http.raw_target import raw_target
 from ibi.web.http.text import short
 from ibi.web.pages.language import PAGE_LANGUAGES, page_language
+from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.static import static_url
 from ibi.web.pages.translation import locale_of, translations
-from ibi.web.sessions import Sessions
 
 SITE: Final = "ibi.site"
 """Where in a scope the `SiteFacts` stand."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.web.pages.rendering import SESSIONS, SITE, SiteFacts
-from ibi.web.sessions import Sessions
+from ibi.web.pages.sessions import Sessions
 
 
 class KnownSite:

@@ -20,7 +20,7 @@ from ibi.ports.content import ContentDamaged
 from ibi.services.integrity import Integrity
 from ibi.services.verified_file import PIECE, FirstReading, VerifiedFile
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
-from ibi.web.file_answer import BlockMemory, FileAnswer
+from ibi.web.archive.file_answer import BlockMemory, FileAnswer
 from ibi.web.http.metrics import IntegrityMetrics
 from ibi.web.http.request_middleware import AnswerBroken
 from tests.support.archive_app import OTHER, REP, ArchiveApp, archive_app, kept

@@ -1,0 +1,79 @@
+"""Who changes the items of an Archive: the token that came with a request, as the desk knows depositors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from starlette.requests import Request
+
+from ibi.model.account import Scope, Token
+from ibi.services.draft_ledger import Depositor
+from ibi.services.item_services import ItemServices
+from ibi.web.api.authentication import Authentication, name_of
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.http.headers import values
+from ibi.web.http.request_errors import ReadOnlyArchive
+
+Made = TypeVar("Made")
+
+_SHORT_WORKS: Final = 16
+"""Changes at a time; most of them wait, for the disk or for each other."""
+_BULK_WORKS: Final = 2
+"""Pieces of uploads that are hashed and written at a time. It keeps the processors busy; with more threads the event
+loop would wait behind all of them for a processor and for the interpreter's lock, at each of its steps."""
+_LONG_WORKS: Final = 4
+"""Publications at a time: they read every byte of what is published, and readers are not to wait for that."""
+
+
+class Callers:
+    """Recognises them, and leads them to the desk."""
+
+    def __init__(self, site: ArchiveSite, authentication: Authentication) -> None:
+        self.site, self._authentication = site, authentication
+        self._short_works = ThreadPoolExecutor(_SHORT_WORKS, thread_name_prefix="ibi-draft")
+        self._bulk_works = ThreadPoolExecutor(_BULK_WORKS, thread_name_prefix="ibi-upload")
+        self._long_works = ThreadPoolExecutor(_LONG_WORKS, thread_name_prefix="ibi-deposit")
+
+    def token(self, request: Request, needed: Scope) -> Token:
+        return self._authentication.require(request.scope["headers"], needed)
+
+    def depositor(self, request: Request) -> Depositor:
+        return depositor(self.token(request, Scope.DEPOSIT))
+
+    def is_known(self, request: Request) -> bool:
+        """Whether a token came that allows to read; one that is not valid is refused."""
+        if not values(request.scope["headers"], b"authorization"):
+            return False
+        self.token(request, Scope.READ)
+        return True
+
+    @property
+    def desk(self) -> ItemServices:
+        if self.site.desk is None:
+            raise ReadOnlyArchive()
+        return self.site.desk
+
+    async def beside(self, work: Callable[[], Made]) -> Made:
+        """Waiting for the disk is done beside the event loop, and for whoever has the same draft beside those who only
+        read: a hundred changes of one draft keep no reader waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._short_works, work)
+
+    async def in_bulk(self, work: Callable[[], Made]) -> Made:
+        """Hash and write what a client sends, beside the event loop and in the order of arrival."""
+        return await asyncio.get_running_loop().run_in_executor(self._bulk_works, work)
+
+    async def at_length(self, work: Callable[[], Made]) -> Made:
+        """Done beside the event loop, and beside the short works that others wait for."""
+        return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
+
+
+def depositor(token: Token) -> Depositor:
+    """Drafts are the name's, so that whoever gets a new token under the old name finds them; without a name, the
+    token's own."""
+    own = name_of(token)
+    return Depositor(
+        owner=f"name:{token.name}" if token.name else own, name=token.name or own, librarian=token.scope >= Scope.ADMIN
+    )

@@ -1,0 +1,155 @@
+"""`POST /api/labels`: labels for whoever has a token of the scope deposit."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
+
+import msgspec
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from ibi.errors import IbiError
+from ibi.minting.errors import InvalidCount
+from ibi.minting.minter import MAX_COUNT
+from ibi.model.account import Scope as TokenScope
+from ibi.model.minting import Share
+from ibi.services.mint_queue import MintQueue
+from ibi.web.api.authentication import Authentication, name_of
+from ibi.web.http.body import check_json, read_body
+from ibi.web.http.headers import RawHeaders, idempotency_key, values
+from ibi.web.http.media_types import choose
+from ibi.web.http.metrics import Metrics
+from ibi.web.http.request_errors import MalformedBody, MemberMissing, UnknownMember
+
+JSON, NDJSON = "application/json", "application/x-ndjson"
+CHUNK = 1000
+"""Labels rendered at a time: between two chunks everybody else gets a turn."""
+
+_SHOWN = 40
+_NO_STORE = {"cache-control": "no-store"}
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    count: int
+
+
+class _Label(msgspec.Struct):
+    rep: str
+    ibip: str | None
+    instant: str
+    sandbox: bool
+
+
+_ENCODER = msgspec.json.Encoder()
+_BODY = msgspec.json.Decoder(_Body)
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    count: int
+    who: str
+    key: str | None
+    media: str
+
+
+class Labels:
+    """An ASGI application of its own, spared what a framework does for each request."""
+
+    def __init__(self, queue: MintQueue, authentication: Authentication, metrics: Metrics) -> None:
+        self._queue, self._authentication, self._metrics = queue, authentication, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            wanted = await self._wanted(scope["headers"], receive)
+            began = time.perf_counter()
+            share = await self._queue.mint(wanted.count, wanted.who, wanted.key)
+        except IbiError as error:
+            self._metrics.refused(error)
+            raise
+        self._metrics.served(time.perf_counter() - began)
+        # From here on the labels are on disk: whatever becomes of the connection, the same key gets the same labels.
+        if share.count > CHUNK:
+            chunks = _lines(share) if wanted.media == NDJSON else _array(share)
+            await StreamingResponse(_in_turns(chunks), 201, _NO_STORE, wanted.media)(scope, receive, send)
+        else:
+            await _send_whole(share, wanted.media, send)
+
+    async def _wanted(self, headers: RawHeaders, receive: Receive) -> _Wanted:
+        """What the request asks for, checked whole before anything is minted: first who asks, then what for."""
+        token = self._authentication.require(headers, TokenScope.DEPOSIT)
+        media = choose(values(headers, b"accept"), (JSON, NDJSON))
+        key = idempotency_key(headers)
+        body = await read_body(headers, receive)
+        if body:
+            check_json(headers)
+        return _Wanted(_count(body) if body else 1, name_of(token), key, media)
+
+
+def _count(body: bytes) -> int:
+    """The count in a body: a JSON object with that member and no other."""
+    try:
+        count = _BODY.decode(body).count
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise _diagnosis(body) from None
+    if not 1 <= count <= MAX_COUNT:
+        raise InvalidCount(count=_shown(str(count)), most=MAX_COUNT)
+    return count
+
+
+def _diagnosis(body: bytes) -> IbiError:
+    """What is wrong with a body that could not be read."""
+    try:
+        members = _MEMBERS.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return MalformedBody(reason='it is not a JSON object such as {"count": 1}')
+    unknown = next((name for name in members if name != "count"), None)
+    if unknown is not None:
+        return UnknownMember(field=_shown(unknown), known="count")
+    if "count" not in members:
+        return MemberMissing(field="count")
+    return InvalidCount(count=_shown(bytes(members["count"]).decode("utf-8", "replace")), most=MAX_COUNT)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+async def _send_whole(share: Share, media: str, send: Send) -> None:
+    labels = list(_rendered(share))
+    body = _ENCODER.encode_lines(labels) if media == NDJSON else _ENCODER.encode({"labels": labels})
+    headers = [
+        (b"content-type", media.encode("ascii")),
+        (b"content-length", b"%d" % len(body)),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": 201, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _rendered(share: Share) -> Iterator[_Label]:
+    sandbox = share.batch.sandbox
+    return (_Label(label.rep, label.ibip, str(label.instant), sandbox) for label in share.labels())
+
+
+def _lines(share: Share) -> Iterator[bytes]:
+    labels = _rendered(share)
+    while chunk := list(islice(labels, CHUNK)):
+        yield _ENCODER.encode_lines(chunk)
+
+
+def _array(share: Share) -> Iterator[bytes]:
+    """The same JSON as of a short answer, in parts."""
+    labels, opening = _rendered(share), b'{"labels":['
+    while chunk := list(islice(labels, CHUNK)):
+        yield opening + _ENCODER.encode(chunk)[1:-1]
+        opening = b","
+    yield b"]}"
+
+
+async def _in_turns(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+        await asyncio.sleep(0)

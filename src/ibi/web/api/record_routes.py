@@ -1,0 +1,60 @@
+"""The routes of an Archive's records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from starlette.routing import Route
+
+from ibi.services.mint_queue import MintQueue
+from ibi.web.api.archive_status import StandingPages
+from ibi.web.api.authentication import Authentication
+from ibi.web.api.callers import Callers
+from ibi.web.api.drafts import DraftPages
+from ibi.web.api.records import RecordPages
+from ibi.web.api.relations import RelationPages
+from ibi.web.api.uploads import UploadPages
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.http.methods import Handler, by_method
+
+
+def record_routes(
+    site: ArchiveSite, authentication: Authentication, queue: MintQueue, upload_refused: Callable[[str], object] = str
+) -> list[Route]:
+    """A label is any number of segments, and so is the name of a file: what follows them comes first. `upload_refused`
+    counts uploads by the code of the error."""
+    callers = Callers(site, authentication)
+    drafts, uploads, relations = (
+        DraftPages(callers, queue),
+        UploadPages(callers, refused=upload_refused),
+        RelationPages(callers),
+    )
+    records, standing = RecordPages(callers, drafts), StandingPages(callers)
+    return [
+        _route("/api/records/{label:path}/files/{path:path}", PUT=uploads.put, DELETE=uploads.delete),
+        _route("/api/records/{label:path}/files", GET=records.files),
+        _route("/api/records/{label:path}/usage", GET=records.usage),
+        _route(
+            "/api/records/{label:path}/relations", GET=relations.get, POST=relations.record, DELETE=relations.withdraw
+        ),
+        _route(
+            "/api/records/{label:path}/draft",
+            GET=drafts.of_item,
+            POST=drafts.begin_update,
+            PUT=drafts.describe_update,
+            DELETE=drafts.discard_update,
+        ),
+        _route("/api/records/{label:path}/publish", POST=drafts.publish),
+        _route("/api/records/{label:path}", GET=records.get, PUT=drafts.describe, DELETE=records.delete),
+        _route("/api/records", GET=drafts.list, POST=drafts.begin),
+        _route("/api/usage", GET=standing.usage),
+        _route("/api/archive", GET=standing.archive),
+    ]
+
+
+def _route(path: str, **handlers: Handler) -> Route:
+    route = Route(path, by_method(**handlers), methods=list(handlers))
+    # A name with a line feed in it is a wrong name, and told as one: not a place that there is not.
+    route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)
+    return route

@@ -1,0 +1,121 @@
+"""`/api/records/<label>`, its files and its use: an item for programs. Descriptions are for everybody.
+
+Who shows a token that allows to read sees all of an item, also the files that its depositor does not want listed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.archive.errors import UnknownItem
+from ibi.label import Label, parse
+from ibi.messages.field import State
+from ibi.model.account import Scope
+from ibi.model.item import Item
+from ibi.model.usage import Usage
+from ibi.web.api.callers import Callers, depositor
+from ibi.web.api.descriptions import refusing_members
+from ibi.web.api.drafts import DraftPages
+from ibi.web.api.record_target import record_target
+from ibi.web.archive.item_record import item_files, item_record, record_links
+from ibi.web.http.long_json import json_answer
+from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, MemberMissing, NotFound, UnknownMember
+
+JSON: Final = "application/json"
+MOST_REASON: Final = 10_000
+"""Characters of why something was deleted."""
+
+_NO_CACHE: Final = {"cache-control": "no-cache"}
+_PRIVATE: Final = {"cache-control": "private, no-cache", "vary": "Authorization"}
+_MEMBERS: Final = ("reason", "replaced_by", "purge")
+
+
+class RecordPages:
+    """Items; what is asked of a draft is handed on to `drafts`."""
+
+    def __init__(self, callers: Callers, drafts: DraftPages) -> None:
+        self._callers, self._site, self._drafts = callers, callers.site, drafts
+
+    async def get(self, request: Request) -> Response:
+        target = record_target(request.scope, "")
+        if target.draft is not None:
+            return await self._drafts.get(request, target.draft)
+        item, in_full = self._item(target.required_label), self._callers.is_known(request)
+        return _answer(item_record(self._site, item, in_full=in_full), item, in_full=in_full)
+
+    async def files(self, request: Request) -> Response:
+        target = record_target(request.scope, "/files")
+        if target.draft is not None:
+            return await self._drafts.files(request, target.draft)
+        item, in_full = self._item(target.required_label), self._callers.is_known(request)
+        if not (item.visibility.listing or in_full):
+            raise ListingNotPermitted(label=str(item.rep))
+        files = item_files(self._site, item, in_full=in_full)
+        return _answer({"files": files, "target": item.target}, item, in_full=in_full)
+
+    async def usage(self, request: Request) -> Response:
+        item = self._item(record_target(request.scope, "/usage").required_label)
+        if self._site.usage is None:
+            raise NotFound()
+        counted = await asyncio.to_thread(self._site.usage.days, item.rep)
+        days = [{"date": day.date, **usage_counts(usage)} for day, usage in counted]
+        return _answer({"days": days, "links": record_links(self._site, item)}, item)
+
+    async def delete(self, request: Request) -> Response:
+        """An item leaves its tombstone, a draft nothing."""
+        token = self._callers.token(request, Scope.DEPOSIT)
+        target = record_target(request.scope, "")
+        if target.draft is not None:
+            return await self._drafts.discard(request, target.draft)
+        reason, replaced_by, purge = _deletion(dict(request.query_params))
+        if purge:
+            # Gone for good, with every version: what only a librarian should do.
+            self._callers.token(request, Scope.ADMIN)
+        label, desk, who = target.required_label, self._callers.desk, depositor(token)
+        item = await self._callers.beside(
+            lambda: desk.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge)
+        )
+        body = item_record(self._site, item, in_full=True)
+        return json_answer(body, HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
+
+    def _item(self, label: Label) -> Item:
+        item = self._site.catalog.find(label)
+        if item is None:
+            raise UnknownItem(label=label.spelling)
+        return item
+
+
+def _deletion(said: dict[str, str]) -> tuple[str, Label | None, bool]:
+    unknown = next((name for name in said if name not in _MEMBERS), None)
+    if unknown is not None:
+        raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))
+    reason, purge = said.get("reason", ""), said.get("purge", "false")
+    if not reason.strip():
+        raise MemberMissing(field="reason")
+    if len(reason) > MOST_REASON or "\x00" in reason:
+        raise InvalidMember(field="reason", reason=f"it has at most {MOST_REASON} characters")
+    if purge not in {"true", "false"}:
+        raise InvalidMember(field="purge", reason="it is true or false")
+    with refusing_members("replaced_by"):
+        return reason, parse(said["replaced_by"]) if "replaced_by" in said else None, purge == "true"
+
+
+def usage_counts(usage: Usage) -> dict[str, int]:
+    return {
+        "resolutions": usage.resolutions,
+        "downloads": usage.downloads,
+        "robot_resolutions": usage.robot_resolutions,
+        "robot_downloads": usage.robot_downloads,
+    }
+
+
+def _answer(body: Mapping[str, Any], item: Item, *, in_full: bool = False) -> Response:
+    """What is left of a deleted item is told with the status that says so (E24)."""
+    status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
+    return json_answer(body, status, _PRIVATE if in_full else _NO_CACHE, JSON)

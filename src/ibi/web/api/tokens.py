@@ -1,0 +1,72 @@
+"""`/api/tokens`: tokens created, listed and revoked by whoever has one of the scope admin."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.model.account import Scope
+from ibi.services.account_admin import TokenAdmin
+from ibi.web.api.authentication import Authentication
+from ibi.web.http.body import check_json, read_body
+from ibi.web.http.request_errors import MalformedBody
+
+Made = TypeVar("Made")
+
+
+class _Body(msgspec.Struct, forbid_unknown_fields=True):
+    scope: str
+    name: str = ""
+    expires: str | None = None
+
+
+_BODY = msgspec.json.Decoder(_Body)
+
+
+class TokenPages:
+    """Changing tokens waits for the disk: it is done beside the event loop."""
+
+    def __init__(self, desk: TokenAdmin, authentication: Authentication) -> None:
+        self._desk, self._authentication = desk, authentication
+
+    async def create(self, request: Request) -> Response:
+        self._require_admin(request)
+        body = await read_body(request.scope["headers"], request.receive)
+        check_json(request.scope["headers"])
+        try:
+            wanted = _BODY.decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise MalformedBody(reason=_one_line(error)) from None
+        made = await _beside(lambda: self._desk.create_token(wanted.scope, wanted.name, wanted.expires))
+        return _answer(made, 201)
+
+    async def list(self, request: Request) -> Response:
+        self._require_admin(request)
+        return _answer({"tokens": await _beside(self._desk.list_tokens)}, 200)
+
+    async def revoke(self, request: Request) -> Response:
+        self._require_admin(request)
+        identity = str(request.path_params["id"])
+        return _answer(await _beside(lambda: self._desk.revoke_token(identity)), 200)
+
+    def _require_admin(self, request: Request) -> None:
+        self._authentication.require(request.scope["headers"], Scope.ADMIN)
+
+
+async def _beside(work: Callable[[], Made]) -> Made:
+    return await asyncio.to_thread(work)
+
+
+def _one_line(error: Exception) -> str:
+    """msgspec says which member is wrong and how."""
+    text = " ".join(str(error).split())
+    return text[:1].lower() + text[1:200]
+
+
+def _answer(body: object, status: int) -> Response:
+    return Response(msgspec.json.encode(body), status, {"cache-control": "no-store"}, "application/json")

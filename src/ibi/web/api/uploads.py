@@ -1,0 +1,198 @@
+"""`/api/records/<draft>/files/<path>`: the files of a draft, sent and removed.
+
+A body of any size passes through in pieces: hashed and written beside the event loop, never whole in memory. It is a
+file of the draft when all of it has come, is on the disk, and is what the sender says it is; until then there is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+import structlog
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive
+
+from ibi.errors import IbiError
+from ibi.model.errors import InvalidItem
+from ibi.model.file import File, checked_media_type
+from ibi.services.draft_uploads import FileCheck, Upload
+from ibi.web.api.callers import Callers
+from ibi.web.api.draft_documents import file_validators, sent_file
+from ibi.web.api.record_target import RecordTarget, record_target
+from ibi.web.http.body import PATIENCE
+from ibi.web.http.errors import answer_to
+from ibi.web.http.headers import RawHeaders, check_digests, expected_digests, only_value, repr_digest, values
+from ibi.web.http.request_errors import (
+    InvalidParameter,
+    MalformedBody,
+    NoSuchFile,
+    PreconditionFailed,
+    UnsupportedMediaType,
+    UploadTooSlow,
+)
+from ibi.web.http.request_middleware import REQUEST
+
+PIECE: Final = 64 * 1024
+"""Bytes that are worth a trip to the disk. What an upload has in memory is not much more, whatever the size of the
+file: many come at a time."""
+
+LEAST_SPEED: Final = 1000
+"""Bytes a second, over as many seconds as an upload may pause: less than the slowest modem has. What comes slower keeps
+a connection, a thread's attention and room on the disk for days."""
+
+_NOT_TOLD: Final = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
+"""Media types that programs send who know no better: the name of the file tells more."""
+_NO_STORE: Final = {"cache-control": "no-store"}
+_WORTH_A_LINE: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.INSUFFICIENT_STORAGE})
+_LOG = structlog.get_logger("ibi.archive")
+
+
+class UploadPages:
+    def __init__(
+        self,
+        callers: Callers,
+        *,
+        patience: float = PATIENCE,
+        least_speed: int = LEAST_SPEED,
+        refused: Callable[[str], object] = str,
+    ) -> None:
+        """`patience` are the seconds that an upload may fall behind `least_speed`, in bytes a second; `refused` counts
+        uploads that are, by the code of the error."""
+        self._callers, self._site, self._refused = callers, callers.site, refused
+        self._patience, self._least_speed = patience, least_speed
+
+    async def put(self, request: Request) -> Response:
+        try:
+            return await self._put(request)
+        except IbiError as error:
+            self._refused(error.code)
+            if answer_to(error).status in _WORTH_A_LINE:
+                _LOG.warning("an upload was refused", request=request.scope.get(REQUEST), code=error.code)
+            raise
+
+    async def _put(self, request: Request) -> Response:
+        """What can be refused is refused before a byte is asked for: `Expect: 100-continue` spares the rest."""
+        who, desk = self._callers.depositor(request), self._callers.desk
+        headers = request.scope["headers"]
+        draft, path = _file(record_target(request.scope, "", names_file=True))
+        _check_whole(headers)
+        media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced(headers)
+        check = _conditions(headers)
+        begin = partial(desk.drafts.uploads.begin, who, draft, path, announced, check, with_sha256="sha-256" in digests)
+        upload = await self._callers.beside(begin)
+        try:
+            await self._take(request.receive, upload)
+            check_digests(digests, upload.digests(), path)
+            file, is_new = await self._callers.beside(lambda: upload.finish(media_type, check))
+        except BaseException:
+            upload.abandon()
+            raise
+        return self._answer(draft, file, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+
+    async def delete(self, request: Request) -> Response:
+        who, desk = self._callers.depositor(request), self._callers.desk
+        draft, path = _file(record_target(request.scope, "", names_file=True))
+        check = _conditions(request.scope["headers"])
+        if not await self._callers.beside(lambda: desk.drafts.uploads.remove(who, draft, path, check)):
+            raise NoSuchFile(label=draft, path=repr(path[:200]))
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
+
+    async def _take(self, receive: Receive, upload: Upload) -> None:
+        async for piece in _pieces(receive, self._patience, self._least_speed):
+            await self._callers.in_bulk(partial(upload.write, piece))
+
+    def _answer(self, draft: str, file: File, status: HTTPStatus) -> Response:
+        document = sent_file(self._site, draft, file)
+        headers = {
+            **_NO_STORE,
+            "etag": file_validators(file).etag,
+            "repr-digest": repr_digest(file.sha512),
+            "location": document["links"]["self"],
+        }
+        return Response(msgspec.json.encode(document), status, headers, "application/json")
+
+
+async def _pieces(receive: Receive, patience: float, least_speed: int) -> AsyncIterator[bytes]:
+    """The body in pieces worth a trip to the disk. Each byte buys time to wait for the next ones, up to `patience`;
+    only waits for the sender count, not what the disk takes."""
+    piece, more, left, clock = bytearray(), True, patience, asyncio.get_running_loop().time
+    while more:
+        began = clock()
+        try:
+            async with asyncio.timeout(left):
+                message = await receive()
+        except TimeoutError:
+            raise UploadTooSlow(seconds=f"{patience:g}", least=least_speed) from None
+        left = min(patience, max(0.0, left - (clock() - began)) + len(message.get("body", b"")) / least_speed)
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body, more = message.pop("body", b""), message.get("more_body", False)
+        if not piece and len(body) >= PIECE:
+            yield body  # as it came: a copy would be as much memory again
+            body = b""  # nor is it kept while the next is waited for
+        piece += body
+        if len(piece) >= PIECE or (piece and not more):
+            yield bytes(piece)
+            piece.clear()
+
+
+def _file(target: RecordTarget) -> tuple[str, str]:
+    assert target.file is not None  # it was asked for one
+    return target.required_draft, target.file
+
+
+def _check_whole(headers: RawHeaders) -> None:
+    """A part would be taken for the whole (RFC 9110 §14.5), and something coded for the file itself."""
+    if values(headers, b"content-range"):
+        raise InvalidParameter(field="Content-Range", reason="a file is sent whole")
+    if any(coding.strip().lower() not in {"", "identity"} for coding in values(headers, b"content-encoding")):
+        raise UnsupportedMediaType(field="Content-Encoding", wanted="sent as it is, without a coding")
+    # Chunks are put together again before it comes here; another coding nobody undoes.
+    codings = ",".join(values(headers, b"transfer-encoding")).split(",")
+    if any(coding.strip().lower() not in {"", "chunked", "identity"} for coding in codings):
+        raise UnsupportedMediaType(field="Transfer-Encoding", wanted="sent as it is, or in chunks")
+
+
+def _media_type(headers: RawHeaders) -> str | None:
+    """What the sender says the file is, if that says anything."""
+    try:
+        given = only_value(headers, b"content-type") or ""
+    except ValueError:
+        raise UnsupportedMediaType(field="Content-Type", wanted="described once") from None
+    if not given or given.partition(";")[0].strip().lower() in _NOT_TOLD:
+        return None
+    try:
+        return checked_media_type(given)
+    except InvalidItem as error:
+        raise InvalidParameter(field="Content-Type", reason=error.reason) from None
+
+
+def _announced(headers: RawHeaders) -> int:
+    try:
+        length = (only_value(headers, b"content-length") or "0").lstrip("0") or "0"
+    except ValueError:
+        raise MalformedBody(reason="two lengths are announced for it") from None
+    # More digits than any disk has bytes are not worth converting.
+    return int(length[:18]) if length.isascii() and length.isdigit() else 0
+
+
+def _conditions(headers: RawHeaders) -> FileCheck:
+    """If-Match of the file there is; If-None-Match: * if there should be none."""
+
+    def check(file: File | None) -> None:
+        if file is None:
+            if values(headers, b"if-match"):
+                raise PreconditionFailed(field="If-Match")
+            return
+        validators = file_validators(file)
+        validators.check(headers)
+        if values(headers, b"if-none-match") and validators.is_known(headers):
+            raise PreconditionFailed(field="If-None-Match")
+
+    return check

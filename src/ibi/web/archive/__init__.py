@@ -1,0 +1,1 @@
+"""What an Archive serves: its answers to resolvers, its items and their files, and their metadata."""

@@ -1,0 +1,227 @@
+"""`/col/<rep>/…`: an item's bytes, the list of its files, and its description.
+
+The path is decoded once and holds a label and the exact name of a file of that item, or there is nothing there: no
+spelling of `..` means anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ibi.archive.counting import counted_download, counts_as_download
+from ibi.archive.errors import UnknownItem
+from ibi.archive.profile import Reader, encoded_path
+from ibi.errors import IbiError, InvalidPersistentUrl
+from ibi.label import Label, match_label
+from ibi.messages.field import IpAddress, State
+from ibi.messages.query import decode_query
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.persistent_url import PersistentUrl
+from ibi.ports.content import ContentDamaged
+from ibi.services.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
+from ibi.web.archive.content_host import ContentHost
+from ibi.web.archive.file_answer import FileAnswer
+from ibi.web.archive.metadata import MetadataPage, gone
+from ibi.web.archive_site import ArchiveSite
+from ibi.web.http.content_security import is_to_run, safety_headers
+from ibi.web.http.headers import values
+from ibi.web.http.media_types import media_type_in_full
+from ibi.web.http.raw_target import decoded, raw_path, raw_query
+from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, NotFound
+from ibi.web.pages import redirect, refusal
+from ibi.web.pages.item_page import FilePage
+from ibi.web.pages.preview import PREVIEW
+
+PREFIX: Final = "/col/"
+_DOC, _METADATA = "/doc/", "/metadata"
+_CONDITIONS: Final = frozenset({b"if-none-match", b"if-modified-since"})
+"""With these, a reader who has the file already is sent nothing of it."""
+
+
+class Collection:
+    """An ASGI application. Who may see what is judged by the address that fetches it, whatever a resolver was told."""
+
+    def __init__(self, site: ArchiveSite, resolver: str | None = None) -> None:
+        """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one."""
+        self._resolver, self._host = resolver or site.resolver, ContentHost(site)
+        self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
+        self._first_reading = FirstReading()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._answer(scope, receive, send)
+        except IbiError as error:
+            answer = refusal(error, scope)
+        if answer is not None:
+            await without_body(answer, scope)(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        """None if the answer is a file, which is sent already."""
+        if scope["method"] not in {"GET", "HEAD"}:
+            raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
+        path = decoded(raw_path(scope)).removeprefix(PREFIX)
+        found = match_label(path)
+        if found is None:
+            raise NotFound()
+        label, rest = found[0], path[found[1] :]
+        item = self._site.catalog.find(label)
+        if item is None:
+            return self._sent_on(label, rest, raw_query(scope))
+        is_file = rest.startswith(_DOC) and len(rest) > len(_DOC)
+        elsewhere = self._host.for_bytes(scope) if is_file else self._host.for_pages(scope)
+        if elsewhere is not None:
+            return redirect(elsewhere)
+        if is_file:
+            return await self._file(item, rest[len(_DOC) :], scope, receive, send)
+        return await self._page(item, rest, scope)
+
+    # --- pages ---
+
+    async def _page(self, item: Item, rest: str, scope: Scope) -> Response:
+        query = decode_query(raw_query(scope))
+        if rest == _METADATA:
+            named = next((value for name, value in query if name == "format"), None)
+            return await self._metadata.answer(item, named, scope)
+        if rest not in {"", "/", "/doc", _DOC}:
+            raise NotFound()
+        if item.state is State.DELETED:
+            return gone(self._site, item, scope)
+        if rest != _DOC:
+            place = _DOC if rest == "/doc" else _METADATA
+            return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{place}")
+        if any(name == "list" for name, _ in query):
+            return self._list(item, next((value for name, value in query if name == "page"), "1"), scope)
+        return self._target(item, scope)
+
+    def _target(self, item: Item, scope: Scope) -> Response:
+        """One address for each file: links inside the target file start from its own, and caches keep it once."""
+        urls, may_see = self._site.urls, self._may_see(item, reader_address(scope, self._site.proxies))
+        if item.target is not None and (may_see or item.visibility.listing):
+            return redirect(urls.file(item, item.target))
+        if item.target_url is not None and may_see:
+            return redirect(item.target_url)
+        return redirect(urls.metadata(item, None, None))
+
+    def _may_see(self, item: Item, address: IpAddress | None) -> bool:
+        return Reader(() if address is None else (address,), self._site.now).may_see(item.visibility)
+
+    def _list(self, item: Item, number: str, scope: Scope) -> Response:
+        if not item.visibility.listing:
+            raise ListingNotPermitted(label=str(item.rep))
+        page = int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1
+        return self._files.answer(item, page, scope)
+
+    # --- bytes ---
+
+    async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        if item.state is State.DELETED:
+            return gone(self._site, item, scope)
+        file, address = item.file(path), reader_address(scope, self._site.proxies)
+        may_see = self._may_see(item, address)
+        # Who may neither list the files nor see them is not told which names there are.
+        if file is None and (may_see or item.visibility.listing):
+            raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
+        if is_to_run(scope["headers"]):
+            raise NotFound()
+        if file is None or not may_see:
+            return redirect(self._site.urls.metadata(item, None, None))
+        at_once = scope["method"] == "GET" and not any(name in _CONDITIONS for name, _ in scope["headers"])
+        opened, media_type = await asyncio.to_thread(self._opened, item, file, at_once=at_once)
+        with opened:
+            answer = FileAnswer(item, opened, scope["method"], scope["headers"])
+            await self._check(item, file, opened, answer)
+            looked_at = scope["query_string"] == PREVIEW.encode()
+            if counts_as_download(scope["method"], answer.status, answer.offset) and not looked_at:
+                self._count(item, file.path, str(address), scope)
+            await answer.send(receive, send, self._headers(item, file.path, media_type))
+        return None
+
+    async def _check(self, item: Item, file: File, opened: VerifiedFile, answer: FileAnswer) -> None:
+        """What is known to be damaged is not begun to be sent. Who has the file already is not told of it: what they
+        have is right. A part of a large file is given out when its blocks are known."""
+        integrity = self._site.integrity
+        if integrity is not None and answer.status != HTTPStatus.NOT_MODIFIED:
+            integrity.require_file(str(item.rep), file.path, opened.digest)
+        if answer.is_part and not await asyncio.to_thread(opened.knows_blocks):
+            try:
+                await self._first_reading.learn(opened.digest, lambda: self._site.open_file(item, file.path))
+            except TimeoutError:
+                raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
+
+    def _opened(self, item: Item, file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:
+        """The file, and what it is. Blocks. One that lost bytes on the disk is given to no one as if it were whole. A
+        small one that is sent for certain is read `at_once`: to come here again would cost more."""
+        opened = self._site.open_file(item, file.path)
+        try:
+            if opened.digest == file.sha512 and opened.size != file.size:
+                raise opened.damage("it has lost or gained bytes")
+            if at_once:
+                opened.take_in_hand()
+            return opened, _media_type(file, opened)
+        except BaseException:
+            opened.close()
+            raise
+
+    def _headers(self, item: Item, path: str, media_type: str) -> dict[str, str]:
+        """What may be kept is asked for again each time: visibility and content may have changed meanwhile."""
+        caching = "no-cache" if item.visibility.is_public else "private, no-cache"
+        safe = safety_headers(media_type, path, pages=self._site.origin)
+        return {**safe, "cache-control": caching}
+
+    def _count(self, item: Item, path: str, address: str, scope: Scope) -> None:
+        site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
+        robot = site.is_robot(agent)
+        site.count(counted_download(item, path, f"{address} {agent}", site.recent, site.now, robot=robot))
+
+    # --- what is not here ---
+
+    def _sent_on(self, label: Label, rest: str, query: str) -> Response:
+        """E34: links between repositories are relative, and lead here wherever the other one is kept."""
+        resolver = self._resolver
+        wanted = None if resolver is None else _persistent(label, rest, query)
+        if resolver is None or wanted is None:
+            raise UnknownItem(label=label.spelling)
+        return redirect(wanted.text(resolver, keep_spelling=True))
+
+
+def _media_type(file: File, opened: VerifiedFile) -> str:
+    try:
+        return media_type_in_full(file.media_type, opened)
+    except ContentDamaged:
+        return file.media_type  # noted; a reader who has the file already is still told so
+
+
+def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
+    """The persistent URL of what an address of this kind names, if it could name anything."""
+    pairs = decode_query(query)
+    if rest == _METADATA:
+        named = next((value for name, value in pairs if name == "format"), None)
+        target = f":({named})" if named and named not in {"html", "json"} else ":"
+    elif rest == _DOC and any(name == "list" for name, _ in pairs):
+        target = "?ibiurl.verblist=GetFileList"
+    elif rest in {"/doc", _DOC}:
+        target = ""
+    elif rest in {"", "/"}:
+        target = ":"
+    elif rest.startswith(_DOC):
+        target = encoded_path(rest[len(_DOC) - 1 :]) + (f"?{query}" if query else "")
+    else:
+        return None
+    try:
+        return PersistentUrl.parse(f"/{label.spelling}{target}")
+    except (InvalidPersistentUrl, UnicodeEncodeError):
+        return None
+
+
+def without_body(answer: Response, scope: Scope) -> Response:
+    """The same to a HEAD: the headers of the whole, and no more."""
+    if scope["method"] == "HEAD":
+        answer.body = b""
+    return answer

@@ -1,0 +1,1 @@
+"""Connections and the fast path."""

@@ -1,0 +1,205 @@
+"""Serving an application: uvicorn inside this process, on a socket that is bound before anything starts."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
+
+from ibi.errors import IbiError
+from ibi.storage.descriptors import are_exhausted, pending_connections, raise_limit
+from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
+from ibi.web.fast.heap import Heap
+from ibi.web.fast.load_log import LoadLog
+from ibi.web.fast.protocol import GuardedProtocol
+
+_TICKS = 10
+"""Turns of uvicorn's own clock in a second."""
+_MOST_SHED = 16
+"""Connections that give way in a second when no descriptor is left."""
+_MOST_UNSENT = 256 * 1024
+"""Bytes of a connection that the system takes before it can send them: it would take megabytes of what nobody reads."""
+_ACCEPTED_PER_TURN = 8
+"""Connections that the event loop accepts before it looks at the others again. uvloop accepts one for each descriptor
+that listens: behind a hundred new clients, another one would wait for a hundred turns."""
+_COLLECTION = (20_000, 20, 20)
+"""How many values are made before the collector looks for circles among them: a request makes hundreds, all of which
+are gone by themselves when it is answered."""
+_KEEP_ALIVE = 75
+"""Seconds for which an idle connection is kept: longer than proxies keep theirs, so that they close first."""
+
+
+class AddressInUse(IbiError):
+    """Something else listens on {host} port {port} already: stop it, or take another port."""
+
+    code = "address-in-use"
+
+
+class AddressUnusable(IbiError):
+    """It is not possible to listen on {host} port {port}: {reason}."""
+
+    code = "address-unusable"
+
+
+def serve(app: ASGIApp, host: str, port: int, *, ready: Callable[[str], None] | None = None, grace: int = 10) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what is under way, for at most `grace` seconds, and return.
+
+    `ready` is told the URL as soon as requests are answered; with port 0 it has the port that was free. A second
+    SIGINT ends it at once.
+    """
+    with listen(host, port) as listener:
+        Server(app, ready=ready, grace=grace).run([listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes one that is free."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise AddressUnusable(host=host, port=port, reason=_reason(error)) from None
+    try:
+        _listen(listener, address)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise AddressInUse(host=host, port=port) from None
+        raise AddressUnusable(host=host, port=port, reason=_reason(error)) from None
+    return listener
+
+
+def _listen(listener: socket.socket, address: tuple[Any, ...]) -> None:
+    if os.name == "posix":  # elsewhere the option would let two servers share one port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # its connections have it from the socket that listens
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MOST_UNSENT)
+    listener.bind(address)
+    listener.listen(pending_connections(raise_limit()))
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a browser on this machine finds what listens."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
+    """What speaks HTTP: it asks first whether the application has an answer at once, if it ever has, and how many
+    connections a client may have, if that is bounded."""
+    state = getattr(app, "state", None)
+    found = {name: getattr(state, name, None) for name in ("at_once", "bound", "buffers", "refusals")}
+    given = {name: value for name, value in found.items() if value is not None}
+    return type("ServedProtocol", (GuardedProtocol,), {"buffers": BufferBound(), **given})
+
+
+def _accepts_one_per_turn(loop: asyncio.AbstractEventLoop) -> bool:
+    """asyncio's own loop accepts all that wait, uvloop one."""
+    return type(loop).__module__.partition(".")[0] == "uvloop"
+
+
+def spare_collector() -> None:
+    """What is there now stays as long as the server: the collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTION)
+
+
+class Server(uvicorn.Server):
+    """uvicorn with our bounds. Set `should_exit` to stop it from another thread."""
+
+    def __init__(self, app: ASGIApp, *, ready: Callable[[str], None] | None = None, grace: int = 10) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=_protocol(app),
+                ws="none",
+                lifespan="on",
+                interface="asgi3",
+                log_config=None,
+                access_log=False,
+                # Who the client is would be believed from anybody on this machine.
+                proxy_headers=False,
+                server_header=False,
+                backlog=pending_connections(raise_limit()),
+                timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=grace,
+            )
+        )
+        self._ready, self._heap = ready, Heap()
+        self._listeners: list[socket.socket] = []
+        """More descriptors of the sockets that listen."""
+        state = getattr(app, "state", None)
+        self._load: LoadLog | None = getattr(state, "load", None)
+        self._bound: ConnectionBound | None = getattr(state, "bound", None)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % _TICKS == 0:
+            self._look_after_descriptors()
+            self._look_after_memory()
+        return await super().on_tick(counter)
+
+    def _look_after_descriptors(self) -> None:
+        """Without one left the event loop drops new connections and tells nothing: this is where it shows."""
+        if are_exhausted():
+            if self._load is not None:
+                self._load.exhausted()
+            if self._bound is not None:
+                self._bound.shed(_MOST_SHED)
+
+    def _look_after_memory(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._heap.is_due(loop.time()):
+            self._heap.collect()
+            loop.run_in_executor(None, self._heap.trim, loop.time())
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if sockets and _accepts_one_per_turn(asyncio.get_running_loop()):
+            self._listeners = [each.dup() for each in sockets for _ in range(_ACCEPTED_PER_TURN - 1)]
+        try:
+            await super().startup(None if sockets is None else [*sockets, *self._listeners])
+        finally:
+            if not self.started:
+                for each in self._listeners:
+                    each.close()
+        spare_collector()
+        if self.started and self._ready is not None:
+            self._ready(url_of((sockets or [])[0]))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """What only waits for its turn is told so first, and keeps nothing from ending."""
+        ending = getattr(getattr(self.config.app, "state", None), "ending", None)
+        if ending is not None:
+            ending()
+        await super().shutdown(None if sockets is None else [*sockets, *self._listeners])
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike the original, does not raise the signal again afterwards: a clean stop is a success."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)

@@ -1,0 +1,123 @@
+"""Pages and files for hosts that are ours, and for no others (`ibi.web.http.hosts`): 421 says which address to use.
+
+What is no page is answered under any name. Services are asked by programs, which may know this server by an address or
+by an older name; health checks name whatever they dial. Persistent URLs outlive names: a link under a name that still
+leads here is followed, because a redirect has no content that could act under that name. What would be a page there is
+refused. Answers of the fast path (`ibi.web.fast.fast_path`) are all of these kinds, so that it need not look at the
+host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError
+from ibi.web.fast.dispatch import Dispatcher
+from ibi.web.http.errors import PROBLEM, problem
+from ibi.web.http.headers import values
+from ibi.web.http.hosts import ServedHosts
+from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.pages import HTML, wants_page
+from ibi.web.pages.language import page_language
+from ibi.web.pages.rendering import render_text
+from ibi.web.pages.translation import translations
+
+_ALWAYS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/api/identity"})
+"""What is asked by whichever name or address a program dials: also whether another instance mints under one name."""
+_PLAIN: Final = frozenset({"application/json", PROBLEM})
+"""Media types in which a browser finds nothing to run or to show as ours."""
+_MOST_TOLD: Final = 256
+"""Hosts of which the log has been told."""
+_LONGEST_SHOWN: Final = 100
+_LONGEST_TARGET: Final = 2000
+
+
+class MisdirectedRequest(IbiError):
+    """This server has no pages for the host {host}: use {url} instead. If {host} is a name of this server, its
+    administrator can add the name to the setting hosts."""
+
+    code = "misdirected-request"
+
+
+class HostCheck:
+    """Pure ASGI, around everything that has pages or files."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: ServedHosts,
+        public_url: str,
+        dispatcher: Dispatcher,
+        refused: Callable[[], object],
+        log: FilteringBoundLogger,
+    ) -> None:
+        """`dispatcher` tells requests to services and persistent URLs; `refused` counts."""
+        self._app, self._hosts, self._public_url, self._log = app, hosts, public_url, log
+        self._dispatcher, self._refused = dispatcher, refused
+        self._told: set[str] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._hosts.serves(scope):
+            await self._app(scope, receive, send)
+            return
+        if decoded(raw_path(scope)) in _ALWAYS or self._dispatcher.is_for_service(scope):
+            await self._app(scope, receive, send)
+        elif self._dispatcher.may_be_persistent(scope):
+            await self._app(scope, receive, _WithoutPages(self, scope, receive, send).send)
+        else:
+            await self.refusal(scope)(scope, receive, send)
+
+    def refusal(self, scope: Scope) -> Response:
+        host = ", ".join(values(scope["headers"], b"host"))[:_LONGEST_SHOWN]
+        self._refused()
+        if host not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(host)
+            self._log.warning("pages were asked for under a name that is not in hosts", host=host)
+        url = self._right_url(scope)
+        error = MisdirectedRequest(host=repr(host), url=url)
+        if not wants_page(scope["headers"]):
+            answer = problem(error)
+            answer.headers["vary"] = "Accept"
+            return answer
+        language = page_language(scope)
+        page = render_text("misdirected.html", language, said=error.message(translations(language).gettext), url=url)
+        headers = {"cache-control": "no-store", "vary": "Accept, Accept-Language", "content-language": language}
+        return Response(page.encode(), HTTPStatus.MISDIRECTED_REQUEST, headers, f"{HTML}; charset=utf-8")
+
+    def _right_url(self, scope: Scope) -> str:
+        """The same under the name that is ours. A path without its slash would go on with the name."""
+        target = raw_target(scope)
+        if not target.startswith("/") or len(target) > _LONGEST_TARGET:
+            return f"{self._public_url}/"
+        return self._public_url + re.sub(r"[^!-~]+", lambda strange: quote(strange[0]), target)
+
+
+class _WithoutPages:
+    """Passes an answer on unless it has content that a browser would show: a redirect, or JSON."""
+
+    __slots__ = ("_check", "_receive", "_replaced", "_scope", "_send")
+
+    def __init__(self, check: HostCheck, scope: Scope, receive: Receive, send: Send) -> None:
+        self._check, self._scope, self._receive, self._send = check, scope, receive, send
+        self._replaced = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and not _is_harmless(message):
+            self._replaced = True
+            await self._check.refusal(self._scope)(self._scope, self._receive, self._send)
+        elif not self._replaced:
+            await self._send(message)
+
+
+def _is_harmless(start: Message) -> bool:
+    headers: Any = start.get("headers", ())
+    sent = next((value for name, value in headers if name == b"content-type"), None)
+    return sent is None or sent.partition(b";")[0].strip().decode("latin-1").lower() in _PLAIN

@@ -1,0 +1,174 @@
+"""`/sign-in`, `/sign-out`, `/account`: people come in, change their password, and leave."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.accounts.errors import BadSignIn, WeakPassword
+from ibi.accounts.sign_in import SHORTEST_PASSWORD, csrf_of
+from ibi.instant import Instant
+from ibi.model.account import Role
+from ibi.model.visibility import IpNetwork
+from ibi.services.integrity import Integrity
+from ibi.services.sign_in import SignedIn, SignIn, TooManyGuesses
+from ibi.storage.errors import StorageError
+from ibi.web.http.errors import answer_to
+from ibi.web.http.reader_address import reader_address, truncated
+from ibi.web.pages.language_choice import local_target
+from ibi.web.pages.rendering import render
+from ibi.web.pages.sessions import ForeignForm, Sessions, read_form
+
+_MOST_DAMAGED: Final = 100
+"""Damaged items that the page of an administrator names."""
+_PRIVATE: Final = {"cache-control": "no-store"}
+
+
+class SignInPages:
+    """`proxies` are the networks whose word on who their client is counts."""
+
+    def __init__(
+        self,
+        sign_in: SignIn,
+        sessions: Sessions,
+        proxies: tuple[IpNetwork, ...] = (),
+        integrity: Integrity | None = None,
+    ) -> None:
+        """With `integrity`, administrators see on their page whether what is kept is whole."""
+        self._sign_in, self._sessions, self._proxies = sign_in, sessions, proxies
+        self._integrity = integrity
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/sign-in", self.sign_in, methods=["GET", "POST"]),
+            Route("/sign-in/{secret}", self.link, methods=["GET", "POST"]),
+            Route("/sign-out", self.leave, methods=["POST"]),
+            Route("/account", self.account, methods=["GET", "POST"]),
+        ]
+
+    async def sign_in(self, request: Request) -> Response:
+        if request.method == "POST":
+            return await self._enter(request)
+        if self._sessions.current(request.scope) is not None:
+            return _see("/account")
+        return self._form(request, to=local_target(request.query_params.get("to", "/")))
+
+    async def _enter(self, request: Request) -> Response:
+        fields = await read_form(request.scope, request.receive)
+        name, to = fields.get("name", ""), local_target(fields.get("to", "/"))
+        try:
+            # Not the session's: whoever signs in anew may have been signed in before.
+            self._sessions.check_form(request.scope, fields, None)
+            password, mark = fields.get("password", ""), self._sessions.mark(request.scope)
+            signed = await self._sign_in.with_password(name, password, self._network(request), mark=mark)
+        except (BadSignIn, TooManyGuesses, ForeignForm) as error:
+            return self._form(request, to=to, name=name[:100], error=error)
+        return self._entered(request, signed, to)
+
+    async def link(self, request: Request) -> Response:
+        """A page that asks first. A link alone changes nothing: programs that look at mail follow links, and a page of
+        another site could sign somebody in as another person than they think."""
+        secret = request.path_params["secret"]
+        try:
+            if request.method != "POST":
+                person = self._sign_in.of_link(secret)
+                return render(request.scope, "sign_in_link.html", headers=_PRIVATE, person=person, secret=secret)
+            self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), None)
+            signed = self._sign_in.with_link(secret)
+        except (BadSignIn, ForeignForm) as error:
+            return self._form(request, to="/", error=error)
+        return self._entered(request, signed, "/")
+
+    async def leave(self, request: Request) -> Response:
+        signed = self._sessions.current(request.scope)
+        if signed is not None:
+            self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), signed)
+            self._sign_in.sign_out(signed)
+        return self._sessions.end(_see("/"))
+
+    async def account(self, request: Request) -> Response:
+        signed = self._sessions.current(request.scope)
+        if signed is None:
+            return _see("/sign-in?to=/account")
+        if request.method == "POST":
+            return await self._change(request, signed)
+        return self._account(request, signed, **await self._wholeness(signed))
+
+    async def _wholeness(self, signed: SignedIn) -> dict[str, Any]:
+        """What an administrator is shown of the state of the store; nothing, if it cannot be told."""
+        if self._integrity is None or signed.person.role is not Role.ADMIN:
+            return {}
+        try:
+            summary = await asyncio.to_thread(self._integrity.summary)
+        except StorageError:
+            return {}
+        damaged = sorted(self._integrity.ledger.damaged().values(), key=lambda each: each.name)
+        newest = None if summary.newest is None else Instant(summary.newest)
+        return {"integrity": summary, "damaged": damaged[:_MOST_DAMAGED], "newest": newest}
+
+    async def _change(self, request: Request, signed: SignedIn) -> Response:
+        fields = await read_form(request.scope, request.receive)
+        current, new = fields.get("current", ""), fields.get("new", "")
+        try:
+            self._sessions.check_form(request.scope, fields, signed)
+            anew = await self._sign_in.change_password(signed, current, new)
+        except (BadSignIn, TooManyGuesses, WeakPassword, ForeignForm) as error:
+            return self._account(request, signed, error=error)
+        return self._sessions.begin(_see("/account?changed=1"), anew)
+
+    def _entered(self, request: Request, signed: SignedIn, to: str) -> Response:
+        before = self._sessions.current(request.scope)
+        if before is not None:
+            self._sign_in.sign_out(before)
+        return self._sessions.begin(_see(to), signed)
+
+    def _form(
+        self,
+        request: Request,
+        *,
+        to: str,
+        name: str = "",
+        error: BadSignIn | TooManyGuesses | ForeignForm | None = None,
+    ) -> Response:
+        status = HTTPStatus.OK if error is None else answer_to(error).status
+        return render(
+            request.scope, "sign_in.html", status=status, headers=_PRIVATE, to=to, name=name, problem=_problem(error)
+        )
+
+    def _account(
+        self,
+        request: Request,
+        signed: SignedIn,
+        error: BadSignIn | TooManyGuesses | WeakPassword | ForeignForm | None = None,
+        **shown: Any,
+    ) -> Response:
+        return render(
+            request.scope,
+            "account.html",
+            status=HTTPStatus.OK if error is None else answer_to(error).status,
+            headers=_PRIVATE,
+            person=signed.person,
+            csrf=csrf_of(signed.text),
+            problem=_problem(error),
+            shortest=SHORTEST_PASSWORD,
+            changed="changed" in request.query_params,
+            **shown,
+        )
+
+    def _network(self, request: Request) -> str:
+        """As it is written down: an address whole would be too much, and somebody with a network has many."""
+        address = reader_address(request.scope, self._proxies)
+        return "unknown" if address is None else truncated(str(address))
+
+
+def _problem(error: BadSignIn | TooManyGuesses | WeakPassword | ForeignForm | None) -> str:
+    return "" if error is None else error.code
+
+
+def _see(place: str) -> Response:
+    return Response(b"", HTTPStatus.SEE_OTHER, {"location": place, **_PRIVATE})

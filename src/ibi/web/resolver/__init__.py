@@ -1,0 +1,1 @@
+"""What a resolver serves: persistent URLs, its register, and why an item was not found."""

@@ -1,0 +1,411 @@
+"""Alerts about resolutions that send nobody on: what happened, how a status tells it, and what to do next (E24)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+
+from babel.support import NullTranslations
+
+from ibi.label import Label
+from ibi.languages import LanguageTag
+from ibi.persistent_url import PersistentUrl
+from ibi.relation import LastEdition, Metadata, Relation, Translation
+from ibi.resolver.archive_ref import ArchiveRef, host_of
+from ibi.resolver.outcome import (
+    Deleted,
+    LoopDetected,
+    Missing,
+    NoArchiveAnswered,
+    NotFound,
+    OriginalDisputed,
+    OriginalNotFound,
+    Outcome,
+    Redirect,
+    RelatedItemMissing,
+    UnprovenClaim,
+    UnprovenClaims,
+    Unsettled,
+)
+from ibi.web.resolver.alert import Advice, Alert, Group
+from ibi.web.resolver.archive_record import archive_record, archive_records, forms_record
+
+RETRY_AFTER: Final = 30
+"""Seconds after which an Archive that could not be asked may well be back."""
+
+_METADATA: Final = Relation((Metadata(),))
+_OAI_DC: Final = Metadata("oai_dc")
+"""The one format that the standard itself names (R Table 8.1)."""
+
+
+def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations) -> Alert:
+    """`url` is what was asked for. A `Redirect` comes here only if its URL has to be confirmed (E31)."""
+    made = _Alerts(url, words).about(outcome)
+    facts: dict[str, object] = {"label": url.label.spelling, "relation": url.relation.modifier, **made.facts}
+    silence, advice, groups = made.silence, made.advice, made.groups
+    if silence.asked:
+        facts |= {"archives_asked": silence.asked, "archives_silent": archive_records(silence.silent)}
+    if silence.silent:
+        more = words.gettext("Try again in a few minutes: an Archive that did not answer may know more.")
+        advice = (*advice, Advice(more))
+        groups = (*groups, Group(words.gettext("Archives that did not answer"), silence.silent))
+    return replace(made, facts=facts, advice=advice, groups=groups)
+
+
+class _Alerts:
+    """Alerts about one persistent URL, in one language."""
+
+    def __init__(self, url: PersistentUrl, words: NullTranslations) -> None:
+        self._url, self._gettext, self._ngettext = url, words.gettext, words.ngettext
+        self._label = url.label.spelling
+
+    def about(self, outcome: Outcome) -> Alert:
+        match outcome:
+            case NotFound():
+                return self._not_found(outcome)
+            case Deleted():
+                return self._deleted(outcome)
+            case RelatedItemMissing():
+                return self._related_missing(outcome)
+            case OriginalNotFound():
+                return self._original_not_found(outcome)
+            case OriginalDisputed():
+                return self._original_disputed(outcome)
+            case LoopDetected():
+                return self._loop(outcome)
+            case NoArchiveAnswered():
+                return self._no_archive(outcome)
+            case UnprovenClaims():
+                return self._unproven(outcome)
+            case Redirect():
+                return self._to_confirm(outcome)
+
+    # --- nothing there ---
+
+    def _not_found(self, outcome: NotFound) -> Alert:
+        _, ngettext, silence = self._gettext, self._ngettext, outcome.silence
+        said = _("{label} is in none of the Archives of this resolver.").format(label=self._label)
+        if silence.silent:
+            said = ngettext(
+                "{label} is in none of the Archives that answered. {number} Archive did not answer, and may have it.",
+                "{label} is in none of the Archives that answered. {number} Archives did not answer, and may have it.",
+                len(silence.silent),
+            ).format(label=self._label, number=len(silence.silent))
+        suggested = [replace(self._url, label=label).text("", keep_spelling=True) for label in outcome.suggestions]
+        return Alert(
+            "unknown-item",
+            HTTPStatus.NOT_FOUND,
+            _("No Archive has this item"),
+            said,
+            {"suggestions": suggested},
+            (
+                *(Advice(_("Did you mean this one?"), f"/{text}", text) for text in suggested),
+                Advice(_("Compare the identifier with where you have it from: a character may be missing.")),
+            ),
+            silence=silence,
+        )
+
+    def _deleted(self, outcome: Deleted) -> Alert:
+        _, when, label = self._gettext, outcome.when, outcome.label.spelling
+        said = (
+            _("{label} was deleted, says {archive}, the Archive that kept it.")
+            if when is None
+            else _("{label} was deleted on {date}, says {archive}, the Archive that kept it.")
+        )
+        facts: dict[str, object] = {
+            "at": label,
+            "deleted_by": archive_record(outcome.by),
+            "deleted_at": None if when is None else str(when),
+            "copies": archive_records(outcome.copies),
+        }
+        advice = [Advice(_("Ask the Archive that kept it: it may know what took its place."))]
+        if outcome.copies:
+            advice.insert(0, Advice(_("Other Archives still have a copy, which you may ask for.")))
+        return Alert(
+            "item-deleted",
+            HTTPStatus.GONE,
+            _("This item was deleted"),
+            said.format(label=label, archive=outcome.by.address, date=str(when)[:10]),
+            facts,
+            (*self._nearer(outcome.label), *advice),
+            (*self._copies(outcome.copies, label), Group(_("The Archive that kept it"), (outcome.by,), label)),
+            outcome.silence,
+        )
+
+    def _loop(self, outcome: LoopDetected) -> Alert:
+        _ = self._gettext
+        path = [label.spelling for label in outcome.path]
+        return Alert(
+            "loop-detected",
+            HTTPStatus.NOT_FOUND,
+            _("The editions lead in a circle"),
+            _("Each edition names a later one, and the way never ends: {path}.").format(path=" → ".join(path)),
+            {"path": path},
+            (self._link(_("Take this edition instead:"), relation=_without(self._url.relation, LastEdition)),),
+        )
+
+    def _no_archive(self, outcome: NoArchiveAnswered) -> Alert:
+        # The Archive of this very server is always heard, and is not the one that matters here.
+        _, ngettext, asked = self._gettext, self._ngettext, len(outcome.silence.silent)
+        label = outcome.label.spelling
+        if outcome.away is not None:
+            said = _("{archive}, the Archive where {label} should be, is switched off at the moment.")
+            said = said.format(archive=outcome.away.labels[0].spelling, label=label)
+        elif not asked:
+            said = _("This resolver knows no Archive that it could ask.")
+        elif outcome.home is not None:
+            said = _("{archive}, where {label} should be, does not answer.")
+            said = said.format(archive=outcome.home.address, label=label)
+        else:
+            said = ngettext(
+                "{number} Archive was asked, and gave no answer.",
+                "{number} Archives were asked, and gave no answer.",
+                asked,
+            )
+            said = said.format(number=asked)
+        status = HTTPStatus.GATEWAY_TIMEOUT if outcome.timed_out else HTTPStatus.BAD_GATEWAY
+        home = None if outcome.home is None else archive_record(outcome.home)
+        advice = self._nearer(outcome.label)
+        if outcome.away is not None:
+            home = {"address": None, "ibi": forms_record(outcome.away)}
+            advice = (
+                *advice,
+                Advice(_("Try again later: it may be switched on again.")),
+            )
+        elif not asked:
+            advice = (Advice(_("Tell the administrator of this resolver: no Archive is switched on.")),)
+        is_one = outcome.home is not None or outcome.away is not None
+        return Alert(
+            "no-archive-answered",
+            status,
+            _("The Archive of this item could not be asked") if is_one else _("No Archive could be asked"),
+            said,
+            {"at": label, "home": home},
+            advice,
+            silence=outcome.silence,
+            retry_after=RETRY_AFTER,
+        )
+
+    # --- the item is there ---
+
+    def _related_missing(self, outcome: RelatedItemMissing) -> Alert:
+        facts: dict[str, object] = {
+            "missing": outcome.missing.name.lower(),
+            "at": outcome.at.spelling,
+            "languages": [str(tag) for tag in outcome.languages],
+        }
+        code, title, said, advice = self._lacking(outcome)
+        return Alert(code, HTTPStatus.NOT_FOUND, title, said, facts, advice, silence=outcome.silence)
+
+    def _lacking(self, outcome: RelatedItemMissing) -> tuple[str, str, str, tuple[Advice, ...]]:
+        """Code, title, what is said, and what to do."""
+        _, label = self._gettext, outcome.at.spelling
+        itself = self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None)
+        match outcome.missing:
+            case Missing.FILE if self._url.file_list:
+                said = _("No Archive gives a list of the files of {label}.").format(label=label)
+                return "no-such-file", _("There is no list of files"), said, (itself,)
+            case Missing.FILE:
+                said = _("{label} has no file named {path}.").format(
+                    label=label, path=(self._url.file_path or "/")[1:201]
+                )
+                listed = self._link(_("See which files it has:"), file_list=True, file_path=None)
+                return "no-such-file", _("There is no such file"), said, (listed,)
+            case Missing.TRANSLATION:
+                there = tuple(self._in_language(outcome.at, outcome.relation, tag) for tag in outcome.languages)
+                if _is_of_metadata(outcome.relation):
+                    said = _("The metadata of {label} is not there in the language asked for.").format(label=label)
+                    plain = self._link(_("See its metadata as a page:"), label=outcome.at, relation=_METADATA)
+                    return "no-such-translation", _("There is no such translation"), said, there or (plain,)
+                said = self._untranslated(label, outcome.languages)
+                return "no-such-translation", _("There is no such translation"), said, there or (itself,)
+            case Missing.METADATA:
+                said = _("No Archive gives the metadata of {label} in this form.").format(label=label)
+                return "no-such-metadata", _("There is no such metadata"), said, self._other_metadata(outcome)
+            case Missing.BELIEVABLE_URL:
+                said = _("The Archive that has {label} gives an address on a host that is not known to be its own.")
+                told = _("Tell the administrator of this resolver: the Archive has to declare the hosts of its items.")
+                return "url-refused", _("The address was refused"), said.format(label=label), (Advice(told),)
+            case Missing.ITEM:
+                said = _("What the link leads to, {label}, is in none of the Archives of this resolver.")
+                return "related-item-missing", _("There is nothing where it leads"), said.format(label=label), (itself,)
+            case Missing.RELATION:
+                said = _("{label} is there, but nothing that {relation} would lead to.")
+                said = said.format(label=label, relation=outcome.relation.modifier)
+                return "related-item-missing", _("There is nothing where it leads"), said, (itself,)
+
+    def _untranslated(self, label: str, there: tuple[LanguageTag, ...]) -> str:
+        _ = self._gettext
+        steps = (step for step in self._url.relation.steps if isinstance(step, Translation))
+        wanted = [str(step.language) for step in steps if step.language is not None]
+        offered = ", ".join(map(str, there))
+        if len(wanted) == 1:
+            said = _("{label} is not there in {language}; there is: {offered}.")
+            said = said if offered else _("{label} is not there in {language}, nor in another language.")
+            return said.format(label=label, language=wanted[0], offered=offered)
+        said = _("{label} is not there in the language asked for; there is: {offered}.")
+        said = said if offered else _("{label} is not there in the language asked for, nor in another one.")
+        return said.format(label=label, offered=offered)
+
+    def _other_metadata(self, outcome: RelatedItemMissing) -> tuple[Advice, ...]:
+        """What else may be had of the item at which there is none; never what was asked for in vain."""
+        _, at = self._gettext, outcome.at
+        asked = next(step for step in outcome.relation.steps if isinstance(step, Metadata))
+        formats = {
+            Metadata(): _("See its metadata as a page:"),
+            _OAI_DC: _("See its metadata as Dublin Core:"),
+        }
+        others = [(words, Relation((step,))) for step, words in formats.items() if step != asked]
+        others.append((_("See the item itself:"), Relation.ITSELF))
+        return tuple(
+            self._link(words, label=at, relation=relation, file_list=False, file_path=None)
+            for words, relation in others
+        )
+
+    def _nearer(self, at: Label) -> tuple[Advice, ...]:
+        """What the link itself names, if what is told is about another item to which it led."""
+        if at == self._url.label:
+            return ()
+        _, editions = self._gettext, any(isinstance(step, LastEdition) for step in self._url.relation.steps)
+        if editions:
+            return (self._link(_("Take this edition instead:"), relation=_without(self._url.relation, LastEdition)),)
+        return (self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None),)
+
+    # --- Originals and Copies ---
+
+    def _original_not_found(self, outcome: OriginalNotFound) -> Alert:
+        _, label = self._gettext, outcome.label.spelling
+        return Alert(
+            "original-not-found",
+            HTTPStatus.NOT_FOUND,
+            _("There is no Original"),
+            _("There are copies of {label}, but no Archive that answered has the Original.").format(label=label),
+            {"at": label, "copies": archive_records(outcome.copies)},
+            (self._link(_("Take a copy instead:"), required_original=False),),
+            self._copies(outcome.copies, label),
+            outcome.silence,
+        )
+
+    def _original_disputed(self, outcome: OriginalDisputed) -> Alert:
+        _, label = self._gettext, outcome.label.spelling
+        claimants = ", ".join(archive.address for archive in outcome.claimants)
+        said = _("{number} Archives claim the Original of {label}: {archives}. Only one of them can have it.")
+        return Alert(
+            "original-disputed",
+            HTTPStatus.CONFLICT,
+            _("More than one Archive claims the Original"),
+            said.format(number=len(outcome.claimants), label=label, archives=claimants),
+            {"at": label, "claimants": archive_records(outcome.claimants)},
+            (
+                Advice(_("Tell the administrators of these Archives or of this resolver: this has to be looked into.")),
+                self._link(_("Take the one that is believed first:"), required_original=False),
+            ),
+            (Group(_("Archives that claim the Original"), outcome.claimants, label),),
+        )
+
+    def _to_confirm(self, outcome: Redirect) -> Alert:
+        _ = self._gettext
+        host = host_of(outcome.url.partition("://")[2].partition("/")[0])
+        said = _("{archive} says that {label} is on {host}, which is not known to be a host of its own.")
+        return Alert(
+            "url-to-confirm",
+            HTTPStatus.MULTIPLE_CHOICES,
+            _("Do you want to go there?"),
+            said.format(archive=outcome.archive.address, label=self._label, host=host),
+            {"url": outcome.url, "host": host, "archive": archive_record(outcome.archive)},
+            (Advice(_("Go there only if you trust that host:"), outcome.url, outcome.url),),
+        )
+
+    # --- claims without proof (E67) ---
+
+    def _unproven(self, outcome: UnprovenClaims) -> Alert:
+        _, home = self._gettext, outcome.home
+        facts: dict[str, object] = {
+            "at": outcome.label.spelling,
+            "why": outcome.why.value,
+            "home": self._home_record(outcome),
+            "claims": [_claim_record(claim) for claim in outcome.claims],
+        }
+        return Alert(
+            "unproven-claim",
+            HTTPStatus.MULTIPLE_CHOICES,
+            _("This link cannot be confirmed"),
+            self._unproven_words(outcome),
+            facts,
+            tuple(self._claim(claim) for claim in outcome.claims),
+            () if home is None else (Group(_("The Archive that would decide"), (home,), outcome.label.spelling),),
+            outcome.silence,
+        )
+
+    def _unproven_words(self, outcome: UnprovenClaims) -> str:
+        _, label = self._gettext, outcome.label.spelling
+        match outcome.why:
+            case Unsettled.HOME_SILENT:
+                said = _(
+                    "{archive}, which decides about {label}, does not answer."
+                    " What others claim cannot be compared with it."
+                )
+            case Unsettled.NOT_OFFERED:
+                said = _("{archive} has {label}, but not what was asked for. Another Archive claims to have that.")
+            case Unsettled.SEVERAL:
+                said = _("{archive}, which decides about {label}, does not have it. Others claim to have it.")
+        return said.format(archive=self._home_name(outcome), label=label)
+
+    def _home_name(self, outcome: UnprovenClaims) -> str:
+        _ = self._gettext
+        if outcome.home is not None:
+            return outcome.home.address
+        return _("the Archive") if outcome.away is None else outcome.away.labels[0].spelling
+
+    def _home_record(self, outcome: UnprovenClaims) -> dict[str, object] | None:
+        if outcome.home is not None:
+            return archive_record(outcome.home)
+        return None if outcome.away is None else {"address": None, "ibi": forms_record(outcome.away)}
+
+    def _claim(self, claim: UnprovenClaim) -> Advice:
+        _ = self._gettext
+        if claim.item is not None:
+            said = _("{archive} says that it is {label}. Go there only if you trust that Archive:")
+            said = said.format(archive=claim.archive.address, label=claim.item.spelling)
+        else:
+            said = _("{archive} claims to have it. Go there only if you trust that Archive:")
+            said = said.format(archive=claim.archive.address)
+        return Advice(said, claim.url, claim.url)
+
+    # --- links ---
+
+    def _copies(self, copies: tuple[ArchiveRef, ...], label: str) -> tuple[Group, ...]:
+        _ = self._gettext
+        return (Group(_("Archives that have a copy"), copies, label),) if copies else ()
+
+    def _link(self, words: str, **changes: object) -> Advice:
+        """To the same persistent URL but for this."""
+        target = replace(self._url, **changes).text("", keep_spelling=True)  # type: ignore[arg-type]
+        return Advice(words, f"/{target}", target)
+
+    def _in_language(self, at: Label, relation: Relation, tag: LanguageTag) -> Advice:
+        _, steps = self._gettext, enumerate(relation.steps)
+        index = next(index for index, step in steps if isinstance(step, Translation))
+        there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)
+        target = there.text("", keep_spelling=True)
+        return Advice(_("Take it in {language}:").format(language=tag), f"/{target}", target)
+
+
+def _claim_record(claim: UnprovenClaim) -> dict[str, object]:
+    return {
+        "archive": archive_record(claim.archive),
+        "url": claim.url,
+        "state": None if claim.state is None else claim.state.value,
+        "item": None if claim.item is None else claim.item.spelling,
+    }
+
+
+def _is_of_metadata(relation: Relation) -> bool:
+    """Whether the text that is wanted in a language is the metadata, and not the item."""
+    kinds = [type(step) for step in relation.steps]
+    return Metadata in kinds[: kinds.index(Translation)] if Translation in kinds else False
+
+
+def _without(relation: Relation, kind: type[LastEdition]) -> Relation:
+    return Relation(tuple(step for step in relation.steps if not isinstance(step, kind)))

@@ -1,0 +1,255 @@
+"""`/<ibi><modifier><path>?<query>`: a persistent URL sent to a resolver (R §8)."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Final, NamedTuple
+
+import msgspec
+from babel.support import NullTranslations
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError, InvalidPersistentUrl
+from ibi.language_range import Preference, preferences
+from ibi.persistent_url import PersistentUrl, PunctuatedLabel
+from ibi.resolver.outcome import Redirect
+from ibi.services.limits import LimitExceeded
+from ibi.services.resolver_service import Resolved, Unfinished
+from ibi.web.fast.fast_path import Answer, Head
+from ibi.web.http.errors import PROBLEM, answer_to, problem
+from ibi.web.http.headers import values
+from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.http.reader_address import client_addresses
+from ibi.web.http.request_errors import MethodNotAllowed, NotFound
+from ibi.web.http.request_middleware import REQUEST
+from ibi.web.pages import refusal, wants_page
+from ibi.web.pages.language import page_language
+from ibi.web.pages.rendering import render
+from ibi.web.pages.translation import translations
+from ibi.web.resolver.alert import Alert
+from ibi.web.resolver.alerts import alert_about
+from ibi.web.resolver.link_alerts import alert_about_fault, alert_about_punctuation
+from ibi.web.resolver.resolved_record import resolved_record
+from ibi.web.resolver.trace_pages import trace_page
+from ibi.web.resolver.trace_record import trace_record
+from ibi.web.resolver.view import JSON, View, view_of
+from ibi.web.resolver_site import ResolverSite
+
+_ALLOWED: Final = "GET, HEAD, OPTIONS"
+_LONGEST_REMEMBERED: Final = 256
+"""Characters: what is longer is read anew, so that nobody fills the memory with long links."""
+_READING: Final = frozenset({"GET", "HEAD"})
+_BEGUN: Final = "ibi.begun"
+"""Where in a scope stands what was begun, and could not be answered at once."""
+_ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
+"""Whatever a persistent URL leads to is for everybody to read, also for a script of another site."""
+_EMPTY: Final = (b"content-length", b"0")
+_VARY: Final = (b"vary", b"Accept")
+_VARY_WITH_LANGUAGE: Final = (b"vary", b"Accept, Accept-Language")
+_PREFLIGHT: Final = [
+    (b"allow", _ALLOWED.encode()),
+    _ANY_ORIGIN,
+    (b"access-control-allow-methods", b"GET, HEAD"),
+    (b"access-control-allow-headers", b"*"),
+    (b"access-control-max-age", b"86400"),
+]
+
+
+class _Wanted(NamedTuple):
+    """What a request asks for, and how far that has come."""
+
+    url: PersistentUrl
+    view: View
+    by_language: bool
+    begun: Resolved | Unfinished
+
+
+class PersistentUrlApp:
+    """An ASGI application. A redirect, which nearly every answer is, is written straight to the connection."""
+
+    def __init__(self, site: ResolverSite, log: FilteringBoundLogger) -> None:
+        self._site, self._log = site, log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            method = scope["method"]
+            if method == "OPTIONS":
+                await _respond(send, 204, list(_PREFLIGHT))
+                return
+            if method not in _READING:
+                raise MethodNotAllowed(method=method[:20], allowed=_ALLOWED)
+            answer = await self._answer(scope, send)
+        except InvalidPersistentUrl as error:
+            answer = await self._unreadable(error, scope)
+        except IbiError as error:
+            answer = self._refusal(error, scope)
+        if answer is not None:
+            answer.headers["access-control-allow-origin"] = "*"
+            if scope["method"] == "HEAD":
+                answer.body = b""
+            await answer(scope, receive, send)
+
+    async def _unreadable(self, error: InvalidPersistentUrl, scope: Scope) -> Response:
+        """To say what is wrong with a link takes as long as a miss: it counts as one."""
+        try:
+            await self._site.resolving.count_unreadable(client_addresses(scope, self._site.proxies))
+        except LimitExceeded as refusal_:
+            return self._refusal(refusal_, scope)
+        if isinstance(error, PunctuatedLabel):
+            return _alert_answer(alert_about_punctuation(error, _words(scope)), scope)
+        return _alert_answer(alert_about_fault(error, raw_target(scope), _words(scope)), scope)
+
+    def _refusal(self, error: IbiError, scope: Scope) -> Response:
+        if answer_to(error).told:
+            return refusal(error, scope)
+        self._log.error("refused", request=scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
+        return problem(error)
+
+    def at_once(self, scope: Scope) -> Answer | None:
+        """A redirect for which nobody has to be asked that is elsewhere. Everything else is left to be finished."""
+        if scope["method"] not in _READING:
+            return None
+        # Whatever becomes of it here, nobody is asked twice for one request, nor turned away twice.
+        try:
+            wanted = scope[_BEGUN] = self._begun(scope)
+        except LimitExceeded as error:
+            scope[_BEGUN] = error
+            return None
+        resolved = wanted.begun
+        if not isinstance(resolved, Resolved) or (redirect := _redirect(wanted, resolved)) is None:
+            return None
+        head = _REDIRECTS[wanted.by_language].filled(redirect.url.encode("ascii"), _caching(resolved.max_age))
+        return Answer(302, head, b"", partial(self._thank, redirect, scope))
+
+    async def _answer(self, scope: Scope, send: Send) -> Response | None:
+        """None if the answer is a redirect, which is sent already."""
+        wanted: _Wanted | LimitExceeded = scope.pop(_BEGUN, None) or self._begun(scope)
+        if isinstance(wanted, LimitExceeded):
+            raise wanted
+        resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
+        redirect = _redirect(wanted, resolved)
+        if redirect is None:
+            return self._told(wanted.url, wanted.view, resolved, scope)
+        location, caching = redirect.url.encode("ascii"), _caching(resolved.max_age)
+        await _respond(send, 302, _redirect_headers(location, caching, by_language=wanted.by_language))
+        self._thank(redirect, scope)
+        return None
+
+    def _begun(self, scope: Scope) -> _Wanted:
+        url, view, site = _read(scope), view_of(scope), self._site
+        by_language = _hangs_on_language(url)
+        wishes = _wishes(scope) if by_language else ()
+        clients = client_addresses(scope, site.proxies)
+        resolving = site.resolving
+        begun = (
+            partial(resolving.resolve, url, clients, wishes, base=site.base, fresh=True)
+            if view.is_trace
+            else resolving.begin(url, clients, wishes, base=site.base)
+        )
+        return _Wanted(url, view, by_language, begun)
+
+    def _thank(self, redirect: Redirect, scope: Scope) -> None:
+        if scope["method"] == "GET" and redirect.acknowledgment is not None:
+            self._site.acknowledgments.send(redirect.archive, redirect.acknowledgment)
+
+    def _told(self, url: PersistentUrl, view: View, resolved: Resolved, scope: Scope) -> Response:
+        base, outcome = f"{self._site.public_url}/", resolved.outcome
+        if view is View.TRACE_JSON:
+            return _json(trace_record(url, resolved, base), {"vary": "Accept-Language"})
+        if view is View.TRACE_PAGE:
+            return trace_page(scope, url, resolved, base)
+        if view is View.INFO and isinstance(outcome, Redirect) and not resolved.to_confirm:
+            vary = "Accept, Accept-Language" if _hangs_on_language(url) else "Accept"
+            return _json(resolved_record(url, outcome, resolved, base), {"vary": vary})
+        alert = alert_about(outcome, url, _words(scope))
+        return _alert_answer(alert, scope, resolved.max_age, url, as_json=view is View.INFO)
+
+
+# --- reading the request ---
+
+
+_read_before: Final = lru_cache(maxsize=2048)(PersistentUrl.parse)
+"""Many follow the same link: it is read once. What is refused is not remembered."""
+
+
+def _read(scope: Scope) -> PersistentUrl:
+    target = raw_target(scope)
+    try:
+        return _read_before(target) if len(target) <= _LONGEST_REMEMBERED else PersistentUrl.parse(target)
+    except InvalidPersistentUrl:
+        # A label has a slash in it: `/favicon.ico` is no mistyped one.
+        if "/" not in decoded(raw_path(scope)).strip("/"):
+            raise NotFound() from None
+        raise
+
+
+def _wishes(scope: Scope) -> tuple[Preference, ...]:
+    return preferences(", ".join(values(scope["headers"], b"accept-language")))
+
+
+def _hangs_on_language(url: PersistentUrl) -> bool:
+    """Whether the browser's languages decide where it leads: E21, a language in the link takes their place."""
+    return bool(url.relation.steps) and url.language is None and bool(url.relation.open_translations)
+
+
+def _words(scope: Scope) -> NullTranslations:
+    return translations(page_language(scope))
+
+
+# --- answers ---
+
+
+def _redirect(wanted: _Wanted, resolved: Resolved) -> Redirect | None:
+    """Where the reader is sent; None if he is told something instead."""
+    outcome = resolved.outcome
+    if wanted.view is not View.REDIRECT or not isinstance(outcome, Redirect) or resolved.to_confirm:
+        return None
+    return outcome
+
+
+def _redirect_headers(location: bytes, caching: bytes, *, by_language: bool) -> list[tuple[bytes, bytes]]:
+    vary = _VARY_WITH_LANGUAGE if by_language else _VARY
+    return [(b"location", location), (b"cache-control", caching), vary, _ANY_ORIGIN, _EMPTY]
+
+
+def _caching(max_age: int) -> bytes:
+    """Nobody keeps it but for as long as the Archive allows (E32)."""
+    return b"max-age=%d" % max_age if max_age > 0 else b"no-store"
+
+
+_REDIRECTS: Final = {each: Head.of(_redirect_headers(b"%b", b"%b", by_language=each)) for each in (False, True)}
+"""The heads of redirects without their `Location` and `Cache-Control`, by whether they hang on the language."""
+
+
+async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _json(record: object, headers: dict[str, str]) -> Response:
+    return Response(msgspec.json.encode(record), 200, {"cache-control": "no-store", **headers}, JSON)
+
+
+def _alert_answer(
+    alert: Alert, scope: Scope, max_age: int = 0, url: PersistentUrl | None = None, *, as_json: bool = False
+) -> Response:
+    """E24: that somebody was silent is never kept; that all have nothing, for a moment. `url` is what was asked."""
+    headers = {
+        "cache-control": f"private, max-age={max_age}" if max_age > 0 else "no-store",
+        "vary": "Accept, Accept-Language",
+    }
+    if alert.retry_after is not None:
+        headers["retry-after"] = str(alert.retry_after)
+    if not as_json and wants_page(scope["headers"]):
+        shown = {"alert": alert, "trace_link": None if url is None else _traced(url)}
+        return render(scope, "resolver_alert.html", status=int(alert.status), headers=headers, **shown)
+    headers["content-language"] = page_language(scope)
+    return Response(msgspec.json.encode(alert.record()), int(alert.status), headers, PROBLEM)
+
+
+def _traced(url: PersistentUrl) -> str:
+    """Where the same is told with all that led to it."""
+    text = url.text("", keep_spelling=True)
+    return f"/{text}{'&' if '?' in text else '?'}ibiurl.trace=html"

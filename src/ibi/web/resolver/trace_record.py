@@ -1,0 +1,81 @@
+"""How a resolution went, as JSON: every question, everybody who was asked, what each said and what became of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ibi.messages.url_list import Deletion, UrlList
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.outcome import Redirect
+from ibi.resolver.trace import Hop, Report, Verdict
+from ibi.services.resolver_service import Resolved
+from ibi.web.pages.translation import translations
+from ibi.web.resolver.alerts import alert_about
+from ibi.web.resolver.archive_record import archive_record
+
+NOT_WAITED_FOR: Final = "it was not waited for: another answer was good"
+NOT_BELIEVED: Final = "its URL was not believed"
+
+_SECRET = "urlkey"  # noqa: S105 - the name of what is left out: whoever knows a key could thank in the resolver's name
+
+
+def trace_record(url: PersistentUrl, resolved: Resolved, base: str) -> dict[str, object]:
+    """Times are in seconds since the resolution began."""
+    outcome = resolved.outcome
+    return {
+        "persistent_url": url.text(base, keep_spelling=True),
+        "outcome": outcome_name(resolved),
+        "said": None if outcome_name(resolved) == "Redirect" else alert_about(outcome, url, translations("en")).said,
+        "url": outcome.url if isinstance(outcome, Redirect) else None,
+        "archive": archive_record(outcome.archive) if isinstance(outcome, Redirect) else None,
+        "seconds": round(resolved.seconds, 6),
+        "hops": [_hop(hop, resolved) for hop in resolved.trace.hops],
+    }
+
+
+def outcome_name(resolved: Resolved) -> str:
+    """`Redirect`, `NotFound` and so on; a URL that nobody is sent to unasked has a name of its own."""
+    return "UrlToConfirm" if resolved.to_confirm else type(resolved.outcome).__name__
+
+
+def why(report: Report, resolved: Resolved) -> str:
+    """What became of an Archive's answer. That none had come when another was chosen is nothing against it."""
+    if report.verdict is Verdict.SILENT and isinstance(resolved.outcome, Redirect):
+        return NOT_WAITED_FOR
+    if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):
+        return NOT_BELIEVED
+    return report.verdict.value
+
+
+def _hop(hop: Hop, resolved: Resolved) -> dict[str, object]:
+    return {
+        "number": hop.number,
+        "parent": hop.parent,
+        "label": hop.label.spelling,
+        "relation": hop.relation.modifier,
+        "reason": hop.reason.value,
+        "home": hop.word.value,
+        "archives": [_report(report, resolved) for report in hop.reports],
+    }
+
+
+def _report(report: Report, resolved: Resolved) -> dict[str, object]:
+    answered = report.answered_at
+    return {
+        **archive_record(report.archive),
+        "verdict": report.verdict.name.lower(),
+        "why": why(report, resolved),
+        "asked_at": round(report.asked_at - resolved.began, 6),
+        "seconds": None if answered is None else round(answered - report.asked_at, 6),
+        "failure": None if report.failure is None else report.failure.value,
+        "broken_rule": report.broken_rule,
+        "because": None if report.because is None else report.because.value,
+        "said": None if report.said is None else _said(report.said),
+    }
+
+
+def _said(answer: UrlList | Deletion) -> dict[str, str]:
+    pairs = answer.to_pairs()
+    shown = {name: value if isinstance(value, str) else " ".join(value) for name, value in pairs.items()}
+    shown.pop(_SECRET, None)
+    return shown

@@ -1,0 +1,138 @@
+"""Errors as answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+
+from ibi.accounts.errors import NotAllowed, NotAuthenticated
+from ibi.errors import IbiError
+from ibi.minting.errors import ClockBehind, ClockRefused, InvalidCount
+from ibi.storage.errors import DiskRefused
+from ibi.web.http.errors import ANSWERS, problem, retry_after
+from ibi.web.http.request_errors import MethodNotAllowed, UnknownMember
+from tests.support.asgi_client import ask
+
+# Everything that a server loads, and what it will answer for one day; of that, what is never met by a request.
+ASK = """
+import ibi.cli.server, ibi.messages, ibi.persistent_url
+from ibi.errors import IbiError
+waiting = [IbiError]
+while waiting:
+    kind = waiting.pop()
+    waiting += kind.__subclasses__()
+    others = "ibi.cli", "ibi.composition", "ibi.config", "ibi.transport", "ibi.web.fast.server"
+    elsewhere = kind.__module__.startswith(others)
+    if "code" in vars(kind) and not elsewhere:
+        print(kind.code)
+"""
+
+
+@pytest.fixture(scope="module")
+def codes() -> list[str]:
+    """Of every error that a request can meet, in a process that has loaded nothing else."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=True, env=environment)
+    return done.stdout.split()
+
+
+def test_every_error_that_a_request_can_meet_has_an_answer(codes: list[str]) -> None:
+    assert set(codes) - set(ANSWERS) == set()
+
+
+def test_every_answer_belongs_to_an_error(codes: list[str]) -> None:
+    assert set(ANSWERS) - set(codes) == set()
+
+
+def test_no_two_errors_have_one_code(codes: list[str]) -> None:
+    assert len(codes) == len(set(codes))
+
+
+def test_a_status_says_whose_fault_it_is() -> None:
+    assert all(400 <= answer.status < 600 for answer in ANSWERS.values())
+
+
+async def answer_with(error: IbiError) -> tuple[int, dict[str, str], dict[str, object]]:
+    answer = await ask(problem(error), "GET", "/")
+    return answer.status, dict(answer.headers), answer.json()
+
+
+async def test_problem_details() -> None:
+    status, headers, body = await answer_with(InvalidCount(count=0, most=10))
+    assert status == 400
+    assert headers["content-type"] == "application/problem+json"
+    assert body == {
+        "type": "urn:ibi:problem:invalid-count",
+        "title": "Invalid count",
+        "status": 400,
+        "detail": "count: 0 is not a number of labels from 1 to 10.",
+        "field": "count",
+    }
+
+
+async def test_the_field_may_come_with_the_error() -> None:
+    assert (await answer_with(UnknownMember(field="size", known="count")))[2]["field"] == "size"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (Fraction(0), 1),
+        (Fraction(1, 1000), 1),
+        (1, 1),
+        (Fraction(1001, 1000), 2),
+        (59.5, 60),
+        (10**12, 3600),
+        (None, 1),
+    ],
+)
+def test_the_time_to_ask_again_is_whole_seconds_between_one_and_an_hour(seconds: object, shown: int) -> None:
+    error = ClockRefused()
+    error.retry_after = seconds  # type: ignore[assignment]
+    assert retry_after(error) == shown
+
+
+async def test_a_refused_clock_says_when_to_ask_again() -> None:
+    status, headers, body = await answer_with(ClockBehind(now="now", last="then", behind="7.2"))
+    assert (status, headers["retry-after"], body["retry_after"]) == (503, "8", 8)
+
+
+async def test_only_what_passes_has_a_time_to_ask_again() -> None:
+    _, headers, body = await answer_with(InvalidCount(count=0, most=10))
+    assert "retry-after" not in headers
+    assert "retry_after" not in body
+
+
+async def test_who_is_not_known_is_told_how_to_become_so() -> None:
+    assert (await answer_with(NotAuthenticated()))[1]["www-authenticate"] == 'Bearer realm="ibi"'
+    assert (
+        'error="insufficient_scope"'
+        in (await answer_with(NotAllowed(needed="deposit", scope="read")))[1]["www-authenticate"]
+    )
+
+
+async def test_a_wrong_method_is_told_the_right_ones() -> None:
+    status, headers, _ = await answer_with(MethodNotAllowed(method="PUT", allowed="GET, HEAD"))
+    assert (status, headers["allow"]) == (405, "GET, HEAD")
+
+
+async def test_the_files_of_this_machine_are_nobodys_business() -> None:
+    status, headers, body = await answer_with(DiskRefused(path="/srv/secret/place", reason="no space left"))
+    assert status == 503
+    assert int(headers["retry-after"]) >= 1
+    assert "/srv" not in str(body)
+
+
+async def test_an_error_nobody_thought_of_tells_nothing() -> None:
+    class Odd(IbiError):
+        """The secret is {secret}."""
+
+        code = "odd"
+
+    status, _, body = await answer_with(Odd(secret="hunter2"))
+    assert status == 500
+    assert "hunter2" not in str(body)
