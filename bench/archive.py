@@ -39,10 +39,10 @@ from ibi.model.content import Bytes, Source, Stream
 from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
-from ibi.services.archive_store import CATALOGUE, ArchiveStore
-from ibi.services.deposits import Deposits
-from ibi.services.mint_queue import MintQueue
-from ibi.services.taken_files import unread_files
+from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.taken_files import unread_files
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog

@@ -30,7 +30,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
-from ibi.services.archive_store import CATALOGUE, STORE
+from ibi.services.items.archive_store import CATALOGUE, STORE
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, ROWIDS_PER_TICK, find_record

@@ -22,7 +22,7 @@ import uvloop
 from bench.figure import Figure
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
-from ibi.services.mint_queue import MintQueue
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.ticks import SqliteTicks

@@ -36,7 +36,7 @@ from ibi.label import RepositoryName, parse
 from ibi.messages import LabelForms
 from ibi.messages.field import ArchiveProtocol
 from ibi.model.registration import Inclusion, Registration
-from ibi.services.archive_store import CATALOGUE
+from ibi.services.items.archive_store import CATALOGUE
 from ibi.storage.sqlite.registry import SqliteRegistry
 
 __all__ = ["figures"]

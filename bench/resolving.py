@@ -31,7 +31,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages.field import ArchiveProtocol
 from ibi.model.registration import Inclusion, Registration
-from ibi.services.archive_store import CATALOGUE
+from ibi.services.items.archive_store import CATALOGUE
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.sqlite.registry import SqliteRegistry
 
@@ -172,7 +172,7 @@ def run_command() -> None:
     from ibi.cli import main
     from ibi.composition import resolver_site
     from ibi.resolver.caching import Cache
-    from ibi.services.resolver_service import ResolverService
+    from ibi.services.resolving.resolver_service import ResolverService
 
     vars(resolver_site)["ResolverService"] = partial(ResolverService, cache=Cache(0, 0))
     main()

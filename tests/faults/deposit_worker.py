@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ibi.model.content import Bytes, Keep, Source, Stream
-from ibi.services.archive_store import ArchiveStore
-from ibi.services.relating import Relating
+from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.relating import Relating
 from tests.faults.killer import Killer
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ibi.services.archive_store import ArchiveStore
+from ibi.services.items.archive_store import ArchiveStore
 from tests.faults.deposit_worker import Orders, say
 from tests.faults.killer import Killer
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, sources

@@ -13,9 +13,9 @@ import pytest
 
 from ibi.messages import State
 from ibi.model.item import Item
-from ibi.services import archive_store, deposits
-from ibi.services.archive_store import CATALOGUE, ArchiveStore
-from ibi.services.item_repository import name_of
+from ibi.services.items import archive_store, deposits
+from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
+from ibi.services.items.item_repository import name_of
 from ibi.storage.ocfl import creation, purge, revision
 from ibi.storage.ocfl.store import STEPS as OCFL_STEPS
 from tests.faults.deposit_worker import LARGE, Orders, files

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ibi.errors import IbiError
-from ibi.services.archive_store import CATALOGUE, ArchiveStore
-from ibi.services.item_repository import ChangeUnfinished
+from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
+from ibi.services.items.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, sources
 from tests.support.ibi_command import IbiCommand, Outcome

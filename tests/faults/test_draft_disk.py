@@ -14,9 +14,9 @@ import pytest
 from ibi.archive.drafts import DiskNearlyFull, DraftQuota, DraftRules
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.services.archive_store import ArchiveStore
-from ibi.services.draft_ledger import Depositor
-from ibi.services.drafts import Drafts
+from ibi.services.drafts.drafts import Drafts
+from ibi.services.drafts.ledger import Depositor
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.incoming import DiskFull
 from tests.support.deposit_samples import CountedLabels

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from ibi.model.item import Item
-from ibi.services import item_repository as kept_items
-from ibi.services.archive_store import CATALOGUE, ArchiveStore
-from ibi.services.item_repository import name_of
+from ibi.services.items import item_repository as kept_items
+from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
+from ibi.services.items.item_repository import name_of
 from ibi.storage.ocfl import creation
 from tests.faults.deposit_worker import Orders
 from tests.faults.group_worker import TITLES

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ibi.model.item import Item
-from ibi.services.archive_store import ArchiveStore
-from ibi.services.item_repository import ChangeUnfinished
+from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from tests.faults.test_deposit_disk import Filling, check, small_disk
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, sources

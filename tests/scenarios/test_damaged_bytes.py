@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ibi.label import parse
-from ibi.services.archive_store import ArchiveStore
+from ibi.services.items.archive_store import ArchiveStore
 from tests.support.ibi_command import IbiCommand
 
 SMALL = "árvore\n".encode() * 100

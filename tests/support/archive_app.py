@@ -16,7 +16,7 @@ from ibi.messages import State
 from ibi.model.content import Bytes, Change
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
-from ibi.services.searching import Searching
+from ibi.services.items.searching import Searching
 from ibi.storage.usage_counts import MemoryUsageLog
 from ibi.web.archive_site import ArchiveSite
 from tests.support.archive_catalog import PlainCatalog

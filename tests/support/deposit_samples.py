@@ -14,9 +14,9 @@ from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content
-from ibi.services.deposits import Deposits
-from ibi.services.item_repository import ItemRepository
-from ibi.services.taken_files import unread_files
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.taken_files import unread_files
 from tests.support.set_clocks import SetClocks
 
 WHO = "Ana Ávila"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from ibi.services.item_repository import ItemRepository
+from ibi.services.items.item_repository import ItemRepository
 
 T = TypeVar("T")
 LONG = 60.0

@@ -31,10 +31,10 @@ from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_
 from ibi.messages import LabelForms
 from ibi.minting.minter import Rules
 from ibi.model.item import Item
-from ibi.services.archive_store import ArchiveStore
-from ibi.services.deposits import Deposits
-from ibi.services.mint_queue import LocalLabels
-from ibi.services.transfers import Transfers
+from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.transfers import Transfers
+from ibi.services.minting.mint_queue import LocalLabels
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.beliefs import FILE_NAME, MIGRATIONS
 from ibi.storage.sqlite.connection import connect

@@ -18,10 +18,10 @@ from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
-from ibi.services.archive_directory import ArchiveDirectory
-from ibi.services.hashing import KeyHasher
-from ibi.services.inclusions import Ask
-from ibi.services.registration_admin import Application, RegistrationAdmin
+from ibi.services.accounts.hashing import KeyHasher
+from ibi.services.membership.inclusions import Ask
+from ibi.services.membership.registration_admin import Application, RegistrationAdmin
+from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.registry import MemoryRegistry

@@ -18,7 +18,7 @@ from ibi.model.account import Scope
 from ibi.model.minting import Identity
 from ibi.ports.accounts import Tokens
 from ibi.ports.ticks import Ticks
-from ibi.services.mint_queue import MintQueue
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.web.app import create_app
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.ticks import MemoryTicks

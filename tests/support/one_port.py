@@ -12,9 +12,9 @@ from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.trace import Failure
-from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.archive_directory import ArchiveDirectory
-from ibi.services.resolver_service import ResolverService
+from ibi.services.resolving.acknowledgments import Acknowledgments
+from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.resolver_service import ResolverService
 from ibi.transport.gateways import LocalArchive
 from ibi.web.archive.service import ArchiveService
 from ibi.web.resolver_site import ResolverSite

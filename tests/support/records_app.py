@@ -16,9 +16,9 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.model.account import Scope
-from ibi.services.archive_store import ArchiveStore
-from ibi.services.drafts import Drafts
+from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.usage_counts import MemoryUsageLog
 from ibi.web.archive_site import ArchiveSite

@@ -18,11 +18,11 @@ from ibi.model.account import Scope as TokenScope
 from ibi.resolver.caching import Cache
 from ibi.resolver.memory import Memory
 from ibi.resolver.wait_policy import Policy
-from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.archive_directory import ArchiveDirectory
-from ibi.services.hashing import KeyHasher
-from ibi.services.registration_admin import RegistrationAdmin
-from ibi.services.resolver_service import ResolverService
+from ibi.services.accounts.hashing import KeyHasher
+from ibi.services.membership.registration_admin import RegistrationAdmin
+from ibi.services.resolving.acknowledgments import Acknowledgments
+from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.resolver_service import ResolverService
 from ibi.transport.address_guard import AddressGuard, NameLookup
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp

@@ -43,7 +43,7 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
     """Begin the Archive of the data directory, and show the links of its own item."""
     from ibi.cli.archive_store import opened_archive, who
     from ibi.cli.item_output import links, print_links
-    from ibi.services.archive_beginning import begin_archive
+    from ibi.services.items.archive_beginning import begin_archive
 
     with opened_archive(settings, begin=True) as opened:
         if opened.record is not None:
@@ -79,7 +79,7 @@ def _shown(value: object) -> str:
 def _status(settings: Settings) -> dict[str, object]:
     from ibi.cli.archive_store import opened_archive
     from ibi.composition.archive_site import integrity_status
-    from ibi.services.archive_store import STORE
+    from ibi.services.items.archive_store import STORE
 
     if not (settings.data / STORE).is_dir():  # a question is no reason to begin one
         return dict(_standing(settings, None, ()))

@@ -13,10 +13,10 @@ from ibi.cli.options import settings_from
 from ibi.composition.minter import Acceptance, opened_minter
 from ibi.config import Settings
 from ibi.messages.label_forms import LabelForms
-from ibi.services.archive_store import CATALOGUE, STORE, ArchiveStore
-from ibi.services.deposits import Deposits
-from ibi.services.mint_queue import LocalLabels
-from ibi.services.relating import Relating
+from ibi.services.items.archive_store import CATALOGUE, STORE, ArchiveStore
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.relating import Relating
+from ibi.services.minting.mint_queue import LocalLabels
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.machine import MachineClocks
 

@@ -12,7 +12,7 @@ from ibi.cli.options import setting_options, settings_to_mint
 from ibi.cli.output import as_json_option, shown
 
 if TYPE_CHECKING:
-    from ibi.services.file_selection import Gathered
+    from ibi.services.items.file_selection import Gathered
 
 
 WHERE = ("data", "config", "server", "token")
@@ -58,7 +58,7 @@ def deposit(
     from ibi.cli.archive_store import opened_archive, who
     from ibi.cli.item_output import links, print_links, progress
     from ibi.model.item import Draft
-    from ibi.services.taken_files import unread_files
+    from ibi.services.items.taken_files import unread_files
 
     with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
         draft = Draft(
@@ -75,7 +75,7 @@ def deposit(
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
     """The files at these paths; what was left out is mentioned."""
-    from ibi.services.file_selection import gather
+    from ibi.services.items.file_selection import gather
 
     found = gather(paths, hidden=hidden)
     if found.passed_over:

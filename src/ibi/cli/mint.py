@@ -85,7 +85,7 @@ def _with_data_directory(
     with opened_minter(settings, accepted) as minter:
         if identity:
             from ibi.cli.identity import show_identity
-            from ibi.services.identity_card import identity_card
+            from ibi.services.minting.identity_card import identity_card
 
             show_identity(identity_card(minter.identity, minter.rules, minter.ticks.epoch()), as_json=as_json)
             return

@@ -15,7 +15,7 @@ from ibi.cli.output import as_json_option, print_json
 if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.model.account import Person
-    from ibi.services.account_admin import PersonAdmin
+    from ibi.services.accounts.account_admin import PersonAdmin
 
 
 _ROLES = click.Choice(["reader", "depositor", "librarian", "admin"])
@@ -25,8 +25,8 @@ _from_stdin = click.option("--password-stdin", is_flag=True, help="Read the pass
 
 @contextmanager
 def opened_desk(settings: Settings) -> Iterator[PersonAdmin]:
-    from ibi.services.account_admin import PersonAdmin
-    from ibi.services.hashing import SecretHasher
+    from ibi.services.accounts.account_admin import PersonAdmin
+    from ibi.services.accounts.hashing import SecretHasher
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.people import SqlitePeople
 

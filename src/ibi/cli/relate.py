@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ibi.label import Label
     from ibi.languages import LanguageTag
     from ibi.model.item import Item
-    from ibi.services.relating import Relating
+    from ibi.services.items.relating import Relating
 
 
 @click.command()

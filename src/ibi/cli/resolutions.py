@@ -12,7 +12,7 @@ from ibi.errors import IbiError
 from ibi.persistent_url import PersistentUrl
 
 if TYPE_CHECKING:
-    from ibi.services.resolver_service import Resolved, ResolverService
+    from ibi.services.resolving.resolver_service import Resolved, ResolverService
 
 
 class NotResolved(IbiError):

@@ -12,7 +12,7 @@ from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.services.archive_admin import ApplicationWords, ChangeWords
+    from ibi.services.membership.archive_admin import ApplicationWords, ChangeWords
 
 
 _where = setting_options("data", "config", "server", "token")
@@ -86,7 +86,7 @@ def read_mail(mail: BinaryIO, **options: Any) -> None:
     """Register the Archive that an e-mail asks to register; `-` reads it from standard input. Whether it comes from
     who it says is for you to judge."""
     from ibi.messages.registration import MAIL_LIMIT, RegistrationMail
-    from ibi.services.mail import sender_of
+    from ibi.services.membership.mail import sender_of
 
     settings = _settings(options)
     raw = mail.read(MAIL_LIMIT + 1)

@@ -16,11 +16,11 @@ from ibi.composition.minter import LocalMinter, frozen_identity, opened_ticks, o
 from ibi.composition.resolver_site import opened_registry, opened_resolver_site
 from ibi.config import Settings
 from ibi.model.minting import Identity
-from ibi.services.account_admin import PersonAdmin
-from ibi.services.hashing import SecretHasher
-from ibi.services.mint_guard import MintGuard
-from ibi.services.mint_queue import MintQueue
-from ibi.services.sign_in import SignIn
+from ibi.services.accounts.account_admin import PersonAdmin
+from ibi.services.accounts.hashing import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
+from ibi.services.minting.mint_guard import MintGuard
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.storage.descriptors import most_connections, raise_limit
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.people import SqlitePeople

@@ -12,7 +12,7 @@ from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
-    from ibi.services.account_admin import TokenAdmin
+    from ibi.services.accounts.account_admin import TokenAdmin
 
 
 _SCOPES = click.Choice(["read", "deposit", "admin"])
@@ -29,7 +29,7 @@ def _desk(**flags: str | None) -> Iterator[TokenAdmin]:
         secret = None if settings.token is None else settings.token.reveal()
         yield ApiClient(settings.server or "", secret)
         return
-    from ibi.services.account_admin import LocalTokenAdmin
+    from ibi.services.accounts.account_admin import LocalTokenAdmin
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.tokens import SqliteTokens
 

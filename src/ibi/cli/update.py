@@ -98,7 +98,7 @@ def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str 
     """What the item is, with these files. A target that is gone is none."""
     from ibi.model.item import Draft
     from ibi.model.visibility import Visibility
-    from ibi.services.taken_files import unread_files
+    from ibi.services.items.taken_files import unread_files
 
     return Draft(
         labels=item.labels,

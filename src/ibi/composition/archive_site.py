@@ -18,16 +18,16 @@ from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.minting.errors import AnotherInstance, ClockRefused
-from ibi.services.archive_beginning import begin_archive, follow_address
-from ibi.services.archive_store import STORE, ArchiveStore, open_repaired
 from ibi.services.demo.filling import fill
-from ibi.services.deposits import Deposits
-from ibi.services.drafts import Drafts
+from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
-from ibi.services.mint_queue import LocalLabels
+from ibi.services.items.archive_beginning import begin_archive, follow_address
+from ibi.services.items.archive_store import STORE, ArchiveStore, open_repaired
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.searching import Searching
+from ibi.services.items.verification import DamageMail, VerificationSchedule
+from ibi.services.minting.mint_queue import LocalLabels
 from ibi.services.robots import is_robot
-from ibi.services.searching import Searching
-from ibi.services.verification import DamageMail, VerificationSchedule
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete

@@ -15,7 +15,7 @@ from ibi.messages.membership import InclusionRequest
 from ibi.storage.membership_files import MembershipFiles
 
 if TYPE_CHECKING:
-    from ibi.services.membership import MembershipService
+    from ibi.services.membership.membership import MembershipService
     from ibi.web.archive_site import ArchiveSite
 
 
@@ -63,7 +63,7 @@ def membership_service(settings: Settings, site: ArchiveSite | None) -> Membersh
         return None
     if request is None or settings.resolver is None:
         return None
-    from ibi.services.membership import MembershipService
+    from ibi.services.membership.membership import MembershipService
     from ibi.transport.resolver_gateway import ResolverGateway
 
     return MembershipService(ResolverGateway(settings.resolver), request, MembershipFiles(settings.data))

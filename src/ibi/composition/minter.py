@@ -24,7 +24,7 @@ from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
 
 if TYPE_CHECKING:
-    from ibi.services.mint_guard import OwnAddress
+    from ibi.services.minting.mint_guard import OwnAddress
 
 
 _HTTP = 80
@@ -88,7 +88,7 @@ class LocalMinter:
 def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
     """Where this minter is known to the world. A sandbox without a `public_url` is known nowhere, and an address on
     the machine itself leads to this machine wherever it is asked."""
-    from ibi.services.mint_guard import OwnAddress  # hardly ever needed, and slow to import
+    from ibi.services.minting.mint_guard import OwnAddress  # hardly ever needed, and slow to import
     from ibi.transport.origin import is_on_loopback
 
     if settings.public_url is not None:
@@ -125,7 +125,7 @@ def opened_ticks(
 
 
 def _newest_kept(data: Path, identity: Identity) -> Instant | None:
-    from ibi.services.archive_store import newest_kept  # hardly ever needed, and slow to import
+    from ibi.services.items.archive_store import newest_kept  # hardly ever needed, and slow to import
 
     return newest_kept(data, identity)
 

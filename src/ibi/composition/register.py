@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ibi.ports.mailer import Mailer
     from ibi.resolver.archive_ref import ArchiveRef
     from ibi.resolver.membership import CallBack
-    from ibi.services.archive_admin import ArchiveAdmin
+    from ibi.services.membership.archive_admin import ArchiveAdmin
 
 
 class MailIncomplete(IbiError):
@@ -48,8 +48,8 @@ def opened_register(settings: Settings) -> Iterator[ArchiveAdmin]:
 
         yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
-    from ibi.services.archive_admin import LocalArchiveAdmin
-    from ibi.services.registration_admin import RegistrationAdmin
+    from ibi.services.membership.archive_admin import LocalArchiveAdmin
+    from ibi.services.membership.registration_admin import RegistrationAdmin
     from ibi.storage.archive_record import read_archive_record
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.registry import SqliteRegistry

@@ -25,12 +25,12 @@ from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.wait_policy import Policy
-from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.archive_directory import ArchiveDirectory
-from ibi.services.archive_store import STORE, ArchiveStore
-from ibi.services.misses import MissLimit
-from ibi.services.registration_admin import RegistrationAdmin
-from ibi.services.resolver_service import ForeignUrls, ResolverService
+from ibi.services.items.archive_store import STORE, ArchiveStore
+from ibi.services.membership.registration_admin import RegistrationAdmin
+from ibi.services.resolving.acknowledgments import Acknowledgments
+from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.misses import MissLimit
+from ibi.services.resolving.resolver_service import ForeignUrls, ResolverService
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.errors import StoreDamaged
 from ibi.storage.machine import MachineClocks

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from ibi.messages.label_forms import LabelForms
 from ibi.ports.clocks import Clocks
-from ibi.services.deposits import Deposits
-from ibi.services.drafts import Drafts
-from ibi.services.item_repository import ItemRepository
-from ibi.services.relating import Relating
+from ibi.services.drafts.drafts import Drafts
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.relating import Relating
 
 
 def _nothing() -> Mapping[str, object]:

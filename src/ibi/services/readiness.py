@@ -16,7 +16,7 @@ from ibi.minting.minter import Decision, decide
 from ibi.model.minting import MintRequest, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Remembered, Ticks
-from ibi.services.mint_queue import MintGroup, MintQueue
+from ibi.services.minting.mint_queue import MintGroup, MintQueue
 
 _FRESH = 1.0
 """Seconds for which an answer stands: the question takes the minter's lock, and anybody may ask it."""

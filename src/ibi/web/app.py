@@ -20,12 +20,12 @@ from ibi.errors import IbiError
 from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Ticks
-from ibi.services.account_admin import LocalTokenAdmin
-from ibi.services.membership import MembershipService
-from ibi.services.mint_queue import MintQueue
+from ibi.services.accounts.account_admin import LocalTokenAdmin
+from ibi.services.accounts.sign_in import SignIn
+from ibi.services.items.verification import VerificationSchedule
+from ibi.services.membership.membership import MembershipService
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
-from ibi.services.sign_in import SignIn
-from ibi.services.verification import VerificationSchedule
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.health import HealthPage, healthz

@@ -19,10 +19,10 @@ from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.usage import UsageLog
-from ibi.services.integrity import Integrity
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.item_services import ItemServices
-from ibi.services.searching import Searching
-from ibi.services.verified_file import VerifiedFile
+from ibi.services.items.searching import Searching
 from ibi.web.http.hosts import authority_of_url
 
 MAX_AGE: Final = 300

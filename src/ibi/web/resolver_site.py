@@ -8,9 +8,9 @@ from typing import Final
 
 from ibi.model.visibility import IpNetwork
 from ibi.ports.beliefs import Beliefs
-from ibi.services.acknowledgments import Acknowledgments
-from ibi.services.registration_admin import RegistrationAdmin
-from ibi.services.resolver_service import ResolverService
+from ibi.services.membership.registration_admin import RegistrationAdmin
+from ibi.services.resolving.acknowledgments import Acknowledgments
+from ibi.services.resolving.resolver_service import ResolverService
 
 _PORTS: Final = {"http": "80", "https": "443"}
 

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ibi.resolver.errors import WeakKey
-from ibi.services.registration_admin import Application
+from ibi.services.membership.registration_admin import Application
 from tests.support.membership_app import REP, MembershipApp
 
 EXAMPLE = Application.of_words([REP], "1234567890")  # R Example 7.1

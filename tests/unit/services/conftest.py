@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.services.deposits import Deposits
-from ibi.services.item_repository import ItemRepository
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_repository import ItemRepository
 from tests.support.deposit_samples import deposits
 from tests.support.memory.catalog import MemoryCatalog
 from tests.support.memory.content import MemoryContent

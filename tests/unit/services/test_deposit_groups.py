@@ -13,9 +13,9 @@ from ibi.model import item_json
 from ibi.model.content import KeptObject, NewObject
 from ibi.model.item import Item
 from ibi.ports.content import ContentExists
-from ibi.services import item_repository as item_object
-from ibi.services.archive_store import ArchiveStore
-from ibi.services.item_repository import ChangeUnfinished
+from ibi.services.items import item_repository as item_object
+from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.durability import Batch
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources

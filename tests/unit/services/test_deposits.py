@@ -33,9 +33,9 @@ from ibi.model.content import Bytes, Copy, Keep, Move, Source, Stream
 from ibi.model.errors import InvalidFileName, InvalidItem
 from ibi.model.item import Item
 from ibi.ports.content import ContentChanged, ContentMissing, FileMissing, SourceRefused
-from ibi.services import taken_files
-from ibi.services.deposits import Deposits
-from ibi.services.item_repository import ChangeUnfinished, ItemRepository, StoredItem, name_of
+from ibi.services.items import taken_files
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_repository import ChangeUnfinished, ItemRepository, StoredItem, name_of
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.intake import open_source
 from tests.support.content_samples import content_of

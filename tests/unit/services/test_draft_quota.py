@@ -24,10 +24,10 @@ from ibi.archive.drafts import (
 from ibi.errors import IbiError
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.services.archive_store import ArchiveStore
-from ibi.services.draft_ledger import STEP, Depositor
-from ibi.services.draft_uploads import Upload
-from ibi.services.drafts import Drafts
+from ibi.services.drafts.drafts import Drafts
+from ibi.services.drafts.ledger import STEP, Depositor
+from ibi.services.drafts.uploads import Upload
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import DiskRefused
 from tests.support.deposit_samples import CountedLabels

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from ibi.minting.errors import ClockBehind, QueueTooLong
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
-from ibi.services.mint_queue import MintGroup, MintQueue
+from ibi.services.minting.mint_queue import MintGroup, MintQueue
 from ibi.services.readiness import Readiness, StoreUnwritable, clock_refusal
 from ibi.storage.errors import StoreDamaged
 from tests.support.memory.ticks import MemoryTicks

@@ -16,9 +16,9 @@ from ibi.archive.errors import (
     TranslationsOfItsOwn,
 )
 from ibi.languages import LanguageTag
-from ibi.services.deposits import Deposits
-from ibi.services.item_repository import ItemRepository
-from ibi.services.relating import ClaimedElsewhere, NotRelated, Relating, WrongLanguage
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.relating import ClaimedElsewhere, NotRelated, Relating, WrongLanguage
 from tests.support.deposit_samples import WHO, dump, kept_in, labels, put
 
 EN = LanguageTag("en")

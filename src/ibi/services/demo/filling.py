@@ -11,8 +11,8 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Bytes
 from ibi.model.item import Draft, Item
 from ibi.services.demo.collection import DemoItem, demo_items
-from ibi.services.deposits import Deposits
-from ibi.services.taken_files import unread_files
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.taken_files import unread_files
 from ibi.storage.disk import write_durably
 
 FILE_NAME: Final = "demo.json"

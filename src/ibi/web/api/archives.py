@@ -14,7 +14,13 @@ from ibi.accounts.errors import NotAllowed
 from ibi.label import Label, parse
 from ibi.model.account import Scope
 from ibi.resolver.membership import RegistrationChange
-from ibi.services.registration_admin import Application, RegistrationAdmin, all_facts, public_facts, registered_facts
+from ibi.services.membership.registration_admin import (
+    Application,
+    RegistrationAdmin,
+    all_facts,
+    public_facts,
+    registered_facts,
+)
 from ibi.web.api.authentication import Authentication
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.headers import values

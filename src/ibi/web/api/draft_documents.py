@@ -14,8 +14,8 @@ from ibi.model.draft_record import description_document
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
-from ibi.services.draft_ledger import DraftView
-from ibi.services.drafts import Published
+from ibi.services.drafts.drafts import Published
+from ibi.services.drafts.ledger import DraftView
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.preconditions import Validators
 

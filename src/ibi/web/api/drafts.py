@@ -14,9 +14,9 @@ from starlette.responses import Response
 from ibi.archive.drafts import UnknownDraft
 from ibi.model.account import Scope
 from ibi.model.draft_record import DRAFT_ID
-from ibi.services.draft_ledger import DraftView
-from ibi.services.drafts import Check
-from ibi.services.mint_queue import MintQueue, QueuedLabels
+from ibi.services.drafts.drafts import Check
+from ibi.services.drafts.ledger import DraftView
+from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.web.api.authentication import name_of
 from ibi.web.api.callers import Callers, depositor
 from ibi.web.api.descriptions import described, json_object

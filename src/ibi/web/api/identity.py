@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.minting.minter import MAX_COUNT
-from ibi.services.identity_card import identity_card
-from ibi.services.mint_queue import MintQueue
+from ibi.services.minting.identity_card import identity_card
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness, clock_refusal
 
 

@@ -16,7 +16,7 @@ from ibi.minting.errors import InvalidCount
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope as TokenScope
 from ibi.model.minting import Share
-from ibi.services.mint_queue import MintQueue
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.web.api.authentication import Authentication, name_of
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.headers import RawHeaders, idempotency_key, values

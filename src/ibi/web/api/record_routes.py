@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from starlette.routing import Route
 
-from ibi.services.mint_queue import MintQueue
+from ibi.services.minting.mint_queue import MintQueue
 from ibi.web.api.archive_status import StandingPages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.callers import Callers

@@ -14,7 +14,7 @@ from ibi.label import Label, parse
 from ibi.languages import LanguageTag
 from ibi.model.item import Item
 from ibi.model.item_json import item_document
-from ibi.services.relating import Relating
+from ibi.services.items.relating import Relating
 from ibi.web.api.callers import Callers
 from ibi.web.api.descriptions import json_object, refusing_members
 from ibi.web.api.record_target import record_target

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.model.account import Scope
-from ibi.services.account_admin import TokenAdmin
+from ibi.services.accounts.account_admin import TokenAdmin
 from ibi.web.api.authentication import Authentication
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request_errors import MalformedBody

@@ -21,7 +21,7 @@ from starlette.types import Receive
 from ibi.errors import IbiError
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, checked_media_type
-from ibi.services.draft_uploads import FileCheck, Upload
+from ibi.services.drafts.uploads import FileCheck, Upload
 from ibi.web.api.callers import Callers
 from ibi.web.api.draft_documents import file_validators, sent_file
 from ibi.web.api.record_target import RecordTarget, record_target

@@ -24,7 +24,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.content import ContentDamaged
-from ibi.services.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
+from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
 from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_answer import FileAnswer
 from ibi.web.archive.metadata import MetadataPage, gone

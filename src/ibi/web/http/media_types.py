@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ibi.services.verified_file import VerifiedFile
+from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.web.http.request_errors import NotAcceptable
 
 MOST_LOOKED_AT: Final = 1 << 16

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from ibi.errors import InvalidInput
 from ibi.model.search import Order, SearchQuery
-from ibi.services.searching import Searching
+from ibi.services.items.searching import Searching
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.pages import redirect
 from ibi.web.pages.explain_page import read

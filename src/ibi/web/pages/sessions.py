@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope
 
 from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf
 from ibi.errors import IbiError
-from ibi.services.sign_in import SignedIn, SignIn
+from ibi.services.accounts.sign_in import SignedIn, SignIn
 from ibi.web.http.body import read_body
 from ibi.web.http.headers import RawHeaders, authority, only_cookie, values
 from ibi.web.http.request_errors import MalformedBody, UnsupportedMediaType

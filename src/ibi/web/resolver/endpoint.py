@@ -17,7 +17,7 @@ from ibi.messages.query import UnknownSubject, decode_query
 from ibi.messages.requests import parse_request
 from ibi.messages.service import resolver_service
 from ibi.model.visibility import IpNetwork
-from ibi.services.registration_admin import RegistrationAdmin
+from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
 from ibi.web.http.headers import refuse_other_sites
 from ibi.web.http.raw_target import as_text, decoded, has_subject

@@ -16,7 +16,7 @@ from ibi.language_range import Preference, preferences
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
 from ibi.services.limits import LimitExceeded
-from ibi.services.resolver_service import Resolved, Unfinished
+from ibi.services.resolving.resolver_service import Resolved, Unfinished
 from ibi.web.fast.fast_path import Answer, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem
 from ibi.web.http.headers import values

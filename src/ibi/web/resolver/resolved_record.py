@@ -5,7 +5,7 @@ from __future__ import annotations
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.language import Wanted, languages_offered
 from ibi.resolver.outcome import Redirect
-from ibi.services.resolver_service import Resolved
+from ibi.services.resolving.resolver_service import Resolved
 from ibi.web.resolver.archive_record import archive_record, forms_record
 
 

@@ -11,7 +11,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import NewClaim
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks
-from ibi.services.resolver_service import Resolved
+from ibi.services.resolving.resolver_service import Resolved
 from ibi.web.http.metrics import CounterTally, HistogramTally
 from ibi.web.resolver.trace_record import outcome_name
 
@@ -22,7 +22,7 @@ _WAITS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 
 
 class ResolverMetrics:
-    """A `Watcher` of `ibi.services.resolver_service`."""
+    """A `Watcher` of `ibi.services.resolving.resolver_service`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._outcomes = CounterTally(

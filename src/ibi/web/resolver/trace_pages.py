@@ -11,7 +11,7 @@ from starlette.types import Scope
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Report, Verdict
-from ibi.services.resolver_service import Resolved
+from ibi.services.resolving.resolver_service import Resolved
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render
 from ibi.web.pages.sequence_diagram import trace_figure

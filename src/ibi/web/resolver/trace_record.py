@@ -8,7 +8,7 @@ from ibi.messages.url_list import Deletion, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Hop, Report, Verdict
-from ibi.services.resolver_service import Resolved
+from ibi.services.resolving.resolver_service import Resolved
 from ibi.web.pages.translation import translations
 from ibi.web.resolver.alerts import alert_about
 from ibi.web.resolver.archive_record import archive_record

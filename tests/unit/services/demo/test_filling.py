@@ -11,11 +11,11 @@ import pytest
 
 from ibi.messages.field import State
 from ibi.model.item import Item
-from ibi.services.archive_store import ArchiveStore
 from ibi.services.demo.collection import demo_items
 from ibi.services.demo.filling import FILE_NAME, fill
 from ibi.services.demo.paper import pdf
 from ibi.services.demo.picture import landscape
+from ibi.services.items.archive_store import ArchiveStore
 from tests.support.deposit_samples import CountedLabels, deposits, dump
 
 SITE = "http://ibi.example"

@@ -12,7 +12,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
-from ibi.services.draft_uploads import Upload
+from ibi.services.drafts.uploads import Upload
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
 from ibi.web.api.uploads import PIECE, UploadPages, _pieces

@@ -17,8 +17,8 @@ from ibi.model.block_digests import BLOCK
 from ibi.model.content import Damage, Problem
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
-from ibi.services.integrity import Integrity
-from ibi.services.verified_file import PIECE, FirstReading, VerifiedFile
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.integrity.verified_file import PIECE, FirstReading, VerifiedFile
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.archive.file_answer import BlockMemory, FileAnswer
 from ibi.web.http.metrics import IntegrityMetrics

@@ -18,10 +18,10 @@ from starlette.responses import Response
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.content import Damage, Problem
-from ibi.services.account_admin import PersonAdmin
-from ibi.services.hashing import SecretHasher
-from ibi.services.integrity import Integrity
-from ibi.services.sign_in import SignIn
+from ibi.services.accounts.account_admin import PersonAdmin
+from ibi.services.accounts.hashing import SecretHasher
+from ibi.services.accounts.sign_in import SignIn
+from ibi.services.integrity.integrity import Integrity
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.http.errors import problem
 from ibi.web.pages.sessions import COOKIE, SECURE_COOKIE, Sessions

@@ -22,10 +22,10 @@ from ibi.resolver.authority import Homes
 from ibi.resolver.memory import Memory
 from ibi.resolver.trace import Answered, Reply
 from ibi.resolver.wait_policy import Policy
-from ibi.services.acknowledgments import Acknowledgments
 from ibi.services.limits import ConcurrencyLimiter, link_limiter, trace_limiter
-from ibi.services.misses import MissLimit
-from ibi.services.resolver_service import ResolverService
+from ibi.services.resolving.acknowledgments import Acknowledgments
+from ibi.services.resolving.misses import MissLimit
+from ibi.services.resolving.resolver_service import ResolverService
 from ibi.web.resolver_site import ResolverSite
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.minting_app import made

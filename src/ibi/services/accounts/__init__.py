@@ -1,0 +1,1 @@
+"""People and tokens: their administration, signing in, and hashes of secrets."""

@@ -1,0 +1,112 @@
+"""Administration of accounts: tokens and people."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from ibi.accounts.errors import PersonExists, UnknownPerson
+from ibi.accounts.sign_in import RANDOM_BYTES, check_name, check_password, new_link, role_named
+from ibi.accounts.tokens import TOKEN_BYTES, new_token, revoke, scope_named
+from ibi.instant import Instant
+from ibi.model.account import Person, Role, Token
+from ibi.ports.accounts import People, Tokens
+from ibi.ports.clocks import Clocks
+from ibi.services.accounts.hashing import SecretHasher
+
+
+class TokenAdmin(Protocol):
+    """What an operator does with tokens, in words that travel: texts in, texts out."""
+
+    def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
+        """A new token; `token` in the answer is the text that is shown this once."""
+
+    def list_tokens(self) -> list[dict[str, object]]: ...
+
+    def revoke_token(self, identity: str) -> dict[str, object]: ...
+
+
+class LocalTokenAdmin:
+    """The desk of a data directory."""
+
+    def __init__(self, tokens: Tokens, clocks: Clocks) -> None:
+        self._tokens, self._clocks = tokens, clocks
+
+    def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
+        until = None if expires is None else Instant.parse(expires)
+        now = self._clocks.read().wall
+        text, token = new_token(secrets.token_bytes(TOKEN_BYTES), scope_named(scope), now, name=name, expires=until)
+        self._tokens.add(token)
+        return {"token": text, **_fields(token)}
+
+    def list_tokens(self) -> list[dict[str, object]]:
+        return [_fields(token) for token in self._tokens.list()]
+
+    def revoke_token(self, identity: str) -> dict[str, object]:
+        return _fields(revoke(self._tokens, identity, self._clocks.read().wall))
+
+
+def _fields(token: Token) -> dict[str, object]:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "scope": str(token.scope),
+        "created": str(token.created),
+        "expires": None if token.expires is None else str(token.expires),
+        "revoked": None if token.revoked is None else str(token.revoked),
+    }
+
+
+class PersonAdmin:
+    """What an operator does with people."""
+
+    def __init__(self, people: People, clocks: Clocks, hasher: SecretHasher) -> None:
+        self._people, self._clocks, self._hasher = people, clocks, hasher
+
+    def create(self, name: str, role: str, password: str | None = None) -> Person:
+        hashed = None if password is None else self._hasher.hash_now(check_password(password, name))
+        person = Person(check_name(name), role_named(role), Instant(self._now.seconds), hashed)
+        self._people.add(person)
+        return person
+
+    def list(self) -> tuple[Person, ...]:
+        return self._people.list()
+
+    def link(self, name: str) -> str:
+        """The secret of a link that signs in once, within the hour."""
+        text, link = new_link(secrets.token_bytes(RANDOM_BYTES), self._known(name), self._now)
+        self._people.add_link(link)
+        return text
+
+    def first_link(self) -> str:
+        """For whoever starts a server that nobody has signed in to yet: a link for `admin`, made if not there."""
+        if self._people.find("admin") is None:
+            with suppress(PersonExists):  # another process was quicker
+                self.create("admin", Role.ADMIN.value)
+        return self.link("admin")
+
+    def set_password(self, name: str, password: str) -> Person:
+        person = self._known(name)
+        hashed = self._hasher.hash_now(check_password(password, person.name))
+        changed = self._people.change(person.name, lambda now: replace(now, password_hash=hashed))
+        self._people.end_sessions_of(person.name)
+        return changed
+
+    def disable(self, name: str) -> Person:
+        person = self._known(name)
+        when = Instant(self._now.seconds)
+        changed = self._people.change(person.name, lambda now: replace(now, disabled=now.disabled or when))
+        self._people.end_sessions_of(person.name)
+        return changed
+
+    def _known(self, name: str) -> Person:
+        person = self._people.find(name)
+        if person is None:
+            raise UnknownPerson(name=ascii(name[:80]))
+        return person
+
+    @property
+    def _now(self) -> Instant:
+        return self._clocks.read().wall

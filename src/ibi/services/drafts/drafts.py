@@ -1,0 +1,204 @@
+"""Drafts: made, filled over days and restarts, published once.
+
+A draft belongs to the depositor who began it; librarians see all. What is published is made by
+`ibi.services.items.deposits`: a draft only gathers what goes there. The labels of a new item are written into its
+draft before anything is published under them, so that a publication that is asked for twice, because its answer was
+lost or its server died, makes one item.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from threading import Lock
+from typing import Final
+
+from ibi.archive.drafts import DraftRules, Holding, RelationsOfItem
+from ibi.archive.life_cycle import Act, require
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.model.draft_record import Description, DraftRecord, Publication
+from ibi.model.item import Item
+from ibi.ports.clocks import Clocks
+from ibi.ports.ticks import Labels
+from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftView, DraftViews
+from ibi.services.drafts.publishing import DraftPublishing
+from ibi.services.drafts.uploads import DraftUploads
+from ibi.services.items.item_repository import ItemRepository
+from ibi.storage.draft_files import DraftFiles, new_draft_id
+from ibi.storage.errors import StorageError
+
+_BETWEEN_SWEEPS: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The item that a draft became, or changed, and what was the last word on it."""
+
+    item: Item
+    publication: Publication
+
+
+Check = Callable[[DraftView], None]
+"""Raises what the caller's conditions say of the draft as it is."""
+
+
+def _no_conditions(_: object) -> None:
+    """Whatever it is by now."""
+
+
+class Drafts:
+    """The drafts of one Archive. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        files: DraftFiles,
+        kept: ItemRepository,
+        clocks: Clocks,
+        rules: DraftRules,
+        *,
+        service: LabelForms | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.rules = rules
+        self._files, self._kept, self._clocks = files, kept, clocks
+        self._views = DraftViews(files, clocks, rules)
+        self._ledger = DraftLedger(files, rules, clocks, monotonic)
+        self._publishing = DraftPublishing(files, kept, clocks, service)
+        self._monotonic, self._swept, self._sweeping = monotonic, -_BETWEEN_SWEEPS, Lock()
+        self.uploads: Final = DraftUploads(files, self._views, self._ledger)
+
+    def begin(self, who: Depositor, description: Description) -> DraftView:
+        """A draft of a new item."""
+        self._sweep_now_and_then()
+        return self._begun(self._new(who, description))
+
+    def begin_update(self, who: Depositor, label: Label, description: Description | None = None) -> DraftView:
+        """A draft that changes a published item: with its files, and its description unless told another."""
+        self._sweep_now_and_then()
+        item = self._kept.find(label)
+        require(item, Act.UPDATE)
+        if description is not None:
+            _check_no_relations(description)
+        record = replace(
+            self._new(who, description or Description.of(item)),
+            labels=item.labels,
+            base=item.version,
+            kept=tuple(item.files),
+        )
+        return self._begun(record)
+
+    def find(self, who: Depositor, draft: str) -> DraftView:
+        """`UnknownDraft` for those of others too: that there is one is nobody else's business."""
+        return self._views.view(self._views.record(who, draft))
+
+    def of_item(self, who: Depositor, label: Label) -> DraftView | None:
+        """The draft of this item that was changed last."""
+        item = self._kept.find(label)
+        found = [
+            record
+            for record in self._views.open_records(who)
+            if record.labels is not None and item.is_called(record.labels.labels[0])
+        ]
+        return self._views.view(max(found, key=lambda record: self._files.changed(record.id))) if found else None
+
+    def list(self, who: Depositor, after: str = "", most: int = 100) -> tuple[DraftView, ...]:
+        """Those that were not published, in the order of their ids; `most` and no more."""
+        return tuple(self._views.view(record) for record in islice(self._views.open_records(who, after), most))
+
+    def held(self, who: Depositor) -> Holding:
+        """What counts for the quota of whoever asks: their own, also if they see all."""
+        return self._ledger.held(who.owner)
+
+    def describe(
+        self, who: Depositor, draft: str, description: Description, check: Check = _no_conditions
+    ) -> DraftView:
+        self._views.open_record(who, draft)
+        with self._files.alone_on(draft):
+            record = self._views.open_record(who, draft)
+            check(self._views.view(record))
+            if record.base is not None:
+                _check_no_relations(description)
+            self._files.write(replace(record, description=description))
+            return self.find(who, draft)
+
+    def discard(self, who: Depositor, draft: str, check: Check = _no_conditions) -> None:
+        self._views.record(who, draft)
+        with self._files.alone_on(draft):
+            check(self.find(who, draft))
+            self._files.remove(draft)
+            self._ledger.forget(draft)
+
+    def publish(
+        self,
+        who: Depositor,
+        draft: str,
+        labels: Labels,
+        *,
+        key: str | None = None,
+        message: str | None = None,
+        check: Check = _no_conditions,
+    ) -> Published:
+        """The item that the draft becomes; the same, if it became one before. With a `key`, whatever draft it was that
+        was published with it first, the item of that."""
+        self._views.record(who, draft)
+        with self._files.alone_on(draft):
+            view = self.find(who, draft)
+            if view.record.publication is not None:
+                return self._published(view.record.publication)
+            check(view)
+            publication = self._publishing.publish(view.record, view.files, who.name, labels, key, message)
+            with suppress(StorageError):  # then the next attempt finds out by itself that it is published
+                self._files.write(replace(view.record, publication=publication, kept=()))
+                self._files.drop_all(draft)
+            self._ledger.forget(draft)
+        return self._published(publication)
+
+    def _published(self, publication: Publication) -> Published:
+        return Published(self._kept.find(publication.labels.labels[0]), publication)
+
+    # --- order ---
+
+    def sweep(self) -> int:
+        """Remove drafts that were left alone for too long, and what crashes have left; how many drafts went."""
+        self._files.sweep_removed()
+        swept = sum(self._swept_away(draft) for draft in self._files.ids())
+        self._ledger.look()
+        return swept
+
+    def _swept_away(self, draft: str) -> bool:
+        """What the disk refuses to remove now, or a person has to look at, is no reason to fail."""
+        with suppress(StorageError):
+            if self._views.is_stale(draft):
+                self._files.remove(draft)
+                return True
+            self._files.sweep(draft)
+        return False
+
+    def _sweep_now_and_then(self) -> None:
+        with self._sweeping:
+            if self._monotonic() - self._swept < _BETWEEN_SWEEPS:
+                return
+            self._swept = self._monotonic()
+        self.sweep()
+
+    # --- beginning ---
+
+    def _new(self, who: Depositor, description: Description) -> DraftRecord:
+        now = Instant(self._clocks.read().wall.seconds)
+        return DraftRecord(id=new_draft_id(), owner=who.owner, created=now, description=description)
+
+    def _begun(self, record: DraftRecord) -> DraftView:
+        with self._ledger.beginning(record.owner, record.id):
+            self._files.create(record)
+        return self._views.view(record)
+
+
+def _check_no_relations(description: Description) -> None:
+    for field in ("edition_of", "translation_of", "describes"):
+        if getattr(description, field) is not None:
+            raise RelationsOfItem(field=field)

@@ -1,0 +1,156 @@
+"""The files of drafts, on their way into them and out again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ibi.archive.drafts import check_upload, same_name
+from ibi.archive.file_names import check_file_name
+from ibi.model.draft_record import DraftRecord
+from ibi.model.file import File
+from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftViews, Share
+from ibi.services.items.file_selection import media_type_of
+from ibi.storage.draft_files import DraftFiles
+from ibi.storage.errors import StorageError
+from ibi.storage.incoming import Incoming
+
+_BETWEEN_LOOKS: Final = 32 * 1024 * 1024
+"""Bytes of an upload after which it is looked what else has come into the draft."""
+
+FileCheck = Callable[[File | None], None]
+"""Raises what the caller's conditions say of the file as it is, None if there is none of that name."""
+
+
+def _no_conditions(_: object) -> None:
+    """Whatever it is by now."""
+
+
+class Upload:
+    """One file on its way into a draft. Calls block, one at a time; ends with `finish` or `abandon`."""
+
+    def __init__(self, uploads: DraftUploads, who: Depositor, share: Share, others: int, incoming: Incoming) -> None:
+        """`others` are the bytes of the other files."""
+        self._uploads, self._who, self._share = uploads, who, share
+        self._others, self._incoming, self._unseen = others, incoming, 0
+
+    def write(self, piece: bytes) -> None:
+        """`DepositTooLarge`, `DraftsTooLarge` or `DiskNearlyFull` as soon as there is too much."""
+        draft, path = self._share.draft, self._share.path
+        self._unseen += len(piece)
+        if self._unseen > _BETWEEN_LOOKS:
+            self._uploads.check_open(self._who, draft)
+            self._others, self._unseen = self._uploads.others(draft, path) - self._incoming.size, 0
+        self._uploads.check_room(path, self._others, self._incoming.size + len(piece))
+        self._share.write(len(piece))
+        self._incoming.write(piece)
+
+    def digests(self) -> dict[str, bytes]:
+        return self._incoming.digests()
+
+    def finish(self, media_type: str | None, check: FileCheck = _no_conditions) -> tuple[File, bool]:
+        """The file that the draft has from now on, durably; and whether it had none of that name before."""
+        path, digest = self._share.path, self._incoming.digests()["sha-512"].hex()
+        file = File(path, self._incoming.size, digest, media_type or media_type_of(path))
+        try:
+            self._incoming.finish()
+        except StorageError:
+            self._uploads.check_open(self._who, self._share.draft)  # it is no fault of the disk if the draft is gone
+            raise
+        return file, self._uploads.keep(self._who, self._share, self._incoming, file, check)
+
+    def abandon(self) -> None:
+        self._incoming.abandon()
+        self._share.release()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftUploads:
+    """Calls block, from any thread."""
+
+    files: DraftFiles
+    views: DraftViews
+    ledger: DraftLedger
+
+    def begin(
+        self,
+        who: Depositor,
+        draft: str,
+        path: str,
+        announced: int,
+        check: FileCheck = _no_conditions,
+        *,
+        with_sha256: bool = False,
+    ) -> Upload:
+        """Begin to take a file in, if one of this name and of `announced` bytes may come. Its SHA-256 is among the
+        digests if asked for."""
+        check_file_name(path)
+        record = self.views.open_record(who, draft)
+        check(self._file(record, path))
+        number, others = self._held(draft, path)
+        self.views.rules.check_room(path, number + len(record.kept), others, announced)
+        share = self.ledger.promise(record.owner, draft, path, announced)
+        try:
+            incoming = self.files.receive(draft, with_sha256=with_sha256)
+        except BaseException:
+            share.release()
+            raise
+        share.begin(incoming)
+        return Upload(self, who, share, others, incoming)
+
+    def remove(self, who: Depositor, draft: str, path: str, check: FileCheck = _no_conditions) -> bool:
+        """Whether there was one of this name."""
+        check_file_name(path)
+        self.check_open(who, draft)
+        with self.files.alone_on(draft):
+            record = self.views.open_record(who, draft)
+            before = self._file(record, path)
+            check(before)
+            self.files.drop(draft, path)
+            self.ledger.see_anew(draft)
+            kept = tuple(file for file in record.kept if file.path != path)
+            if kept != record.kept:
+                self.files.write(replace(record, kept=kept))
+            return before is not None
+
+    # --- for an upload under way ---
+
+    def check_open(self, who: Depositor, draft: str) -> None:
+        """`UnknownDraft` or `DraftPublished` if it takes no files any more."""
+        self.views.open_record(who, draft)
+
+    def check_room(self, path: str, others: int, size: int) -> None:
+        self.views.rules.check_room(path, 0, others, size)
+
+    def others(self, draft: str, path: str) -> int:
+        """The bytes of the draft without the file that the upload takes the place of. Others may come at the same time,
+        and each of them would fit alone."""
+        return self._held(draft, path)[1]
+
+    def keep(self, who: Depositor, share: Share, incoming: Incoming, file: File, check: FileCheck) -> bool:
+        """Now that all bytes are there: whether the file is new."""
+        draft = share.draft
+        with self.files.alone_on(draft):
+            before = self._file(self.views.open_record(who, draft), file.path)
+            check(before)
+            self.check_room(file.path, self.others(draft, file.path), 0)
+            self.files.keep(draft, incoming, file)
+            share.settle()
+            return before is None
+
+    def _file(self, record: DraftRecord, path: str) -> File | None:
+        """The file of this name; `InvalidFileName` if one has a name that some system takes for the same.
+
+        Only that is looked at, whatever the number of files: the rest is judged when all are there.
+        """
+        uploaded = self.files.uploaded(record.id, path)
+        found = same_name(path, record.kept) if uploaded is None else uploaded.file
+        check_upload(path, found)
+        return found
+
+    def _held(self, draft: str, path: str) -> tuple[int, int]:
+        """Number and bytes of the files sent, without the one that another of its name takes the place of."""
+        number, size = self.files.held(draft)
+        before = self.files.uploaded(draft, path)
+        return (number, size) if before is None else (number - 1, size - before.file.size)

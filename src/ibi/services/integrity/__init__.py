@@ -1,0 +1,1 @@
+"""Content that is checked as it is read, and what is known to be damaged."""

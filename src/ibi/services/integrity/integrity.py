@@ -1,0 +1,146 @@
+"""What is known of the wholeness of the items of one store: which are damaged, who is told, and what follows.
+
+A damaged item stays known: its description is shown, its other files are given out, and what is damaged of it is said
+to be. It takes no new version until it was restored and verified.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Protocol
+
+from ibi.errors import IbiError, InvalidLabel
+from ibi.instant import Instant
+from ibi.label import Label, RepositoryName
+from ibi.model.content import Damage, IntegritySummary, Problem, Verification
+from ibi.model.errors import NewerDocument
+from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile, Verifications
+from ibi.services.integrity.verified_file import VerifiedFile
+
+_OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What this process runs out of says nothing of the content."""
+
+DamageFound = Callable[[str, Problem], None]
+"""Told the name of an item, and what was found wrong with it for the first time."""
+
+
+class Ledger(BlockDigests, Verifications, Protocol):
+    """Where both are remembered."""
+
+    def close(self) -> None: ...
+
+
+class Integrity:
+    """Calls may come from any thread; those that do not say so are quick."""
+
+    def __init__(self, ledger: Ledger, now: Callable[[], float] = time.time) -> None:
+        self.ledger, self._now = ledger, now
+        self._watchers: list[DamageFound] = []
+        self._of_instants: tuple[Mapping[str, Verification], dict[Instant, str]] = {}, {}
+
+    def watch(self, found: DamageFound) -> None:
+        """`found` is called from whichever thread has found damage."""
+        self._watchers.append(found)
+
+    # --- reading ---
+
+    def verified(self, file: OpenFile, name: str, path: str) -> VerifiedFile:
+        """The file as readers get it; damage that is found while it is read is noted."""
+        return VerifiedFile(file, name, path, self.ledger, lambda problem: self.note(name, problem))
+
+    def require_file(self, name: str, path: str, digest: str) -> None:
+        """`ContentDamaged` if that file of the item is known to be damaged."""
+        found = self.ledger.damaged().get(name)
+        for problem in () if found is None else found.problems:
+            if problem.digest == digest:
+                raise ContentDamaged(name=name, problem=problem.code, reason=f"{path}: {problem.reason}")
+
+    def require_whole(self, name: str) -> None:
+        """`ContentDamaged` if anything of the item is known to be damaged."""
+        found = self.ledger.damaged().get(name)
+        if found is not None:
+            raise _damaged(found)
+
+    def require_unknown(self, label: Label) -> None:
+        """`ContentDamaged` if the label, which the catalogue does not have, is that of an item whose record cannot be
+        read. The IBIp of such an item is written in its record: it is known by its instant, which both labels share."""
+        damaged = self.ledger.damaged()
+        if not damaged:
+            return
+        name = str(label) if isinstance(label, RepositoryName) else self._names_by_instant(damaged).get(label.instant)
+        if name is not None and name in damaged:
+            raise _damaged(damaged[name])
+
+    def is_damaged(self, name: str) -> bool:
+        return name in self.ledger.damaged()
+
+    def _names_by_instant(self, damaged: Mapping[str, Verification]) -> dict[Instant, str]:
+        known, names = self._of_instants
+        if known is not damaged:
+            names = {instant: name for name in damaged if (instant := _instant_of(name)) is not None}
+            self._of_instants = damaged, names
+        return names
+
+    # --- what was found ---
+
+    def note(self, name: str, problem: Problem) -> None:
+        """Damage found by reading. Blocks."""
+        if self.ledger.note_damage(name, problem, int(self._now())):
+            self._tell(name, problem)
+
+    def note_error(self, name: str, error: IbiError, path: str) -> None:
+        """The same, of an item or file that could not be opened or understood. Blocks."""
+        if any(_says_nothing_of_content(cause) for cause in _causes(error)):
+            return
+        parameters = error.parameters
+        code, reason = str(parameters.get("problem", error.code)), str(parameters.get("reason", error))
+        self.note(name, Problem(Damage.UNREADABLE, code, path, reason))
+
+    def record(self, name: str, problems: Sequence[Problem]) -> None:
+        """What a verification of the item found. Blocks."""
+        before = self.ledger.damaged().get(name)
+        self.ledger.record(name, problems, int(self._now()))
+        now = self.ledger.damaged().get(name)
+        if now is not None:
+            known = set() if before is None else {(each.path, each.digest) for each in before.problems}
+            digests = frozenset() if before is None else before.digests
+            for problem in now.problems:
+                if (problem.path, problem.digest) not in known and problem.digest not in digests:
+                    self._tell(name, problem)
+
+    def summary(self) -> IntegritySummary:
+        """Blocks."""
+        return self.ledger.summary()
+
+    def _tell(self, name: str, problem: Problem) -> None:
+        for watcher in self._watchers:
+            watcher(name, problem)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _says_nothing_of_content(cause: BaseException) -> bool:
+    """What this process ran out of, or a record of a newer version of this software."""
+    return isinstance(cause, NewerDocument) or (isinstance(cause, OSError) and cause.errno in _OUR_OWN_FAULTS)
+
+
+def _damaged(found: Verification) -> ContentDamaged:
+    if not found.problems:
+        return ContentDamaged(name=found.name, problem="damaged", reason="it was found damaged")
+    first, *others = found.problems
+    more = f", and {len(others)} more" if others else ""
+    return ContentDamaged(name=found.name, problem=first.code, reason=f"{first.path}: {first.reason}{more}")
+
+
+def _instant_of(name: str) -> Instant | None:
+    try:
+        return RepositoryName.parse(name).instant
+    except InvalidLabel:
+        return None

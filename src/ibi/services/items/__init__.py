@@ -1,0 +1,1 @@
+"""Items of an Archive: deposits, relations, transfers, searches, and the store that keeps them."""

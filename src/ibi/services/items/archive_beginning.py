@@ -1,0 +1,76 @@
+"""The beginning of an Archive: its own service becomes an item, and a record says which.
+
+That item leads to where the Archive is. When the Archive has moved, the item follows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from ibi.archive.related_items import find_forms
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Draft, Item
+from ibi.model.item_json import decode_item
+from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_repository import ITEM, LOCAL, ItemRepository, name_of
+from ibi.storage.archive_record import ArchiveRecord, read_archive_record, write_archive_record
+
+_KEY: Final = "the service of this Archive"
+_BEGAN, _MOVED = "The Archive began", "The Archive moved"
+
+
+def begin_archive(deposits: Deposits, data: Path, public_url: str, title: str, who: str) -> ArchiveRecord:
+    """The record of the Archive in `data`, begun if there is none.
+
+    The label is reserved with a key: if this is interrupted, or done twice at once, there is one item all the same.
+    """
+    record = read_archive_record(data)
+    if record is not None:
+        return record
+    item: Item = deposits.deposit(service_draft(public_url, title), {}, who, _BEGAN, key=_KEY, transferable=False)
+    write_archive_record(data, ArchiveRecord.new(item.labels))
+    written = read_archive_record(data)
+    assert written is not None  # by us, or by whoever was quicker
+    return written
+
+
+def follow_address(deposits: Deposits, kept: ItemRepository, service: LabelForms, public_url: str, who: str) -> bool:
+    """Have the Archive's own item lead to where the Archive is now; whether it led elsewhere before.
+
+    A URL that somebody gave it by an update is theirs, and stays.
+    """
+    item, url = find_forms(kept.catalog, service), f"{public_url}/"
+    if item is None or item.target_url in {None, url} or not _leads_where_we_said(kept, item):
+        return False
+    draft = Draft(
+        labels=item.labels,
+        metadata=item.metadata,
+        language=item.language,
+        target_url=url,
+        visibility=item.visibility,
+    )
+    deposits.update(item.rep, draft, {}, who, _MOVED)
+    return True
+
+
+def _leads_where_we_said(kept: ItemRepository, item: Item) -> bool:
+    """Whether the version in which its URL became what it is was made here."""
+    name, message = name_of(item), ""
+    for version in reversed(kept.content.read(name).versions):
+        if _url_in(kept, name, version.number) != item.target_url:
+            break
+        message = version.change.message
+    return message in {_BEGAN, _MOVED}
+
+
+def _url_in(kept: ItemRepository, name: str, version: int) -> str | None:
+    with kept.open_record(name, ITEM, version) as shared, kept.open_record(name, LOCAL, version) as local:
+        return decode_item(shared.read_all(), local.read_all()).target_url
+
+
+def service_draft(public_url: str, title: str) -> Draft:
+    """A Web service, found where the Archive is."""
+    metadata = DescriptiveMetadata(title=(Text(title),), resource_type=ResourceType.SERVICE)
+    return Draft(metadata=metadata, target_url=f"{public_url}/")

@@ -1,0 +1,439 @@
+"""The store of one data directory: content, catalogue, and the care for both.
+
+`store/` holds the content, `catalogue.sqlite` what is needed to look items up, `changes/` the journal of changes under
+way, `item-locks/` the locks of the items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from ibi.archive.errors import LabelTaken
+from ibi.errors import IbiError, InvalidLabel
+from ibi.instant import Instant
+from ibi.label import Label, RepositoryName
+from ibi.model.content import Damage, Problem, is_damage
+from ibi.model.item import Item
+from ibi.model.minting import Identity
+from ibi.model.transfer import Transfer
+from ibi.ports.catalog import Search
+from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.items.backlinks import named_by
+from ibi.services.items.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, ItemTransferred, name_of
+from ibi.storage.change_journal import ChangeJournal
+from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete
+from ibi.storage.locks import ItemLocks
+from ibi.storage.machine import MachineClocks
+from ibi.storage.ocfl.store import OcflStore
+from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
+from ibi.storage.sqlite.database_file import set_aside
+from ibi.storage.sqlite.given_out import restart_given_out
+from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
+from ibi.storage.sqlite.integrity import SqliteIntegrity
+from ibi.storage.store_generation import GenerationFile
+
+STORE: Final = "store"
+CATALOGUE: Final = FILE_NAME
+_JOURNAL: Final = "changes"
+_LOCKS: Final = "item-locks"
+
+STEPS: Final = ("items read in",)
+"""Where a crash is tried, beside the steps of each change."""
+_BATCH: Final = 200
+_OTHERWISE: Final = "the catalogue says otherwise: run `ibi rebuild`"
+
+
+def _pass(step: str) -> None:
+    """Nobody watches."""
+
+
+def _ignore() -> None:
+    """Nobody counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What became of items that were read in from the store."""
+
+    looked_at: int = 0
+    """How many items were compared with the catalogue, or read: none when a store is opened after a clean end."""
+    removed: int = 0
+    """Items that the catalogue had and the store has not."""
+    unreadable: tuple[tuple[str, IbiError], ...] = ()
+    """Objects that cannot be listed, and why: `verify` says more of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was found wrong with one item; nothing, if there are no problems."""
+
+    name: str | None
+    """That of the item; None for what lies in the store and belongs to none."""
+    problems: tuple[Problem, ...]
+
+
+class ArchiveStore(ItemRepository):
+    """The items of a data directory, open. Each process opens its own; many may at a time."""
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        on_step: Callable[[str], None] = _pass,
+        on_item: Callable[[], None] = _ignore,
+        on_rebuild: Callable[[], None] = _ignore,
+        give_up_missing: bool = False,
+        boot: str | None = None,
+    ) -> None:
+        """Opens, and finishes what crashed processes have left. A catalogue that is not there, or lists another state
+        of the store than the present one, is made to agree with the store, item by item.
+
+        `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be. `boot` names the
+        start of this machine. `CatalogDamaged` if the catalogue cannot be used, or is that of another store;
+        `StoreIncomplete` if items that there were are not in the store, unless they are to be given up.
+        """
+        with ExitStack() as opened:
+            ledger = SqliteIntegrity(data / INTEGRITY)
+            opened.callback(ledger.close)
+            integrity = Integrity(ledger)
+            self._objects = content = OcflStore(data / STORE, on_step, ledger)
+            opened.callback(content.close)
+            self._changes = ChangeJournal(data / _JOURNAL, boot or MachineClocks().read().boot)
+            opened.callback(self._changes.close)
+            self._generation = GenerationFile(data / STORE)
+            opened.callback(self._generation.close)
+            self._data, self._gives_up_missing, self._on_rebuild = data, give_up_missing, on_rebuild
+            self.is_rebuilt = False
+            """Whether all items were looked at to make the catalogue agree with the store."""
+            self._sqlite = SqliteCatalog(data / CATALOGUE, self._generation, integrity.require_unknown)
+            opened.callback(self._sqlite.close)
+            locks = ItemLocks(data / _LOCKS)
+            opened.callback(locks.close)
+            super().__init__(
+                content, self._sqlite, journal=self._changes, locks=locks, on_step=on_step, integrity=integrity
+            )
+            self.swept = self._sweep(on_item)
+            self._opened = opened.pop_all()
+
+    @property
+    def search(self) -> Search:
+        """Where its items are searched."""
+        return self._sqlite
+
+    def newest(self, identity: Identity) -> Instant | None:
+        """The newest date of a label that is kept under the prefixes of an identity."""
+        return self._sqlite.newest(identity.prefixes)
+
+    def holds(self, name: RepositoryName) -> bool:
+        """Whether the store has an item of that name, whole or damaged."""
+        return self._objects.holds(name_of(name))
+
+    def catalogue_version(self) -> tuple[int, int]:
+        """Another value after every change of the catalogue: at once after one by this process, within 2 ms after one
+        by another. For one thread to compare."""
+        return self._sqlite.recent_version()
+
+    def check(self) -> None:
+        """Raise an error if store or catalogue are not those that were opened. For whoever watches the server."""
+        self._objects.check()
+        self._generation.check()
+        self._sqlite.check()
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def __enter__(self) -> ArchiveStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _sweep(self, on_item: Callable[[], None]) -> Listed:
+        """Finish what dead processes have begun: in the store, then in the catalogue, then of the pairs of items."""
+        finished = self.content.sweep()
+        with self._changes.abandoned() as left:
+            is_whole = all(one.whole for one in left)
+            if not is_whole or not (self._sqlite.agrees() or self._adopt()):
+                listed = self._agree(on_item, always=not is_whole)
+                if listed is not None:
+                    return listed
+            names = list(dict.fromkeys((*finished, *(name for one in left for name in one.names))))
+            listed = self._list_all(names, on_item)
+            self._finish_each(names)
+            self._sqlite.settle_standing()
+        return listed
+
+    def _finish_each(self, names: Iterable[str]) -> None:
+        for name in names:
+            with suppress(ContentDamaged, InvalidLabel):  # told by `unreadable`
+                self.finish(name)
+
+    def _adopt(self) -> bool:
+        """Whether neither store nor catalogue says in which state it is, as those of earlier versions, and both have
+        the same names: then they agree from now on."""
+        if self._generation.read() is not None or self._sqlite.standing().store:
+            return False
+        listed = sum(1 for _ in self._sqlite.names()) + len(self._sqlite.transfers())
+        if listed != sum(1 for _ in self.content.iterate()) or any(self._unkept_names()):
+            return False
+        self._sqlite.end_rebuild()
+        return True
+
+    def _agree(self, on_item: Callable[[], None], *, always: bool) -> Listed | None:
+        """Make the catalogue agree with the store, whatever it says. None if another process did, and it is not
+        `always` to be done."""
+        self._refuse_foreign()
+        if not self._gives_up_missing:
+            self._refuse_incomplete()
+        self._on_rebuild()
+        # The directory may have been put back from a backup: what was given out since then is not known.
+        restart_given_out(self._data, MachineClocks().read().wall)
+        # From here to the end it is the catalogue of no store: after a crash, the next one that opens it begins again.
+        if not self._sqlite.begin_rebuild(always=always):
+            return None
+        removed = self._forget_missing()
+        listed = self._list_all(self.content.iterate(), on_item, only_changed=not self._gives_up_missing)
+        self._finish_each([name_of(item) for item in self.catalog.items() if any(named_by(item))])
+        self._sqlite.end_rebuild()
+        self.is_rebuilt = True
+        return replace(listed, removed=removed)
+
+    def _refuse_foreign(self) -> None:
+        expected, standing = self._generation.read(), self._sqlite.standing()
+        if expected is not None and standing.store not in ("", expected.after.store):
+            raise CatalogDamaged(path=self._data / CATALOGUE, reason="it is the catalogue of another store")
+
+    def _refuse_incomplete(self) -> None:
+        """A store that is not mounted, or was put back from an older backup, has fewer items than there were: to take
+        them out of the catalogue would make them unknown."""
+        missing = list(self._unkept_names())
+        expected, kept = self._generation.read(), sum(1 for _ in self.content.iterate())
+        lacking = max(len(missing), 0 if expected is None else expected.after.items - kept)
+        if lacking:
+            example = missing[0] if missing else "those not listed any more"
+            raise StoreIncomplete(path=self._objects.root, missing=lacking, items=kept + lacking, example=example)
+
+    def _unkept_names(self) -> Iterator[str]:
+        """The names of items that the catalogue has and the store has not."""
+        return (name for name in map(str, self._sqlite.names()) if not self._objects.holds(name))
+
+    def rebuild(self, on_item: Callable[[], None] = _ignore) -> Listed:
+        """Make the catalogue say what the store says, item by item, and nothing else. Others may go on working."""
+        self._sqlite.check_search()
+        removed = self._forget_missing()
+        return replace(self._list_all(self.content.iterate(), on_item), removed=removed)
+
+    def _list_all(self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False) -> Listed:
+        """Some hundred in a commit, during which nobody else lists them.
+
+        With `only_changed`, what the catalogue lists already is not written again: what is found by words is written
+        with it, and a start that is tried again on a full disk does not fill it further.
+        """
+        rest, looked_at = iter(names), 0
+        unreadable: list[tuple[str, IbiError]] = []
+        while batch := tuple(islice(rest, _BATCH)):
+            with self.locks.held(*batch):
+                items = []
+                for name in batch:
+                    try:
+                        items.append(self.read(name).item)
+                    except ItemTransferred as gone:
+                        self.catalog.depart(gone.transfer)
+                    except ContentMissing:
+                        pass
+                    except (ContentDamaged, InvalidLabel) as error:
+                        unreadable.append((name, error))
+                    on_item()
+                unreadable += self._put_all([item for item in items if not only_changed or not self._lists(item)])
+            self.step("items read in")
+            looked_at += len(batch)
+        return Listed(looked_at, unreadable=tuple(unreadable))
+
+    def _lists(self, item: Item) -> bool:
+        return self.catalog.find(item.rep) == item
+
+    def _put_all(self, items: list[Item]) -> Iterator[tuple[str, IbiError]]:
+        try:
+            self._sqlite.put_all(items)
+            return
+        except LabelTaken:
+            pass  # by which of them, is told one by one
+        for item in items:
+            try:
+                self.catalog.put(item)
+            except LabelTaken as error:
+                yield name_of(item), error
+
+    def _forget_missing(self) -> int:
+        """One that is there but damaged stays listed: what it was, the catalogue alone knows."""
+        removed = 0
+        for transfer in self._sqlite.transfers():
+            with self.locks.held(name_of(transfer.rep)):
+                if self._transfer_of(name_of(transfer.rep)) is None:
+                    self._sqlite.forget_transfer(transfer.rep)
+        for name in self._unkept_names():
+            with self.locks.held(name):
+                if not self._objects.holds(name):
+                    removed += self.catalog.remove(RepositoryName.parse(name))
+        return removed
+
+    def _transfer_of(self, name: str) -> Transfer | None:
+        """Where the item went, by its object; what cannot be read is left as the catalogue has it."""
+        try:
+            self.read(name)
+        except ItemTransferred as gone:
+            return gone.transfer
+        except ContentMissing:
+            return None
+        except ContentDamaged:
+            return self.catalog.transfer(RepositoryName.parse(name))
+        return None
+
+    def verify(self, labels: Iterable[Label] = (), on_bytes: Callable[[int], None] | None = None) -> Iterator[Verified]:
+        """Read again all that is kept of these items, or of all. `UnknownItem` for a label that nobody bears here."""
+        names = [self._name_of_label(label) for label in labels]
+        for name in names or self.content.iterate():
+            yield self.verify_item(name, on_bytes)
+        if names:
+            return
+        for item in self.catalog.items():
+            yield from self._missing(name_of(item))
+        for stray in self._objects.strays():
+            yield Verified(None, (stray,))
+
+    def verify_item(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Verified:
+        """Read again all that is kept of one item, remember what was found, and list it if it can be read again."""
+        problems = tuple(self._problems(name, on_bytes))
+        if self.integrity is not None:
+            was_damaged = self.integrity.is_damaged(name)
+            self._remember(self.integrity, name, problems)
+            if was_damaged and not problems:
+                self.settle(name)
+        return Verified(name, problems or tuple(self._catalogue_problems(name)))
+
+    def _remember(self, integrity: Integrity, name: str, problems: tuple[Problem, ...]) -> None:
+        """A full disk keeps nothing from being verified; what is damaged is known at least in this process."""
+        try:
+            integrity.record(name, problems)
+        except StorageError:
+            for problem in filter(is_damage, problems):
+                integrity.note(name, problem)
+
+    def is_listed(self, name: str) -> bool:
+        """Whether the catalogue has an item of that name."""
+        try:
+            return self.catalog.find(RepositoryName.parse(name)) is not None
+        except (ContentDamaged, InvalidLabel):
+            return False
+
+    def _name_of_label(self, label: Label) -> str:
+        try:
+            return name_of(self.find(label))
+        except ContentDamaged as error:  # known, and so damaged that the catalogue has not got it
+            return str(error.parameters["name"])
+
+    def _problems(self, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:
+        try:
+            yield from self.content.verify(name, on_bytes)
+        except ContentMissing:
+            yield Problem(Damage.MISSING, "missing", name, "the catalogue has it, the store has not")
+            return
+        except ContentDamaged as error:
+            yield Problem(Damage.UNREADABLE, str(error.parameters["problem"]), name, str(error.parameters["reason"]))
+            return
+        try:
+            item = self.read(name).item
+        except ItemTransferred as gone:
+            if self.catalog.find(gone.transfer.rep) is not None or self.catalog.transfer(gone.transfer.rep) is None:
+                yield Problem(Damage.STRUCTURE, "catalogue", TRANSFERRED, _OTHERWISE)
+            return
+        except ContentDamaged as error:
+            yield Problem(Damage.UNREADABLE, "record", ITEM, str(error))
+            return
+        recorded = {DOC + file.path: file.sha512 for file in item.files}
+        kept = {path: digest for path, digest in self.content.read(name).head.files.items() if path.startswith(DOC)}
+        for path in sorted(path for path in recorded.keys() | kept.keys() if recorded.get(path) != kept.get(path)):
+            yield Problem(Damage.STRUCTURE, "record", path, "the item's record and its files do not agree")
+
+    def _catalogue_problems(self, name: str) -> Iterator[Problem]:
+        with self.locks.held(name), suppress(ItemTransferred):  # which is told with the other problems
+            item = self.read(name).item
+            if self.catalog.find(item.rep) != item:
+                yield Problem(Damage.STRUCTURE, "catalogue", ITEM, _OTHERWISE)
+
+    def _missing(self, name: str) -> Iterator[Verified]:
+        try:
+            self.content.read(name)
+        except ContentMissing:
+            yield Verified(name, tuple(self._problems(name, None)))
+        except ContentDamaged:
+            pass  # told above
+
+
+def newest_kept(data: Path, identity: Identity) -> Instant | None:
+    """The newest date of a label that is kept in a data directory under the prefixes of an identity. A directory
+    without a store has none, and gets none by this question. A catalogue that does not agree with the store is not
+    believed: then the names in the store tell."""
+    if not (data / STORE).is_dir():
+        return None
+    if (data / CATALOGUE).exists():
+        with suppress(StorageError), ExitStack() as opened:
+            generation = opened.enter_context(closing(GenerationFile(data / STORE)))
+            catalog = opened.enter_context(closing(SqliteCatalog(data / CATALOGUE, generation)))
+            if catalog.agrees():
+                return catalog.newest(identity.prefixes)
+    with closing(OcflStore(data / STORE)) as store:
+        return max(_dates(store.iterate(), identity), default=None)
+
+
+def _dates(names: Iterable[str], identity: Identity) -> Iterator[Instant]:
+    for name in names:
+        with suppress(InvalidLabel):
+            label = RepositoryName.parse(name)
+            if label.prefix in identity.prefixes:
+                yield label.instant
+
+
+def open_repaired(
+    data: Path,
+    *,
+    on_item: Callable[[], None] = _ignore,
+    on_rebuild: Callable[[], None] = _ignore,
+    on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
+    give_up_missing: bool = False,
+) -> ArchiveStore:
+    """The store, with a catalogue that can be used: one that is damaged, or of another store, is set aside under
+    another name, of which `on_aside` is told, and made anew."""
+
+    def opened() -> ArchiveStore:
+        return ArchiveStore(data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing)
+
+    try:
+        return opened()
+    except CatalogDamaged as error:
+        on_aside(error, set_aside(data / CATALOGUE))
+    return opened()
+
+
+def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:
+    """Make the catalogue say what the store says, and nothing else. One that is damaged is set aside.
+
+    What was given out before is uncertain from then on: who does this has often put something back from a backup.
+    """
+    restart_given_out(data, MachineClocks().read().wall)
+    try:
+        return _rebuilt(data, on_item)
+    except CatalogDamaged:  # noticed only when it was read
+        set_aside(data / CATALOGUE)
+    return _rebuilt(data, on_item)
+
+
+def _rebuilt(data: Path, on_item: Callable[[], None]) -> Listed:
+    with open_repaired(data, on_item=on_item, give_up_missing=True) as store:
+        return store.swept if store.is_rebuilt else store.rebuild(on_item)

@@ -1,0 +1,222 @@
+"""What somebody does with items: deposit, update, delete, relate. The rules are those of `ibi.archive`.
+
+Order of a deposit: labels, content, catalogue, then the items that the new one names (see `claims`). Once a call has
+returned, all of it is on the disk. If it raises, nothing has changed; only `ChangeUnfinished` says otherwise. What a
+crash leaves half done is finished or removed when the store is opened next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from dataclasses import replace
+from functools import cache
+from typing import Final
+from urllib.parse import quote
+
+from ibi.archive import life_cycle
+from ibi.archive.life_cycle import Updated
+from ibi.archive.related_items import find_forms
+from ibi.errors import InvalidMessage
+from ibi.instant import Instant
+from ibi.label import Label, RepositoryName
+from ibi.messages.field import State, mail_address, url
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import Change, Source
+from ibi.model.item import Draft, Item
+from ibi.ports.clocks import Clocks
+from ibi.ports.content import ContentChanged, ContentExists
+from ibi.ports.ticks import Labels
+from ibi.services.items import item_repository as kept_items
+from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
+from ibi.services.items.item_repository import ItemRepository, NewItem, name_of
+from ibi.services.items.taken_files import TakenFiles
+
+STEPS: Final = ("labels reserved", *kept_items.STEPS)
+"""Where a crash is tried."""
+
+_ANY: Final = LabelForms(RepositoryName.parse("example.invalid/rehearsal/1970/01.01.00.00"))
+"""Stands for the labels of a deposit while it is checked: none is spent on what is refused."""
+
+OnBytes = Callable[[int], None]
+
+
+class Deposits:
+    """Changes to the items of one Archive. Calls block, from any thread."""
+
+    def __init__(
+        self, kept: ItemRepository, labels: Labels, clocks: Clocks, *, service: LabelForms | None = None
+    ) -> None:
+        """`service` is the Archive's own item, which nobody deletes."""
+        self._kept, self._catalog = kept, kept.catalog
+        self._labels, self._clocks, self._service = labels, clocks, service
+
+    def deposit(
+        self,
+        draft: Draft,
+        sources: Mapping[str, Source],
+        who: str,
+        message: str = "Deposited",
+        *,
+        key: str | None = None,
+        transferable: bool = True,
+        on_bytes: OnBytes | None = None,
+    ) -> Item:
+        """The new item that `draft` becomes. `sources` are its files by their paths below `doc/`; of the draft's own
+        list of files only the media types count. Asked again with the same `key`, it gives the item of the first time.
+        """
+        draft = self._known(draft)
+        with closing(TakenFiles(sources, draft, on_bytes=on_bytes)) as taken:
+            return self._deposited(draft, taken, self._change(who, message), key, transferable)
+
+    def _deposited(self, draft: Draft, taken: TakenFiles, change: Change, key: str | None, transferable: bool) -> Item:
+        is_quick = taken.are_at_hand and not named_by(draft)
+        files = taken.sources() if is_quick else {}
+        checked = self._checked(taken.actual(draft) if is_quick else taken.expected(draft))
+        labels = self._labels.reserve(key)
+        self._kept.step("labels reserved")
+        if key is not None and (known := find_forms(self._catalog, labels)) is not None:
+            return known
+        try:
+            if is_quick:
+                new = replace(checked, labels=labels, transferable=transferable)
+                self._kept.add(NewItem(new, files, change))
+                return new
+            return self._read_in(draft, taken, labels, change, transferable)
+        except ContentExists:
+            if key is None:
+                raise
+            return self._kept.read(name_of(_rep(labels))).item
+
+    def _read_in(self, draft: Draft, taken: TakenFiles, labels: LabelForms, change: Change, transferable: bool) -> Item:
+        """A new item that makes claims on others, or whose files take a while to read."""
+        name = name_of(_rep(labels))
+        held = tuple(map(name_of, items_claimed(self._catalog, draft)))
+        with self._kept.changing(name, *held), self._alone_on(name, *held):
+            if held:
+                self._checked(taken.expected(draft))  # others may have deposited an edition meanwhile
+                for each in held:
+                    self._kept.read(each)  # one that is damaged could not say its half afterwards
+            item = cache(lambda: self._published(taken.actual(draft), labels, transferable))
+            self._kept.create(item, name, taken.sources(), change)
+            self._kept.list(item())
+            self._kept.answer_claims(item(), change)
+        return item()
+
+    def _published(self, draft: Draft, labels: LabelForms, transferable: bool) -> Item:
+        item = life_cycle.publish(draft, labels, self._now())
+        return item if transferable else replace(item, transferable=False)
+
+    def update(
+        self,
+        label: Label,
+        draft: Draft,
+        sources: Mapping[str, Source],
+        who: str,
+        message: str = "Updated",
+        *,
+        head: int | None = None,
+        on_bytes: OnBytes | None = None,
+    ) -> Updated:
+        """The item with other content; `Keep(path)` among the sources is a file that it has. The warnings name files
+        whose persistent paths die. `ContentChanged` if somebody else has changed it meanwhile: since its object was at
+        `head`, for whoever has looked at it before."""
+        name = name_of(self._kept.find(label))
+        self._kept.require_whole(name)
+        before = self._kept.read(name)
+        if head is not None and before.head != head:
+            raise ContentChanged(name=name, expected=head, found=before.head)
+        kept_files = {file.path: file for file in before.item.files}
+        taken = TakenFiles(sources, draft, kept_files, on_bytes)
+        life_cycle.update(before.item, taken.expected(draft), self._now())
+        made = cache(lambda: life_cycle.update(before.item, taken.actual(draft), self._now()))
+        with self._kept.changing(name), closing(taken):
+            change = self._change(who, message)
+            self._kept.revise(lambda: made().item, name, taken.sources(), change, before.head)
+            self._kept.settle(name)  # not simply listed: somebody may have changed it since
+        return made()
+
+    def delete(
+        self, label: Label, reason: str, who: str, *, replaced_by: Label | None = None, purge: bool = False
+    ) -> Item:
+        """The tombstone that is left. With `purge`, of an item deleted before too, earlier versions go for good."""
+        name = name_of(self._kept.find(label))
+        successor = None if replaced_by is None else self.forms(replaced_by)
+        if not purge:  # what has to go for good may be damaged
+            self._kept.require_whole(name)
+        with self._kept.changing(name), self._kept.locks.held(name):
+            before = self._kept.read(name)
+            item = before.item
+            if item.state is not State.DELETED or not purge:
+                item = life_cycle.delete(item, self._now(), reason, replaced_by=successor, service=self._service)
+            if purge:
+                item = life_cycle.purge(item)
+                self._kept.purge_to(item, self._change(who, f"Purged: {reason}"), before.head)
+            else:
+                self._kept.revise(item, name, {}, self._change(who, f"Deleted: {reason}"), before.head)
+            self._kept.list(item)
+        return item
+
+    def forms(self, label: Label) -> LabelForms:
+        """Both labels of an item that is here; of another, the one that is known."""
+        item = self._catalog.find(label)
+        return LabelForms.of(label) if item is None else item.labels
+
+    def change(self, changes: Mapping[Label, Callable[[Item], Item]], who: str, message: str) -> dict[Label, Item]:
+        """Items with other relations, all or none, in this order: each function makes an item of what it is now."""
+        names = {label: name_of(self._kept.find(label)) for label in changes}
+        for name in names.values():
+            self._kept.require_whole(name)
+        change = self._change(who, message)
+        with self._kept.changing(*names.values()), self._kept.locks.held(*names.values()):
+            for label, into in changes.items():
+                into(self._kept.read(names[label]).item)  # refused before anything is written, if it is
+            return {label: self._kept.rewrite(names[label], into, change) for label, into in changes.items()}
+
+    def _known(self, draft: Draft) -> Draft:
+        """The draft, naming others by all the labels that they are known by here."""
+        if not named_by(draft):
+            return draft
+        return replace(
+            draft,
+            edition_of=self._all_forms(draft.edition_of),
+            translation_of=self._all_forms(draft.translation_of),
+            describes=self._all_forms(draft.describes),
+        )
+
+    def _all_forms(self, forms: LabelForms | None) -> LabelForms | None:
+        held = None if forms is None else find_forms(self._catalog, forms)
+        return forms if held is None else held.labels
+
+    def _checked(self, draft: Draft) -> Item:
+        """The item but for its labels. What could not be published is refused before anything is spent or read."""
+        for held in items_claimed(self._catalog, draft):
+            self._kept.require_whole(name_of(held))
+        check_backlinks(self._catalog, draft, _ANY)
+        return life_cycle.publish(draft, _ANY, self._now())
+
+    def _alone_on(self, name: str, *held: str) -> AbstractContextManager[None]:
+        """Nobody knows a new item yet; but those it names must not get another edition while its files are read."""
+        return self._kept.locks.held(name, *held) if held else nullcontext()
+
+    def _now(self) -> Instant:
+        """In whole seconds, as messages have it."""
+        return Instant(self._clocks.read().wall.seconds)
+
+    def _change(self, who: str, message: str) -> Change:
+        return Change(who, message, self._now(), _address_of(who))
+
+
+def _address_of(who: str) -> str | None:
+    """A URI of somebody who goes by an e-mail address, or by a page such as that of an ORCID."""
+    with suppress(InvalidMessage):
+        if who.startswith("https://"):
+            return url(who)
+        if "@" in who:
+            return f"mailto:{quote(mail_address(who), safe='@')}"
+    return None
+
+
+def _rep(labels: LabelForms) -> RepositoryName:
+    assert labels.rep is not None  # a minter gives every item one
+    return labels.rep

@@ -1,0 +1,415 @@
+"""Items as they are kept: each an object of content, of which the catalogue has what is needed to look it up.
+
+The object is the truth. A change is written there first, then listed in the catalogue; between the two, the journal has
+the item's name. `settle` repeats the second half, as often as one likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha512
+from io import BytesIO
+from typing import Final, NamedTuple
+
+from ibi.archive.errors import UnknownItem
+from ibi.errors import IbiError
+from ibi.label import Label, RepositoryName
+from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source, Stream
+from ibi.model.errors import InvalidDocument
+from ibi.model.item import Item
+from ibi.model.item_json import decode_item, encode_item, encode_local
+from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
+from ibi.ports.catalog import Catalog
+from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.integrity.verified_file import VerifiedFile
+from ibi.services.items.backlinks import items_claimed, with_backlink
+from ibi.storage.batching import Batcher
+from ibi.storage.change_journal import ChangeJournal
+from ibi.storage.errors import StorageError
+from ibi.storage.locks import ItemLocks
+
+ITEM: Final = "item.json"
+LOCAL: Final = "local.json"
+TRANSFERRED: Final = "transferred.json"
+"""All that a version has in which the item is not here any more, since its Original was given to another Archive."""
+DOC: Final = "doc/"
+
+
+def object_of(item: Item | Callable[[], Item], files: Mapping[str, Source]) -> dict[str, Source]:
+    """The logical files of a version. The records come last: what they tell of the files may be known only then."""
+    docs = {DOC + path: source for path, source in files.items()}
+    if isinstance(item, Item):
+        return {**docs, ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
+    return {**docs, ITEM: _late(lambda: encode_item(item())), LOCAL: _late(lambda: encode_local(item()))}
+
+
+def is_recorded(item: Item, kept: KeptObject) -> bool:
+    """Whether the object's records are those of `item`, told by their digests: nothing is read."""
+    files = kept.head.files
+    return files.get(LOCAL) == _digest(encode_local(item)) and files.get(ITEM) == _digest(encode_item(item))
+
+
+def is_transferred(kept: KeptObject) -> bool:
+    """Whether the object tells no more than where the item went."""
+    return TRANSFERRED in kept.head.files
+
+
+def _digest(record: bytes) -> str:
+    return sha512(record).hexdigest()
+
+
+def _late(record: Callable[[], bytes]) -> Stream:
+    """Bytes that are asked for when their turn has come."""
+    reader: list[BytesIO] = []
+
+    def read(length: int) -> bytes:
+        if not reader:
+            reader.append(BytesIO(record()))
+        return reader[0].read(length)
+
+    return Stream(read)
+
+
+STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
+"""Where a crash is tried."""
+
+
+def _pass(step: str) -> None:
+    """Nobody watches."""
+
+
+def name_of(item: Item | RepositoryName) -> str:
+    """The name of the object that holds an item."""
+    return str(item.rep if isinstance(item, Item) else item)
+
+
+class ChangeUnfinished(StorageError):
+    """{label} is kept as it was asked for, but not everything that speaks of it could be written ({reason}). That is
+    made good with the next change or at the next start: do not repeat the request."""
+
+    code = "change-unfinished"
+
+
+class ItemTransferred(ContentMissing):
+    """{name} has no content here: its Original was given to another Archive."""
+
+    def __init__(self, transfer: Transfer) -> None:
+        super().__init__(name=name_of(transfer.rep))
+        self.transfer = transfer
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """An item, and the version of the object in which it is like this."""
+
+    item: Item
+    head: int
+
+
+class NewItem(NamedTuple):
+    """An item that is about to be kept, with what its files are read from: so little that it takes no time."""
+
+    item: Item
+    files: Mapping[str, Source]
+    change: Change
+
+    @property
+    def name(self) -> str:
+        return name_of(self.item)
+
+
+class ItemRepository:
+    """Content and catalogue of one Archive, written in the order that survives a crash."""
+
+    def __init__(
+        self,
+        content: Content,
+        catalog: Catalog,
+        *,
+        journal: ChangeJournal | None = None,
+        locks: ItemLocks | None = None,
+        on_step: Callable[[str], None] = _pass,
+        integrity: Integrity | None = None,
+    ) -> None:
+        """Without a journal, a crash is not recovered from: that is for stores in memory. `integrity` knows which items
+        are damaged, and is told what is found to be."""
+        self.content, self.catalog, self.integrity = content, catalog, integrity
+        self.locks = locks or ItemLocks()
+        self.step = on_step
+        self._journal = journal
+        self._unfinished: set[str] = set()
+        self._together: Batcher[NewItem, None] = Batcher(self._add_all)
+
+    def find(self, label: Label) -> Item:
+        """The item that the catalogue has under this label; `UnknownItem` if there is none."""
+        item = self.catalog.find(label)
+        if item is None:
+            raise UnknownItem(label=str(label))
+        return item
+
+    def read(self, name: str) -> StoredItem:
+        """The item as its object has it now. `ContentMissing`, which is `ItemTransferred` if all that is left is where
+        it went; `ContentDamaged` if it cannot be read."""
+        try:
+            return self._read(name)
+        except ContentDamaged as error:
+            if self.integrity is not None:
+                self.integrity.note_error(name, error, ITEM)
+            raise
+
+    def _read(self, name: str) -> StoredItem:
+        kept = self.content.read(name)
+        try:
+            return StoredItem(self._decoded(name, kept), kept.head.number)
+        except ContentDamaged:
+            # Somebody may have purged it since.
+            now = self.content.read(name)
+            if now == kept:
+                raise
+            return StoredItem(self._decoded(name, now), now.head.number)
+
+    def require_whole(self, name: str) -> None:
+        """`ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
+        if self.integrity is not None:
+            self.integrity.require_whole(name)
+
+    def open_record(self, name: str, path: str, version: int) -> VerifiedFile:
+        """A record of an item, to be read as a whole."""
+        file = self.content.open(name, path, version)
+        if self.integrity is None:
+            return VerifiedFile(file, name, path, None)
+        return self.integrity.verified(file, name, path)
+
+    @contextmanager
+    def changing(self, *names: str) -> Iterator[None]:
+        """Note that these items change within the `with`. If that fails, catalogue and content are made to agree again,
+        now or, where that fails too, by whoever opens the store next."""
+        with self._noted(names):
+            yield
+        self.step("change done")
+        self._end(names)
+
+    @contextmanager
+    def _noted(self, names: tuple[str, ...]) -> Iterator[None]:
+        self._retry()
+        if self._journal is not None:
+            self._journal.begin(names)
+        self.step("change noted")
+        try:
+            yield
+        except Exception:
+            self._finish_all(names)
+            raise
+
+    def _finish_all(self, names: Iterable[str]) -> None:
+        for name in names:
+            try:
+                self.finish(name)
+                self._end((name,))
+            except (IbiError, OSError):
+                self._unfinished.add(name)
+
+    def _retry(self) -> None:
+        """What could not be finished before, because the disk was full perhaps."""
+        failed = set()
+        while self._unfinished:
+            with suppress(KeyError):  # others take from it too
+                failed.add(self._unfinished.pop())
+        self._finish_all(failed)
+
+    def _end(self, names: tuple[str, ...]) -> None:
+        if self._journal is not None:
+            self._journal.end(names)
+
+    def add(self, new: NewItem) -> None:
+        """Keep and list an item of which nobody knows yet, together with those that other threads add."""
+        self._together.run(new)
+
+    def _add_all(self, new: Sequence[NewItem]) -> list[Exception | None]:
+        """What went wrong with each."""
+        names = tuple(each.name for each in new)
+        with self._noted(names):
+            refusals = self._contained(new)
+            self.step("content kept")
+            listed = [number for number, refusal in enumerate(refusals) if refusal is None]
+            for number, refusal in zip(listed, self._listed([new[each].item for each in listed]), strict=True):
+                refusals[number] = refusal
+            self.step("item listed")
+        told = tuple(zip(names, refusals, strict=True))
+        self._finish_all([name for name, refusal in told if refusal is not None])
+        self.step("change done")
+        self._end(tuple(name for name, refusal in told if refusal is None))
+        return refusals
+
+    def _contained(self, new: Sequence[NewItem]) -> list[Exception | None]:
+        """What kept each of them from being kept."""
+        objects = [_new_object(each) for each in new]
+        made = iter(self.content.create_all([each for each in objects if isinstance(each, NewObject)]))
+        outcomes = [next(made) if isinstance(each, NewObject) else each for each in objects]
+        return [each if isinstance(each, Exception) else None for each in outcomes]
+
+    def _listed(self, items: Sequence[Item]) -> Sequence[Exception | None]:
+        """What kept each of them from being listed."""
+        try:
+            return self.catalog.put_each(items) if items else ()
+        except StorageError as error:
+            return [_unfinished(item, error) for item in items]
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
+            if len(items) == 1:
+                return [error]
+        return [outcome for item in items for outcome in self._listed([item])]
+
+    def create(self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change) -> None:
+        """Keep the first version. The item may be a function, which is called when its `files` have been read."""
+        self.content.create(name, object_of(item, files), change)
+        self.step("content kept")
+
+    def revise(
+        self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change, head: int
+    ) -> None:
+        """Keep a version more. `ContentChanged` if the item is not at the version `head` any more."""
+        self.content.update(name, object_of(item, files), change, head=head)
+        self.step("content kept")
+
+    def annotate(self, item: Item, change: Change, head: int) -> None:
+        """Keep a version more in which only what is said of the item is new; its files stay."""
+        files: dict[str, Source] = {file.path: Keep(DOC + file.path) for file in item.files}
+        self.revise(item, name_of(item), files, change, head)
+
+    def purge_to(self, item: Item, change: Change, head: int) -> None:
+        """Keep the item's records, and nothing of earlier versions."""
+        self.content.purge_to(name_of(item), object_of(item, {}), change, head=head)
+        self.step("content kept")
+
+    def depart(self, transfer: Transfer, change: Change, head: int) -> None:
+        """Keep a version more in which nothing is left but where the item went; earlier versions stay in the object.
+
+        For the holder of the item's lock.
+        """
+        record: dict[str, Source] = {TRANSFERRED: Bytes(encode_transfer(transfer))}
+        self.content.update(name_of(transfer.rep), record, change, head=head)
+        self.step("content kept")
+        with _unfinished_if_refused(transfer.rep):
+            self.catalog.depart(transfer)
+        self.step("item listed")
+
+    def list(self, item: Item) -> None:
+        """Have the catalogue say what the object says. For whoever holds the item's lock."""
+        with _unfinished_if_refused(item):
+            self.catalog.put(item)
+        self.step("item listed")
+
+    def rewrite(self, name: str, into: Callable[[Item], Item], change: Change) -> Item:
+        """The item with other relations: `into` makes it of what it is now. Nothing is written if that is the same.
+
+        For whoever holds the item's lock.
+        """
+        before = self.read(name)
+        item = into(before.item)
+        if item != before.item:
+            self.annotate(item, change, before.head)
+            self.list(item)
+        return item
+
+    def answer_claims(self, item: Item, change: Change) -> None:
+        """Have the items that `item` makes claims on say so. For whoever holds the locks of all."""
+        for held in items_claimed(self.catalog, item):
+            told = replace(change, message=f"Named by {item.rep}")
+            with _unfinished_if_refused(item):
+                self.rewrite(name_of(held), lambda now: with_backlink(self.catalog, now, item), told)
+            self.step("claim answered")
+
+    def settle(self, name: str) -> Item | None:
+        """Have the catalogue say what the object of that name says; the item, None if there is no object, or one of an
+        item that was given away."""
+        with self.locks.held(name):
+            try:
+                kept = self.content.read(name)
+            except ContentMissing:
+                return None
+            known = self.catalog.find(RepositoryName.parse(name))
+            if known is not None and is_recorded(known, kept):
+                return known
+            try:
+                item = self._decoded(name, kept)
+            except ItemTransferred as gone:
+                with _unfinished_if_refused(gone.transfer.rep):
+                    self.catalog.depart(gone.transfer)
+                return None
+            self.list(item)
+            return item
+
+    def finish(self, name: str) -> Item | None:
+        """Whatever a change of that item has left to be done: it is listed, and its claims are answered."""
+        item = self.settle(name)
+        if item is None:
+            return None
+        for held in tuple(items_claimed(self.catalog, item)):
+            change = self.content.read(name).versions[-1].change
+            with self.locks.held(name_of(held)):
+                self.rewrite(name_of(held), lambda now: _told(self.catalog, now, item), change)
+        return item
+
+    def _decoded(self, name: str, kept: KeptObject) -> Item:
+        number = kept.head.number
+        if is_transferred(kept):
+            raise ItemTransferred(self._transfer(name, number))
+        try:
+            item = decode_item(self._record(name, ITEM, number), self._record(name, LOCAL, number))
+        except (FileMissing, InvalidDocument) as error:
+            raise ContentDamaged(name=name, problem="record", reason=str(error)) from error
+        if name_of(item) != name:
+            raise ContentDamaged(name=name, problem="record", reason=f"it is the record of {name_of(item)}")
+        return item
+
+    def _transfer(self, name: str, number: int) -> Transfer:
+        try:
+            transfer = decode_transfer(self._record(name, TRANSFERRED, number))
+        except InvalidDocument as error:
+            raise ContentDamaged(name=name, problem="record", reason=str(error)) from error
+        if name_of(transfer.rep) != name:
+            raise ContentDamaged(name=name, problem="record", reason=f"it is the record of {name_of(transfer.rep)}")
+        return transfer
+
+    def _record(self, name: str, path: str, version: int) -> bytes:
+        with self.open_record(name, path, version) as record:
+            return record.read_all()
+
+
+@contextmanager
+def _unfinished_if_refused(item: Item | RepositoryName) -> Iterator[None]:
+    """The item is kept by now: a refusal of the disk must not say that nothing was done."""
+    try:
+        yield
+    except ChangeUnfinished:
+        raise
+    except StorageError as error:
+        raise _unfinished(item, error) from error
+
+
+def _unfinished(item: Item | RepositoryName, error: StorageError) -> ChangeUnfinished:
+    """In its own words the refusal would say that nothing was done."""
+    known = error.parameters
+    reason = f"{known['path']}: {known['reason']}" if known.keys() >= {"path", "reason"} else str(error)
+    return ChangeUnfinished(label=name_of(item), reason=reason)
+
+
+def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:
+    """`held` with what `claimant` says of it, if it may; if not, somebody was quicker, and the claim stays a claim."""
+    try:
+        return with_backlink(catalog, held, claimant)
+    except StorageError:
+        raise
+    except IbiError:
+        return held
+
+
+def _new_object(new: NewItem) -> NewObject | Exception:
+    """What is to be kept; or, if that cannot be written down, why: others are not to suffer for it."""
+    try:
+        return NewObject(new.name, object_of(new.item, new.files), new.change)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
+        return error

@@ -1,0 +1,160 @@
+"""Editions, translations and metadata said by a librarian: of items that were deposited before, or are kept elsewhere.
+
+Of two items that are both here, each says its half: `claims` has the order in which that is written and withdrawn. Of
+one that is elsewhere, only the half that is said here can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from ibi.archive.life_cycle import Act, require
+from ibi.archive.related_items import (
+    check_joining,
+    check_source,
+    record_metadata_item,
+    record_next_edition,
+    record_translation,
+    withdraw_metadata_item,
+    withdraw_next_edition,
+    withdraw_translation,
+)
+from ibi.errors import IbiError
+from ibi.label import Label
+from ibi.languages import LanguageTag
+from ibi.messages.field import State
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item import Item, name_one_item
+from ibi.ports.catalog import Catalog
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_repository import ItemRepository
+
+Into = Callable[[Item], Item]
+Record = Callable[[Catalog, Item, LabelForms], Item]
+Claim = Literal["edition_of", "translation_of", "describes"]
+
+
+class ClaimedElsewhere(IbiError):
+    """{label} belongs to {other} already, by what it says itself: withdraw that first."""
+
+    code = "claimed-elsewhere"
+
+
+class NotRelated(IbiError):
+    """{label} says no such thing of {other}: there is nothing to withdraw."""
+
+    code = "not-related"
+
+
+class WrongLanguage(IbiError):
+    """language: {label} is a text in {language}."""
+
+    code = "wrong-language"
+
+
+@dataclass(frozen=True, slots=True)
+class Relating:
+    """The relations of one Archive's items, recorded and withdrawn. Each call gives the item as it is then."""
+
+    kept: ItemRepository
+    deposits: Deposits
+
+    def record_next_edition(self, label: Label, new: Label, who: str) -> Item:
+        return self._record(label, new, "edition_of", record_next_edition, who, "Next edition")
+
+    def withdraw_next_edition(self, label: Label, new: Label, who: str) -> Item:
+        known = self.kept.find(label).next_edition
+        return self._withdraw(label, new, known, "edition_of", withdraw_next_edition, who, "Not the next edition")
+
+    def record_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
+        return self._record(label, metadata, "describes", record_metadata_item, who, "Metadata")
+
+    def withdraw_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
+        known = self.kept.find(label).metadata_item
+        return self._withdraw(label, metadata, known, "describes", withdraw_metadata_item, who, "Not the metadata")
+
+    def record_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
+        source, forms = self.kept.find(label), self.deposits.forms(new)
+        changes: dict[Label, Into] = {}
+        if self._is_ours(new):
+            check_source(self._catalog, source.labels, language, forms)
+            changes[new] = lambda item: self._joined(item, source, language)
+        changes[label] = lambda item: record_translation(self._catalog, item, language, forms)
+        return self.deposits.change(changes, who, f"Translation into {language}: {forms.labels[0]}")[label]
+
+    def _joined(self, item: Item, source: Item, language: LanguageTag) -> Item:
+        check_joining(self._catalog, source, item)
+        return _with_claim(_in_language(item, language), "translation_of", source.labels)
+
+    def withdraw_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
+        source = self.kept.find(label)
+        known = source.translation(language)
+        if known is not None and name_one_item(known, source.labels):
+            known = None  # the source itself is no translation
+        withdraw = partial(withdraw_translation, language=language)
+        return self._withdraw(label, new, known, "translation_of", withdraw, who, f"No translation into {language}")
+
+    def _record(self, label: Label, other: Label, claim: Claim, record: Record, who: str, words: str) -> Item:
+        """Have the item say which `other` stands in a relation to it, and that one, if it is ours, make the claim."""
+        named, forms = self.kept.find(label), self.deposits.forms(other)
+        record(self._catalog, named, forms)  # of two refusals, the one that speaks of the relation
+        changes: dict[Label, Into] = {}
+        if self._is_ours(other):
+            changes[other] = lambda item: _with_claim(item, claim, named.labels)
+        changes[label] = lambda item: record(self._catalog, item, forms)
+        return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
+
+    def _withdraw(
+        self, label: Label, other: Label, known: LabelForms | None, claim: Claim, withdraw: Into, who: str, words: str
+    ) -> Item:
+        """Take both halves back. `known` is what the item says by now."""
+        named, forms = self.kept.find(label), self.deposits.forms(other)
+        if known is None or not name_one_item(known, forms):
+            raise NotRelated(label=str(label), other=str(other))
+        changes: dict[Label, Into] = {label: withdraw}
+        if self._is_ours(other):
+            changes[other] = lambda item: _without_claim(item, claim, named.labels)
+        return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
+
+    @property
+    def _catalog(self) -> Catalog:
+        return self.kept.catalog
+
+    def _is_ours(self, label: Label) -> bool:
+        item = self._catalog.find(label)
+        return item is not None and item.state is State.ORIGINAL
+
+
+def _with_claim(item: Item, field: Claim, named: LabelForms) -> Item:
+    require(item, Act.RELATE)
+    said: LabelForms | None = getattr(item, field)
+    if said is not None and not name_one_item(said, named):
+        raise ClaimedElsewhere(label=str(item.rep), other=str(said.labels[0]))
+    return item if said is not None else _replaced(item, field, named)
+
+
+def _without_claim(item: Item, field: Claim, named: LabelForms) -> Item:
+    """A claim on another item is not this one's business."""
+    require(item, Act.RELATE)
+    said: LabelForms | None = getattr(item, field)
+    return item if said is None or not name_one_item(said, named) else _replaced(item, field, None)
+
+
+def _replaced(item: Item, field: Claim, forms: LabelForms | None) -> Item:
+    match field:
+        case "edition_of":
+            return replace(item, edition_of=forms)
+        case "translation_of":
+            return replace(item, translation_of=forms)
+        case "describes":
+            return replace(item, describes=forms)
+
+
+def _in_language(item: Item, language: LanguageTag) -> Item:
+    """A text that was deposited without a language gets the one that it is said to be in."""
+    if item.language is not None and item.language != language:
+        raise WrongLanguage(label=str(item.rep), language=str(item.language))
+    return item if item.language == language else replace(item, language=language)

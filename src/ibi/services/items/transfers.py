@@ -1,0 +1,52 @@
+"""An Original is given to another Archive (R §5.2): what stays here is where it went, and a Copy if wanted.
+
+This is the sending side alone. That the other Archive has taken the item over is for the caller to know.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ibi.archive import life_cycle
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import Change
+from ibi.model.transfer import Transfer
+from ibi.ports.clocks import Clocks
+from ibi.services.items import item_repository as kept_items
+from ibi.services.items.item_repository import ItemRepository, name_of
+
+STEPS: Final = kept_items.STEPS
+"""Where a crash is tried."""
+
+
+class Transfers:
+    """Gives away Originals of one Archive. Calls block, from any thread."""
+
+    def __init__(self, kept: ItemRepository, clocks: Clocks, *, service: LabelForms | None = None) -> None:
+        """`service` is the Archive's own item, which is given to no one."""
+        self._kept, self._clocks, self._service = kept, clocks, service
+
+    def release(
+        self, label: Label, to: Label, who: str, *, keep_copy: bool = False, address: str | None = None
+    ) -> Transfer:
+        """Give the Original to the Archive whose service is `to`, at `address` (`host[:port]`) if that is known.
+
+        The answers to resolvers name that Archive from then on. Without `keep_copy` they are empty but for that; the
+        bytes stay in earlier versions of the object. `UnknownItem`, `OriginalNeeded`, `UntransferableItem` and others
+        of the life cycle if the item cannot go, and nothing has changed then.
+        """
+        name = name_of(self._kept.find(label))
+        with self._kept.changing(name), self._kept.locks.held(name):
+            before = self._kept.read(name)
+            now = Instant(self._clocks.read().wall.seconds)
+            transfer = life_cycle.send_away(before.item, to, now, service=self._service)
+            change = Change(who, f"Transferred to {to}", now)
+            if keep_copy:
+                copy = life_cycle.keep_copy(before.item, transfer, address)
+                self._kept.annotate(copy, change, before.head)
+                self._kept.list(copy)
+            else:
+                self._kept.depart(transfer, change, before.head)
+        return transfer

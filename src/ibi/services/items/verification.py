@@ -1,0 +1,184 @@
+"""Verification on a schedule while a server runs: everything is read again within some days, what was verified longest
+ago first, at a bounded speed, and more slowly while readers would feel it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from threading import Event, Thread
+from typing import Final
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.archive.damage_letter import damage_letter
+from ibi.errors import IbiError
+from ibi.model.content import Problem, Verification
+from ibi.ports.mailer import Mailer
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.items.archive_store import ArchiveStore
+from ibi.storage.errors import StorageError
+
+_DAY: Final = 86_400
+_HOUR: Final = 3_600
+"""Seconds after which a damaged item is looked at again, and a letter that could not be sent is tried again."""
+_IDLE: Final = 30.0
+"""Seconds between two looks at what is due."""
+_LOOK: Final = 0.1
+"""Seconds between two measurements of how late the event loop is."""
+_BUSY: Final = 0.03
+"""Seconds that it may be late: readers wait as long."""
+_PAUSE: Final = 1.0
+"""Seconds for which each piece waits while the server is busy. It goes on then: under load all the time, everything
+would never be verified again."""
+_STOP: Final = 5.0
+
+
+class _Stopped(Exception):
+    """The server stops."""
+
+
+class DamageMail:
+    """Letters to the administrator: one a day at most, if damage was found since the last one."""
+
+    def __init__(self, mailer: Mailer, to: str, archive: str, *, log: FilteringBoundLogger | None = None) -> None:
+        self._mailer, self._to, self._archive = mailer, to, archive
+        self._log = log or structlog.get_logger("ibi.integrity")
+        self._not_before = 0
+
+    def send_if_due(self, integrity: Integrity, now: int) -> None:
+        """Blocks. What the mail server refuses is logged and tried again."""
+        damaged, last = integrity.ledger.damaged().values(), integrity.ledger.last_letter()
+        found = max((each.damaged_since or 0 for each in damaged), default=0)
+        if now < self._not_before or (last is not None and (found <= last or now < last + _DAY)) or not found:
+            return
+        try:
+            self._mailer.send(damage_letter(self._to, self._archive, _sorted(damaged)))
+        except IbiError as error:
+            self._log.warning("the administrator cannot be told of damage by mail", reason=str(error))
+            self._not_before = now + _HOUR
+        else:
+            integrity.ledger.note_letter(now)
+
+
+class VerificationSchedule:
+    """A thread of its own reads; the event loop tells it when it is busy."""
+
+    def __init__(
+        self,
+        store: ArchiveStore,
+        *,
+        days: int,
+        rate: int,
+        mail: DamageMail | None = None,
+        log: FilteringBoundLogger | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Everything within `days`, 0 for nothing; at most `rate` bytes a second, 0 for no bound."""
+        assert store.integrity is not None  # a store on a disk has one
+        self._store, self._integrity = store, store.integrity
+        self._days, self._rate, self._mail, self._now = days, rate, mail, now
+        self._log = log or structlog.get_logger("ibi.integrity")
+        self._stopping, self._found = Event(), Event()
+        self._thread: Thread | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._is_busy = False
+        self._verified: tuple[str | None, int] = None, 0
+        """The item that was verified last, and when."""
+        self._counted = 0
+        """The day on which the items of the store were counted last."""
+        self._integrity.watch(self._tell)
+
+    @property
+    def integrity(self) -> Integrity:
+        return self._integrity
+
+    def start(self) -> None:
+        """Called on the event loop."""
+        self._watching = asyncio.get_running_loop().create_task(self._watch_loop(), name="verification")
+        self._thread = Thread(target=self._run, name="verification", daemon=True)
+        self._thread.start()
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        self._found.set()
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, _STOP)
+
+    def step(self) -> bool:
+        """Verify the item that is due, if one is; whether there was one. Blocks."""
+        now = int(self._now())
+        if self._days:
+            self._count_items(now)
+            name = self._integrity.ledger.next_due(now - self._days * _DAY, now - _HOUR)
+            if (name, True) == (self._verified[0], now < self._verified[1] + _HOUR):
+                name = None  # what was found could not be written down: not again at once
+            self._verified = name, now
+            if name is not None:
+                self._verify(name)
+        else:
+            name = None
+        if self._mail is not None:
+            self._mail.send_if_due(self._integrity, int(self._now()))
+        return name is not None
+
+    def _count_items(self, now: int) -> None:
+        """Once a day, and at the start: what was deposited since then was hashed when it was taken in."""
+        if now // _DAY != self._counted:
+            self._integrity.ledger.expect(self._unless_stopped(self._store.content.iterate()))
+            self._counted = now // _DAY
+
+    def _unless_stopped(self, names: Iterator[str]) -> Iterator[str]:
+        for name in names:
+            if self._stopping.is_set():
+                raise _Stopped
+            yield name
+
+    def _verify(self, name: str) -> None:
+        verified = self._store.verify_item(name, self._pace)
+        for problem in verified.problems:
+            self._log.warning("a verification found a problem", item=name, file=problem.path, reason=problem.reason)
+        if any(problem.code == "missing" for problem in verified.problems) and not self._store.is_listed(name):
+            self._integrity.ledger.forget(name)  # it was removed since
+
+    def _pace(self, size: int) -> None:
+        """Called for each piece that was read."""
+        wait = size / self._rate if self._rate else 0.0
+        if self._stopping.wait(max(wait, _PAUSE if self._is_busy else 0.0)):
+            raise _Stopped
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if self.step():
+                    continue
+            except _Stopped:
+                return
+            except StorageError as error:
+                self._log.warning("kept content cannot be verified at the moment", reason=str(error))
+            except Exception:  # noqa: BLE001 - whatever it is, the server goes on, and the next round tries again
+                self._log.error("the verification of kept content failed", exc_info=True)
+            self._found.wait(_IDLE)
+            self._found.clear()
+
+    async def _watch_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            await asyncio.sleep(_LOOK)
+            self._is_busy = loop.time() - began - _LOOK > _BUSY
+
+    def _tell(self, name: str, problem: Problem) -> None:
+        self._log.error("kept content is damaged", item=name, file=problem.path, reason=problem.reason)
+        self._found.set()
+
+
+def _sorted(damaged: Iterable[Verification]) -> list[Verification]:
+    """What was found last comes first."""
+    return sorted(damaged, key=lambda each: each.damaged_since or 0, reverse=True)

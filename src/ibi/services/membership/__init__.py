@@ -1,0 +1,1 @@
+"""Which Archives belong to a resolver: registrations and inclusions, on both sides."""

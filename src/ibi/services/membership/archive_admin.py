@@ -1,0 +1,99 @@
+"""The register as an operator works on it, in words that travel: texts in, texts out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, Protocol, TypedDict, TypeVar
+
+from ibi.label import parse
+from ibi.model.visibility import network
+from ibi.resolver.membership import RegistrationChange
+from ibi.services.membership.registration_admin import Application, RegistrationAdmin, all_facts, registered_facts
+
+Made = TypeVar("Made")
+
+
+class ApplicationWords(TypedDict):
+    """What is needed to register an Archive."""
+
+    labels: list[str]
+    key: str
+    admin_mail: str | None
+    hosts: list[str]
+    networks: list[str]
+    prefixes: list[str]
+    shared: bool
+    allow_weak_key: bool
+    replace: bool
+
+
+class ChangeWords(TypedDict, total=False):
+    """What is changed of a registration; what is not there stays."""
+
+    label: str
+    add_prefixes: list[str]
+    remove_prefixes: list[str]
+    shared: bool
+    vouched: bool
+    successor: str
+    no_successor: bool
+    add_hosts: list[str]
+    remove_hosts: list[str]
+    allow: list[str]
+    disallow: list[str]
+    admin_mail: str
+
+
+class ArchiveAdmin(Protocol):
+    """The desk of a data directory, or of a server that is asked."""
+
+    def register_archive(self, wanted: ApplicationWords) -> dict[str, object]:
+        """The Archive; `letter`: what its administrator was told, or None; and `warnings`, a list of sentences."""
+
+    def list_archives(self) -> list[dict[str, object]]: ...
+
+    def forget_archive(self, label: str) -> dict[str, object]: ...
+
+    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]: ...
+
+    def change_archive(self, label: str, change: ChangeWords) -> dict[str, object]:
+        """The Archive as it is afterwards."""
+
+
+class LocalArchiveAdmin:
+    """The desk of a data directory, for a command: it does one thing, and waits for it."""
+
+    def __init__(self, desk: RegistrationAdmin) -> None:
+        self._desk = desk
+
+    def register_archive(self, wanted: ApplicationWords) -> dict[str, object]:
+        application = Application.of_words(
+            wanted["labels"],
+            wanted["key"],
+            wanted["admin_mail"],
+            wanted["hosts"],
+            wanted["networks"],
+            wanted["prefixes"],
+            shared=wanted["shared"],
+        )
+        registered = self._wait(
+            self._desk.register(application, allow_weak_key=wanted["allow_weak_key"], replace_key=wanted["replace"])
+        )
+        return registered_facts(registered)
+
+    def list_archives(self) -> list[dict[str, object]]:
+        return [all_facts(registration) for registration in self._desk.all()]
+
+    def forget_archive(self, label: str) -> dict[str, object]:
+        return all_facts(self._wait(self._desk.forget(parse(label))))
+
+    def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]:
+        changed = self._desk.allow_networks(parse(label), tuple(map(network, allow)), tuple(map(network, disallow)))
+        return all_facts(self._wait(changed))
+
+    def change_archive(self, label: str, change: ChangeWords) -> dict[str, object]:
+        return all_facts(self._wait(self._desk.set(parse(label), RegistrationChange.of_words(**change))))
+
+    def _wait(self, work: Coroutine[Any, Any, Made]) -> Made:
+        return asyncio.run(work)

@@ -1,0 +1,339 @@
+"""Archives included and excluded by themselves (R §7.2), called back, and called again while they do not confirm."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final, Protocol
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError
+from ibi.label import Label
+from ibi.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.messages.field import IpAddress
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.requests import UrlRequest
+from ibi.messages.url_list import UrlList
+from ibi.model.letter import Letter
+from ibi.model.registration import Inclusion, Registration
+from ibi.ports.clocks import Clocks
+from ibi.ports.mailer import Mailer
+from ibi.ports.registry import Registry
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.errors import AlreadyRegistered, KeyRefused, PrefixTaken
+from ibi.resolver.letters import pending_letter, replaced_letter
+from ibi.resolver.membership import (
+    CallBack,
+    Home,
+    after_silence,
+    archive_ref,
+    called_back,
+    excluded,
+    included,
+    inclusion_at,
+    is_proven,
+    require_free_prefixes,
+    with_claimed_forms,
+    with_waiting_form,
+)
+from ibi.resolver.trace import Answered, Reply
+from ibi.services.membership.mail import post
+
+Confirm = Callable[[ArchiveRef], Awaitable[CallBack]]
+"""Calls an Archive back (R §7.2, message 3): what came of it. Raises for nothing that the Archive does."""
+
+Make = Callable[[Registration], Registration]
+
+_LETTERS_APART: Final = 3600.0
+"""Seconds between two letters about new addresses of one Archive: a key in wrong hands must not fill a mailbox."""
+
+_MOST_TOLD: Final = 4096
+_QUESTION: Final = 5.0
+"""Seconds in which an Archive says what the forms of its label are."""
+
+
+class Ask(Protocol):
+    """Asks an Archive where an item is; `ibi.transport.gateways` has one."""
+
+    async def __call__(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply: ...
+
+
+class Check(Protocol):
+    """Whether a request has the key of a registered Archive; `ibi.services.membership.key_check` is one."""
+
+    async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration: ...
+
+
+class Inclusions:
+    """On the event loop of a server. What is written is written beside it."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        check: Check,
+        confirm: Confirm,
+        clocks: Clocks,
+        *,
+        resolver_url: str,
+        mailer: Mailer | None = None,
+        own: LabelForms | None = None,
+        ask: Ask | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        """`own` is the service of the server's own Archive. With `ask`, an Archive of whose label one form is known is
+        asked for the other."""
+        self._registry, self._check, self._confirm, self._clocks = registry, check, confirm, clocks
+        self._resolver_url, self._mailer, self._own, self._ask = resolver_url, mailer, own, ask
+        self._monotonic = monotonic
+        self._log = log or structlog.get_logger("ibi.register")
+        self._calls: dict[ArchiveRef, asyncio.Task[CallBack]] = {}
+        self._beside: set[asyncio.Task[None]] = set()
+        self._told: dict[Label, float] = {}
+        """When an administrator was last told of a new address of an Archive."""
+
+    async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
+        """Messages 2 to 5. `KeyRefused` and `TooManyAttempts` if the key is not that of a registered Archive."""
+        found = await self._check.require(request, client)
+        # Included before it is called: should the call take long, or end with this process, it is included anyway.
+        now = await self._change_checked(found, partial(included, request=request, now=self._clocks.read().wall))
+        asked = inclusion_at(now, (request.archive_protocol.scheme, request.archive_address.lower()))
+        assert asked is not None
+        call = await self._call(now, asked)
+        after = await self._change_checked(
+            found, partial(called_back, asked=asked, call=call, now=self._clocks.read().wall)
+        )
+        after = await self._adopt_form(after, asked, call)
+        if after.inclusion is not None:
+            self._tell_of_inclusion(found, after, asked, call)
+        if call.confirmed:
+            self._ask_for_form(after, asked, call)
+        return InclusionStatus(confirmed=call.confirmed)
+
+    async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
+        """Messages 7 and 8."""
+        found = await self._check.require(request, client)
+        await self._change_checked(found, excluded)
+        if found.inclusion is not None:
+            self._log.info("an Archive was excluded", archive=str(found.labels[0]))
+        return ExclusionStatus()
+
+    async def retry(self, registration: Registration, *, may_replace: bool) -> bool:
+        """Call an Archive again that has not confirmed: at its pending address and at the one that counts, or at that
+        one alone. Whether the address that counts answered. With `may_replace`, a pending address takes its place if
+        that one has been silent for long enough (E60)."""
+        inclusion, pending = registration.inclusion, registration.pending
+        if inclusion is None:
+            return False
+        asked = [inclusion] if pending is None else [inclusion, pending]
+        calls = await asyncio.gather(*(self._call(registration, each) for each in asked))
+        label, now = registration.labels[0], self._clocks.read().wall
+        for each, call in zip(asked, calls, strict=True):
+            after = await self._change(label, partial(called_back, asked=each, call=call, now=now))
+            if after is None:
+                return calls[0].confirmed
+            # That an address still answers which had confirmed before is no news.
+            if call.confirmed and not each.confirmed and inclusion_at(after, each.place) is not None:
+                self._log.info("an Archive has confirmed", archive=str(label), address=each.address)
+                await self._adopt_form(after, each, call)
+        if pending is not None and may_replace and not any(call.confirmed for call in calls):
+            await self._replace_silent(label, inclusion, pending)
+        return calls[0].confirmed
+
+    async def settle(self) -> None:
+        """Wait for what is done beside requests at the moment."""
+        while self._beside:
+            await asyncio.wait(tuple(self._beside))
+
+    async def close(self) -> None:
+        """Break off what is under way."""
+        tasks = (*self._calls.values(), *self._beside)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- changes ----------------------------------------------------------------------------------------------------
+
+    async def _change_checked(self, checked: Registration, make: Make) -> Registration:
+        """What `make` makes of a registration whose key was checked; nothing is written if that is the same.
+
+        `KeyRefused` if it was forgotten, or given another key, since it was checked.
+        """
+
+        def made(now: Registration) -> Registration:
+            if now.key_hash != checked.key_hash:
+                raise KeyRefused()
+            return make(now)
+
+        after = await self._change(checked.labels[0], made)
+        if after is None:
+            raise KeyRefused()
+        return after
+
+    async def _change(self, label: Label, make: Make) -> Registration | None:
+        now = self._registry.find(label)
+        if now is None or make(now) == now:
+            return now
+        return await asyncio.to_thread(self._registry.change, label, make)
+
+    async def _replace_silent(self, label: Label, inclusion: Inclusion, pending: Inclusion) -> None:
+        now = self._clocks.read().wall
+        replaced: list[Registration] = []
+        """The registration before, if this process is the one that changed it: one letter is enough."""
+
+        def made(found: Registration) -> Registration:
+            replaced.clear()
+            is_as_it_was = all(
+                one is not None and one.place == other.place
+                for one, other in ((found.inclusion, inclusion), (found.pending, pending))
+            )
+            after = after_silence(found, now) if is_as_it_was else found
+            if after != found:
+                replaced.append(found)
+            return after
+
+        after = await self._change(label, made)
+        if after is None or not replaced:
+            return
+        self._log.warning(
+            "an Archive is asked at another address that has not confirmed, since the one before is silent",
+            archive=str(label),
+            address=pending.address,
+            before=inclusion.address,
+        )
+        self._write_to(replaced[0], lambda to: replaced_letter(after, inclusion, to, self._resolver_url))
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    async def _call(self, registration: Registration, inclusion: Inclusion) -> CallBack:
+        """Those who ask for the same while the call is under way wait for that one: no Archive is called twice at
+        once."""
+        ref = archive_ref(registration, inclusion)
+        assert ref is not None
+        call = self._calls.get(ref)
+        if call is None:
+            call = self._calls[ref] = asyncio.ensure_future(self._confirm_once(ref))
+            call.add_done_callback(lambda _: self._calls.pop(ref, None))
+        return await asyncio.shield(call)
+
+    async def _confirm_once(self, ref: ArchiveRef) -> CallBack:
+        return await self._confirm(ref)
+
+    # --- the forms of a label (E59) ---------------------------------------------------------------------------------
+
+    async def _adopt_form(self, registration: Registration, asked: Inclusion, call: CallBack) -> Registration:
+        """The registration with the form that waits, if the call proves it and no other Archive has it or its prefix;
+        else as it is."""
+        waiting = registration.waiting
+        if waiting is None:
+            return registration
+        if not is_proven(waiting, asked, call):
+            if call.confirmed:
+                self._log.warning(
+                    "a form of an Archive's label waits for `ibi resolver set`: nothing proves it",
+                    archive=str(registration.labels[0]),
+                    form=str(waiting),
+                    address=asked.address,
+                )
+            return registration
+
+        def made(found: Registration) -> Registration:
+            if found.waiting != waiting:
+                return found
+            after = with_waiting_form(found)
+            if self._own is not None and set(self._own.labels).isdisjoint(found.labels):
+                require_free_prefixes(after, found, [Home.of_service(self._own)])
+            return after
+
+        try:
+            after = await self._change(registration.labels[0], made)
+        except (AlreadyRegistered, PrefixTaken) as error:
+            self._log.warning(
+                "a form of an Archive's label waits for `ibi resolver set`",
+                archive=str(registration.labels[0]),
+                form=str(waiting),
+                reason=str(error),
+            )
+            return registration
+        if after is None:
+            return registration
+        self._log.info("the other form of an Archive's label is known", archive=str(after.labels[0]), form=str(waiting))
+        return after
+
+    def _ask_for_form(self, registration: Registration, asked: Inclusion, call: CallBack) -> None:
+        """Have an Archive of another make, whose inclusion does not give the other form, asked for it."""
+        if self._ask is not None and len(registration.labels) == 1 and registration.waiting is None:
+            self._run_beside(partial(self._learn_form, self._ask, registration, asked, call))
+
+    async def _learn_form(self, ask: Ask, registration: Registration, asked: Inclusion, call: CallBack) -> None:
+        ref = archive_ref(registration, asked)
+        assert ref is not None
+        label = registration.labels[0]
+        # On behalf of no reader: the address is the Archive's own, which tells it nothing.
+        reply = await ask(ref, UrlRequest((asked.ip,), label), within=_QUESTION)
+        answer = reply.answer if isinstance(reply, Answered) else None
+        forms = answer.ibi if isinstance(answer, UrlList) else None
+        if forms is None or label not in forms.labels:
+            return
+        after = await self._change(label, lambda found: with_claimed_forms(found, forms.labels))
+        if after is not None:
+            await self._adopt_form(after, asked, call)
+
+    # --- what people are told ---------------------------------------------------------------------------------------
+
+    def _tell_of_inclusion(self, before: Registration, after: Registration, asked: Inclusion, call: CallBack) -> None:
+        archive = str(before.labels[0])
+        if after.pending is None or after.pending.place != asked.place:
+            self._log.info("an Archive was included", archive=archive, address=asked.address, confirmed=call.confirmed)
+            return
+        assert after.inclusion is not None
+        self._log.warning(
+            "an Archive asks to be included at another address, which does not confirm",
+            archive=archive,
+            address=asked.address,
+            still_asked_at=after.inclusion.address,
+        )
+        if before.pending is None or before.pending.place != asked.place:
+            self._write_of_pending(after)
+
+    def _write_of_pending(self, registration: Registration) -> None:
+        label, now = registration.labels[0], self._monotonic()
+        last = self._told.get(label)
+        if last is not None and now - last < _LETTERS_APART:
+            return
+        if len(self._told) >= _MOST_TOLD:
+            del self._told[next(iter(self._told))]
+        self._told[label] = now
+        self._write_to(registration, lambda to: pending_letter(registration, to, self._resolver_url))
+
+    def _write_to(self, registration: Registration, letter: Callable[[str], Letter]) -> None:
+        """To the administrator that was registered, or that the address which counts has named: never to one that only
+        the new address names."""
+        inclusion = registration.inclusion
+        recipient = registration.admin_mail or (None if inclusion is None else inclusion.admin_mail)
+        if recipient is not None:
+            self._run_beside(partial(self._post, str(registration.labels[0]), letter(recipient)))
+
+    async def _post(self, archive: str, letter: Letter) -> None:
+        posted = await post(letter, self._mailer)
+        if posted.sent:
+            self._log.info("an administrator was told of a new address", archive=archive)
+        else:
+            reason = posted.reason or "no mail server is set"
+            self._log.warning("an administrator was not told of a new address", archive=archive, reason=reason)
+
+    def _run_beside(self, work: Callable[[], Awaitable[None]]) -> None:
+        task = asyncio.ensure_future(self._logged(work))
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _logged(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except IbiError as error:
+            self._log.error("an inclusion was not followed up", reason=str(error))

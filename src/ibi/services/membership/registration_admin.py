@@ -1,0 +1,358 @@
+"""The register of a resolver: Archives registered by hand, included and excluded by themselves (R §7)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.instant import Instant
+from ibi.label import Label, parse
+from ibi.label.home_prefix import parse_home_prefix
+from ibi.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.messages.field import IpAddress
+from ibi.messages.key import RegistrationKey
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.model.registration import Inclusion, Registration
+from ibi.model.visibility import IpNetwork, network
+from ibi.ports.clocks import Clocks
+from ibi.ports.mailer import Mailer
+from ibi.ports.registry import Registry
+from ibi.resolver.errors import UnknownArchive
+from ibi.resolver.key_strength import key_weakness, require_unknown
+from ibi.resolver.letters import confirmation_letter
+from ibi.resolver.membership import Home, RegistrationChange, require_free_prefixes
+from ibi.services.accounts.hashing import KeyHasher
+from ibi.services.membership.inclusion_retries import InclusionRetries
+from ibi.services.membership.inclusions import Ask, Confirm, Inclusions
+from ibi.services.membership.key_check import KeyCheck
+from ibi.services.membership.mail import Posted, post
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What is needed to register an Archive."""
+
+    service: LabelForms
+    key: RegistrationKey
+    admin_mail: str | None = None
+    hosts: frozenset[str] = frozenset()
+    networks: tuple[IpNetwork, ...] = ()
+    prefixes: frozenset[str] = frozenset()
+    shared: bool = False
+
+    @classmethod
+    def of_words(
+        cls,
+        labels: Iterable[str],
+        key: str,
+        admin_mail: str | None = None,
+        hosts: Iterable[str] = (),
+        networks: Iterable[str] = (),
+        prefixes: Iterable[str] = (),
+        *,
+        shared: bool = False,
+    ) -> Application:
+        """Read from texts; an `InvalidInput` names the one that is wrong, and never shows the key."""
+        service, secret = LabelForms.of(*map(parse, labels)), RegistrationKey(key)
+        return cls(
+            service,
+            secret,
+            admin_mail,
+            frozenset(hosts),
+            tuple(map(network, networks)),
+            frozenset(map(parse_home_prefix, prefixes)),
+            shared,
+        )
+
+    def registration(self, now: Instant) -> Registration:
+        """As yet without a hash; `InvalidInput` if it cannot be put on record."""
+        return Registration(
+            self.service,
+            "",
+            Instant(now.seconds),
+            self.admin_mail,
+            self.hosts,
+            self.networks,
+            prefixes=self.prefixes,
+            shared=self.shared,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An Archive that has been registered, and the letter that tells its administrator, if there is an address."""
+
+    registration: Registration
+    posted: Posted | None
+    warnings: tuple[str, ...] = ()
+    """Sentences for the person who registered it."""
+
+
+class RegistrationAdmin:
+    """On the event loop of a server or of a command. Looks are taken at once; whatever writes or hashes does so
+    beside it."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        confirm: Confirm,
+        clocks: Clocks,
+        *,
+        resolver_url: str,
+        mailer: Mailer | None = None,
+        hasher: KeyHasher | None = None,
+        own: LabelForms | None = None,
+        sandbox: bool = False,
+        ask: Ask | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        """`resolver_url` is where Archives reach this resolver, as its letters tell it. `own` is the service of the
+        server's own Archive, which counts as registered. A `sandbox` refuses no key. With `ask`, Archives are asked for
+        the form of their label that is not known."""
+        self._registry, self._clocks = registry, clocks
+        self._resolver_url, self._mailer = resolver_url, mailer
+        self._own, self._sandbox = own, sandbox
+        self._hasher = hasher or KeyHasher()
+        self._log = log or structlog.get_logger("ibi.register")
+        self._inclusions = Inclusions(
+            registry,
+            KeyCheck(registry.find, self._hasher, monotonic),
+            confirm,
+            clocks,
+            resolver_url=resolver_url,
+            mailer=mailer,
+            own=own,
+            ask=ask,
+            monotonic=monotonic,
+            log=self._log,
+        )
+        self.retries = InclusionRetries(registry, self._inclusions.retry, clocks, monotonic=monotonic, log=self._log)
+
+    # --- by the Archives themselves (R §7.2) --------------------------------------------------------------------------
+
+    async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
+        """Messages 2 to 5. `KeyRefused` and `TooManyAttempts` if the key is not that of a registered Archive."""
+        return await self._inclusions.include(request, client)
+
+    async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
+        """Messages 7 and 8."""
+        return await self._inclusions.exclude(request, client)
+
+    def start(self) -> None:
+        """Begin to call Archives again that have not confirmed; on the event loop of a server."""
+        self.retries.start()
+
+    async def settle(self) -> None:
+        """Wait for what is done beside requests at the moment: letters, and questions about forms of labels."""
+        await self._inclusions.settle()
+
+    # --- by hand (R §7.1) ---------------------------------------------------------------------------------------------
+
+    async def register(
+        self, application: Application, *, allow_weak_key: bool = False, replace_key: bool = False
+    ) -> Registered:
+        """Put an Archive on record; with `replace_key`, give one that is there a new key and leave the rest of it, but
+        for what the application adds.
+
+        `WeakKey` if the key is one that is tried first, unless allowed or in a sandbox; `AlreadyRegistered`,
+        `PrefixTaken`, or `UnknownArchive` if there is none to replace. The letter is sent, if it can be, when all is
+        done; that it could not be undoes nothing.
+        """
+        if not (allow_weak_key or self._sandbox):
+            require_unknown(application.key)
+        draft = application.registration(self._clocks.read().wall)
+        if not replace_key:
+            self._require_not_own(draft, None)
+        key_hash = await self._hasher.hash(application.key)
+        if replace_key:
+            registration = await self._given_key(application, key_hash)
+        else:
+            registration = replace(draft, key_hash=key_hash)
+            await asyncio.to_thread(self._registry.add, registration)
+        self._log.info("an Archive was registered", archive=str(registration.labels[0]), new_key=replace_key)
+        return Registered(registration, await self._posted(registration), self._warnings(application))
+
+    def _warnings(self, application: Application) -> tuple[str, ...]:
+        """Keys that are easy to guess are accepted, and this is said (E61)."""
+        weakness = key_weakness(application.key, application.service.labels)
+        if weakness is None:
+            return ()
+        self._log.warning("a key is easy to guess", archive=str(application.service.labels[0]), reason=weakness)
+        return (f"the key is easy to guess, because {weakness}: `ibi resolver register --replace` gives another",)
+
+    async def _given_key(self, application: Application, key_hash: str) -> Registration:
+        def make(found: Registration) -> Registration:
+            after = replace(
+                found,
+                key_hash=key_hash,
+                admin_mail=application.admin_mail or found.admin_mail,
+                hosts=found.hosts | application.hosts,
+                networks=(*found.networks, *application.networks),
+                prefixes=found.prefixes | application.prefixes,
+                shared=found.shared or application.shared,
+            )
+            self._require_not_own(after, found)
+            return after
+
+        return await self._changed_by_hand(application.service.labels[0], make)
+
+    async def _posted(self, registration: Registration) -> Posted | None:
+        if registration.admin_mail is None:
+            return None
+        posted = await post(
+            confirmation_letter(registration, registration.admin_mail, self._resolver_url), self._mailer
+        )
+        if posted.reason is not None:
+            self._log.warning("an administrator was not told", reason=posted.reason)
+        return posted
+
+    def all(self) -> tuple[Registration, ...]:
+        return self._registry.all()
+
+    def find(self, label: Label) -> Registration:
+        """`UnknownArchive` if there is none."""
+        return _known(self._registry.find(label), label)
+
+    async def forget(self, label: Label) -> Registration:
+        """Take an Archive off the record, whether it is included or not; what it was. `UnknownArchive`."""
+        found = _known(await asyncio.to_thread(self._registry.forget, label), label)
+        self._log.info("an Archive was forgotten", archive=str(label))
+        return found
+
+    async def allow_networks(
+        self, label: Label, add: Sequence[IpNetwork] = (), remove: Sequence[IpNetwork] = ()
+    ) -> Registration:
+        """Let an Archive be dialled in networks that are not of the whole Internet, or no longer. `UnknownArchive`."""
+
+        def make(found: Registration) -> Registration:
+            return replace(found, networks=tuple({*found.networks, *add} - {*remove}))
+
+        changed = await self._changed_by_hand(label, make)
+        self._log.info(
+            "the networks of an Archive were changed", archive=str(label), networks=list(map(str, changed.networks))
+        )
+        return changed
+
+    async def set(self, label: Label, change: RegistrationChange) -> Registration:
+        """Change forms, prefixes, hosts, networks and what the administrator says of an Archive. Its key, its seniority
+        and its inclusion stay.
+
+        `UnknownArchive` if it, or the successor, is not registered; `AlreadyRegistered` or `PrefixTaken` if another has
+        the form or a prefix; `InvalidInput` if the result cannot be put on record.
+        """
+        successor = None if change.successor is None else self._service_of(change.successor)
+
+        def make(found: Registration) -> Registration:
+            after = change.apply(found, successor)
+            self._require_not_own(after, found)
+            return after
+
+        changed = await self._changed_by_hand(label, make)
+        self._log.info("the registration of an Archive was changed", archive=str(changed.labels[0]))
+        return changed
+
+    def _service_of(self, label: Label) -> LabelForms:
+        if self._own is not None and label in self._own.labels:
+            return self._own
+        return self.find(label).service
+
+    def _require_not_own(self, after: Registration, before: Registration | None) -> None:
+        """Refuse with `PrefixTaken` what would take a prefix from the server's own Archive, unless it is that one."""
+        if self._own is not None and set(self._own.labels).isdisjoint(after.labels):
+            require_free_prefixes(after, before, [Home.of_service(self._own)])
+
+    async def _changed_by_hand(self, label: Label, make: Callable[[Registration], Registration]) -> Registration:
+        return _known(await asyncio.to_thread(self._registry.change, label, make), label)
+
+    async def close(self) -> None:
+        """Break off what is under way. The register is closed by whoever opened it."""
+        await self.retries.stop()
+        await self._inclusions.close()
+        self._hasher.close()
+
+
+def _known(found: Registration | None, label: Label) -> Registration:
+    if found is None:
+        raise UnknownArchive(label=str(label))
+    return found
+
+
+def public_facts(registration: Registration) -> dict[str, object]:
+    """Who is asked, and where: whoever resolves a link learns as much."""
+    service, inclusion = registration.service, registration.inclusion
+    return {
+        "rep": None if service.rep is None else service.rep.spelling,
+        "ibip": None if service.ibip is None else service.ibip.spelling,
+        "included": inclusion is not None,
+        "address": None if inclusion is None else inclusion.address,
+        "protocol": None if inclusion is None else inclusion.protocol.value,
+        "confirmed": None if inclusion is None else inclusion.confirmed,
+        "since": None if inclusion is None else str(inclusion.since),
+        "prefixes": sorted(registration.prefixes),
+        "successor": None if registration.successor is None else registration.successor.labels[0].spelling,
+    }
+
+
+def all_facts(registration: Registration) -> dict[str, object]:
+    """Everything but the hash of the key."""
+    inclusion, waiting = registration.inclusion, registration.waiting
+    answered = None if inclusion is None else inclusion.answered
+    return {
+        **public_facts(registration),
+        "registered": str(registration.registered),
+        "admin_mail": registration.admin_mail,
+        "hosts": sorted(registration.hosts),
+        "networks": [str(network) for network in registration.networks],
+        "ip": None if inclusion is None else str(inclusion.ip),
+        "platform_version": None if inclusion is None else inclusion.platform_version,
+        "included_mail": None if inclusion is None else inclusion.admin_mail,
+        "answered": None if answered is None else str(answered),
+        "shared": registration.shared,
+        "vouched": registration.vouched,
+        "waiting": None if waiting is None else waiting.spelling,
+        "pending": _pending_facts(registration.pending),
+    }
+
+
+def _pending_facts(pending: Inclusion | None) -> dict[str, object] | None:
+    """The address that has yet to confirm before it is asked."""
+    if pending is None:
+        return None
+    return {
+        "address": pending.address,
+        "protocol": pending.protocol.value,
+        "ip": str(pending.ip),
+        "mail": pending.admin_mail,
+        "since": str(pending.since),
+    }
+
+
+def registered_facts(registered: Registered) -> dict[str, object]:
+    """One that has just been registered: also what its administrator was told, and what the person who registered it
+    should know."""
+    return {
+        **all_facts(registered.registration),
+        "letter": letter_facts(registered.posted),
+        "warnings": list(registered.warnings),
+    }
+
+
+def letter_facts(posted: Posted | None) -> dict[str, object] | None:
+    """The letter to an administrator, and what became of it."""
+    if posted is None:
+        return None
+    letter = posted.letter
+    return {
+        "to": letter.to,
+        "subject": letter.subject,
+        "text": letter.text,
+        "sent": posted.sent,
+        "reason": posted.reason,
+    }

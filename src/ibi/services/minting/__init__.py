@@ -1,0 +1,1 @@
+"""Labels for callers of a server: one queue, and the guard against a second instance."""

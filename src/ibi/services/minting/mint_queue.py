@@ -1,0 +1,238 @@
+"""The waiting room before the minter (G §6): whoever asks while a commit is under way shares the next one.
+
+Labels that an Archive reserves are marked as such in the mint log: they stay in this Archive, unlike those that are
+given out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from queue import SimpleQueue
+from secrets import randbelow
+from typing import Final, TypeAlias
+
+from ibi.errors import IbiError
+from ibi.label import Ibip, RepositoryName
+from ibi.messages.label_forms import LabelForms
+from ibi.minting.clock_guard import check_behind
+from ibi.minting.given_out import reservation_name
+from ibi.minting.minter import Decision, Rules, decide
+from ibi.model.minting import Batch, Identity, MintRequest, Share, TickState
+from ibi.ports.clocks import Clocks
+from ibi.ports.ticks import Remembered, Ticks
+from ibi.services.minting.mint_guard import MintGuard
+
+
+class MintQueueClosed(IbiError):
+    """This minter is stopping and mints no more."""
+
+    code = "minter-stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class MintGroup:
+    """What became of the requests that shared one commit, for whoever counts."""
+
+    requests: int
+    minted: int
+    """New labels; those handed out again by their key are not."""
+    seconds: float
+    """How long the commit took."""
+    failure: Exception | None = None
+    """Why the store could not serve the group, if it could not."""
+
+
+_GATHERING = 0.001
+"""Seconds for which those just answered are waited for: they often ask again at once, and share one commit then."""
+_GLANCE = 0.0003
+
+
+_request: Callable[[tuple[int, str, str | None]], MintRequest] = partial(tuple.__new__, MintRequest)
+"""As `MintRequest` itself does it, in half the time."""
+_Waiting: TypeAlias = tuple[MintRequest, "asyncio.Future[Share]"]
+
+
+class MintQueue:
+    """Mints for many callers on one event loop, through one thread that makes each queue durable in one commit."""
+
+    def __init__(
+        self,
+        ticks: Ticks,
+        identity: Identity,
+        rules: Rules,
+        clocks: Clocks,
+        *,
+        guard: MintGuard | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """`sleep` is what a caller waits with for the date of its label; it goes with `clocks`. The `guard`, if there
+        is one, is started and stopped with the queue."""
+        self._guard = guard
+        self.identity, self.rules = identity, rules
+        self._ticks, self._clocks, self._sleep = ticks, clocks, sleep
+        self._watchers: list[Callable[[MintGroup], None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        """None is the end."""
+        self._ready: Batch | None = None
+        """The batch answered last, if its dates had come by then."""
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="ibi-minter", daemon=True)
+
+    def start(self) -> None:
+        """Begin to mint; called on the event loop that will ask."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+        if self._guard is not None:
+            self._guard.start()
+
+    async def stop(self) -> None:
+        """Serve what is waiting, then end; nobody is left without an answer."""
+        self._closed = True
+        if self._guard is not None:
+            await self._guard.stop()
+        self._queue.put(None)
+        if self._thread.ident is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    def watch(self, watcher: Callable[[MintGroup], None]) -> None:
+        """Have `watcher` told of each group from now on: in the writer's thread, so it must be quick and not raise."""
+        self._watchers.append(watcher)
+
+    async def mint(self, count: int, who: str, key: str | None = None) -> Share:
+        """Labels that nobody else has, durable, after their dates have come; or an `IbiError` and nothing minted."""
+        if self._closed or self._loop is None:
+            raise MintQueueClosed
+        if self._guard is not None and not self._guard.is_open:
+            await self._guard.passed()
+        future: asyncio.Future[Share] = self._loop.create_future()
+        self._queue.put((_request((count, who, key)), future))
+        share = await future
+        if share.batch is not self._ready:
+            await self._until_ready(share)
+        return share
+
+    async def _until_ready(self, share: Share) -> None:
+        """Wait for the share's last date; refuse if the clock was set back since, for then it may be years away (E9).
+
+        The labels stay on record: with the same key they are there when the clock has caught up.
+        """
+        ready = share.ready
+        while (now := self._clocks.read().wall) < ready:
+            check_behind(now, ready, self.rules.patience)
+            await self._sleep(float(ready.as_fraction() - now.as_fraction()))
+
+    def refusal(self) -> IbiError | None:
+        """Why nothing would be minted, if that lies neither with the clock nor with the store."""
+        return None if self._guard is None else self._guard.refusal
+
+    def longest_wait(self) -> Fraction:
+        """The wait that a caller has to reckon with."""
+        return self.rules.patience
+
+    # The writer's side: one thread.
+
+    def _run(self) -> None:
+        while waiting := self._take_all():
+            self._serve(waiting)
+            self._gather(len(waiting), len(waiting) + self._queue.qsize())
+
+    def _gather(self, served: int, expected: int) -> None:
+        """After a group, a moment for its callers to come back; who comes alone waits for nobody."""
+        if served == 1 or self._queue.empty():
+            return
+        deadline = time.perf_counter() + _GATHERING
+        while self._queue.qsize() < expected and time.perf_counter() < deadline and not self._closed:
+            time.sleep(_GLANCE)
+
+    def _take_all(self) -> list[_Waiting]:
+        """Whoever waits, at least one; nobody at the end."""
+        take, waiting = self._queue.get, []
+        each = take()
+        while each is not None:
+            waiting.append(each)
+            if self._queue.empty():
+                return waiting
+            each = take()
+        if waiting:
+            self._queue.put(None)  # these first
+        return waiting
+
+    def _serve(self, waiting: list[_Waiting]) -> None:
+        requests, futures = zip(*waiting, strict=True)
+
+        def decision(state: TickState, remembered: Remembered) -> Decision:
+            return decide(self.identity, self.rules, state, requests, self._clocks.read(), remembered, randbelow)
+
+        outcomes: tuple[Share | BaseException, ...]
+        began, batch, failure = time.perf_counter(), None, None
+        try:
+            made = self._ticks.advance(decision)
+            outcomes, batch = made.outcomes, made.batch
+        except Exception as error:  # noqa: BLE001  whatever went wrong, every caller must hear of it
+            outcomes, failure = (error,) * len(waiting), error
+        group = MintGroup(len(waiting), batch.count if batch else 0, time.perf_counter() - began, failure)
+        for watcher in self._watchers:
+            watcher(group)
+        assert self._loop is not None
+        # One look at the clock for the whole batch: mostly its dates have come by the time it is on disk.
+        ready = batch if batch and batch.ticks().last <= self._clocks.read().wall else None
+        self._loop.call_soon_threadsafe(self._answer, futures, outcomes, ready)
+
+    # On the loop again.
+
+    def _answer(
+        self,
+        futures: tuple[asyncio.Future[Share], ...],
+        outcomes: tuple[Share | BaseException, ...],
+        ready: Batch | None,
+    ) -> None:
+        self._ready = ready
+        for future, outcome in zip(futures, outcomes, strict=True):
+            if future.done():  # the caller went away; the labels are spent
+                continue
+            if isinstance(outcome, Share):
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+
+
+_GRACE: Final = 60.0
+"""Seconds beyond the longest wait for a label: for the disk."""
+
+
+class LocalLabels:
+    """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates have come."""
+
+    def __init__(self, mint: Callable[[int, str, str | None], Share], who: str) -> None:
+        self._mint, self._who = mint, reservation_name(who)
+
+    def reserve(self, key: str | None = None) -> LabelForms:
+        return _forms(self._mint(1, self._who, key))
+
+
+class QueuedLabels:
+    """Reserves through a queue that lives on an event loop, for threads outside of that loop."""
+
+    def __init__(self, queue: MintQueue, loop: asyncio.AbstractEventLoop, who: str) -> None:
+        self._queue, self._loop, self._who = queue, loop, reservation_name(who)
+
+    def reserve(self, key: str | None = None) -> LabelForms:
+        minting = asyncio.run_coroutine_threadsafe(self._queue.mint(1, self._who, key), self._loop)
+        try:
+            return _forms(minting.result(float(self._queue.longest_wait()) + _GRACE))
+        except (TimeoutError, CancelledError):
+            # The loop has ended meanwhile: a thread that waits for it would keep the process alive for ever.
+            raise MintQueueClosed() from None
+
+
+def _forms(share: Share) -> LabelForms:
+    (minted,) = share.labels()
+    return LabelForms(RepositoryName.parse(minted.rep), None if minted.ibip is None else Ibip.parse(minted.ibip))

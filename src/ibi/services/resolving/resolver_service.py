@@ -1,0 +1,414 @@
+"""Persistent URLs resolved, for all readers of one server (R §8.2): who is asked, what is remembered, what is kept.
+
+An Archive in the same process is asked without a task and without waiting; what was found lately is not asked again, as
+long as its Archive allows (E32). Thanks go out in the background (`ibi.services.resolving.acknowledgments`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import partial
+from math import ceil
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import structlog
+
+from ibi.errors import IbiError
+from ibi.language_range import Preference
+from ibi.messages.field import IpAddress
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import NO_ROUTING, Homes, Word
+from ibi.resolver.caching import LONGEST, Cache, Remembered, Wish, max_ttl
+from ibi.resolver.memory import Memory, NewClaim
+from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
+from ibi.resolver.resolution import Resolution
+from ibi.resolver.trace import Reply, Trace
+from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
+from ibi.resolver.wait_policy import Policy
+from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
+from ibi.services.resolving.misses import MISS, QUESTION, MissLimit, TickShare
+from ibi.services.resolving.resolution_runner import Gateway, ReplyWatcher, ResolutionRunner
+
+
+class Directory(Protocol):
+    """Who is included, and who is the home of which labels; the same values until that changes."""
+
+    def archives(self) -> tuple[ArchiveRef, ...]: ...
+
+    def homes(self) -> Homes: ...
+
+
+class ForeignUrls(StrEnum):
+    """What becomes of URLs on hosts that their Archive did not declare (E31)."""
+
+    REFUSE = "refuse"
+    CONFIRM = "confirm"
+
+
+class Resolved(NamedTuple):
+    """How it ended, how long it took, and for how many seconds anybody may keep it.
+
+    With `to_confirm` the URL is on a host that the Archive did not declare: nobody is sent there unasked (E31).
+    """
+
+    outcome: Outcome
+    seconds: float
+    max_age: int = 0
+    was_kept: bool = False
+    to_confirm: bool = False
+    began: float = 0.0
+    """The time from which those of the trace count."""
+    resolution: Resolution | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """How it came about, put together when somebody wants to see it; nobody was asked for what was kept."""
+        return Trace(()) if self.resolution is None else self.resolution.trace
+
+
+Unfinished: TypeAlias = Callable[[], Awaitable[Resolved]]
+"""The rest of a resolution that somebody has to wait for; to be called once."""
+
+
+class Watcher(ReplyWatcher, Protocol):
+    """Whoever counts."""
+
+    def resolved(self, resolved: Resolved) -> None: ...
+
+    def turned_away(self, refusal: LimitExceeded) -> None: ...
+
+    def claimed(self, claim: NewClaim) -> None: ...
+
+
+class _Nobody:
+    def resolved(self, resolved: Resolved) -> None: ...
+
+    def turned_away(self, refusal: LimitExceeded) -> None: ...
+
+    def claimed(self, claim: NewClaim) -> None: ...
+
+    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
+
+
+_NOBODY: Final = _Nobody()
+_LOG: Final = structlog.get_logger("ibi.resolver")
+
+
+_LEAST_BUDGET: Final = 0.1
+
+
+class ResolverService:
+    """Resolves for one server, from its event loop.
+
+    `own` is the Archive of this very server: whoever runs both need not declare to himself where its items may be.
+    `changes` gives another value whenever an Archive in the same process has changed: what was found before is then
+    forgotten at once, and not when its time is up. `wall` is the time of day in POSIX seconds.
+    """
+
+    def __init__(
+        self,
+        directory: Directory,
+        gateway: Gateway,
+        *,
+        memory: Memory,
+        policy: Policy | None = None,
+        foreign_urls: ForeignUrls = ForeignUrls.REFUSE,
+        own: ArchiveRef | None = None,
+        cache: Cache | None = None,
+        traces: ConcurrencyLimiter | None = None,
+        links: ConcurrencyLimiter | None = None,
+        misses: MissLimit | None = None,
+        changes: Callable[[], Hashable] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        watcher: Watcher = _NOBODY,
+    ) -> None:
+        self._directory, self._gateway, self._own = directory, gateway, own
+        policy = policy or Policy()
+        others = tuple(rule for rule in policy.rules if rule is not is_on_a_declared_host)
+        self._lenient = replace(policy, rules=others)
+        self._policy = policy if own is None else replace(policy, rules=(*others, _declared_unless_of(own)))
+        self._confirms = foreign_urls is ForeignUrls.CONFIRM
+        self._memory = memory
+        self._cache = Cache() if cache is None else cache
+        self._traces = trace_limiter() if traces is None else traces
+        self._links = link_limiter() if links is None else links
+        self.misses = MissLimit() if misses is None else misses
+        self._fan_out = TickShare()
+        self._changes, self._clock, self._wall, self._watcher = changes, clock, wall, watcher
+
+    def watch(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    async def resolve(
+        self,
+        url: PersistentUrl,
+        clients: tuple[IpAddress, ...],
+        preferences: Sequence[Preference] = (),
+        *,
+        base: str,
+        fresh: bool = False,
+    ) -> Resolved:
+        """What `begin` gives, once whoever is asked has answered. With `fresh` nothing that was kept is looked at, so
+        that there is a trace to show; that is `TooManyTraces` if too many want it."""
+        reader = _Reader(url, clients, preferences, base)
+        if not fresh:
+            return await self._to_the_end(self._begun(reader))
+        give_back = self._turn(self._traces, clients)
+        try:
+            return await self._to_the_end(self._begun(reader, fresh=True))
+        finally:
+            give_back()
+
+    def _turn(self, turns: ConcurrencyLimiter, clients: tuple[IpAddress, ...]) -> Callable[[], None]:
+        try:
+            return turns.acquire(clients[0] if clients else None, ceil(self._policy.budget))
+        except LimitExceeded as refusal:
+            self._watcher.turned_away(refusal)
+            raise
+
+    async def _to_the_end(self, begun: Resolved | Unfinished) -> Resolved:
+        return begun if isinstance(begun, Resolved) else await begun()
+
+    def begin(
+        self,
+        url: PersistentUrl,
+        clients: tuple[IpAddress, ...],
+        preferences: Sequence[Preference] = (),
+        *,
+        base: str,
+    ) -> Resolved | Unfinished:
+        """How it ends, if nobody has to be waited for; if not, it has to be finished. `TooManyLinks` if too many do.
+
+        `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
+        """
+        return self._begun(_Reader(url, clients, preferences, base))
+
+    async def _in_turn(self, reader: _Reader, *, fresh: bool) -> Resolved:
+        """What a network asks for that has used up its allowance of misses."""
+        try:
+            await self.misses.turn(reader.client)
+        except LimitExceeded as refusal:
+            found = self._found_here(reader)
+            if found is None:
+                self._watcher.turned_away(refusal)
+                raise
+            return found
+        return await self._to_the_end(self._begun(reader, fresh=fresh, has_turn=True))
+
+    def _found_here(self, reader: _Reader) -> Resolved | None:
+        """What is kept by now, or in the own Archive, is not refused, however many wait."""
+        try:
+            begun = self._begun(reader._replace(is_refused=True), has_turn=True)
+        except LimitExceeded:
+            return None
+        return begun if isinstance(begun, Resolved) and isinstance(begun.outcome, Redirect) else None
+
+    async def count_unreadable(self, clients: tuple[IpAddress, ...]) -> None:
+        """Before a client is told what is wrong with a link: it waits for its turn as a miss does. `TooManyLinks`."""
+        client = clients[0] if clients else None
+        if not self.misses.is_within(client, self._clock()):
+            try:
+                await self.misses.turn(client)
+            except LimitExceeded as refusal:
+                self._watcher.turned_away(refusal)
+                raise
+        self.misses.charge(client, MISS)
+
+    def _begun(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
+        began = self._clock()
+        archives, homes = self._directory.archives(), self._directory.homes()
+        state = archives, homes, None if self._changes is None else self._changes()
+        self._cache.enter(state)
+        wish = Wish.of(reader.url, reader.preferences)
+        remembered = None if fresh else self._cache.find(wish, began)
+        if remembered is not None:
+            resolved = self._again(remembered, reader, began)
+        elif not has_turn and not self.misses.is_within(reader.client, began):
+            return partial(self._in_turn, reader, fresh=fresh)
+        else:
+            self._memory.include(archives, homes, self._wall())
+            asked = self._asked(reader, archives, wish, began, state)
+            if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
+                return partial(self._finish, asked)
+            resolved = self._ended(asked, self._learned(asked))
+            if not isinstance(resolved.outcome, Redirect) and not reader.is_refused:
+                self.misses.charge(reader.client, MISS)
+        self._watcher.resolved(resolved)
+        return resolved
+
+    # --- what was found before ---
+
+    def _again(self, remembered: Remembered, reader: _Reader, began: float) -> Resolved:
+        outcome = remembered.outcome(reader.url, reader.base, reader.clients)
+        seconds_left = remembered.seconds_left(began)
+        return Resolved(outcome, self._clock() - began, seconds_left, was_kept=True, began=began)
+
+    # --- asking ---
+
+    def _asked(
+        self, reader: _Reader, archives: tuple[ArchiveRef, ...], wish: Wish, began: float, state: Hashable
+    ) -> _Asked:
+        drive = self._drive(reader, archives, self._policy)
+        drive.begin()
+        return _Asked(reader, archives, wish, began, state, drive)
+
+    async def _finish(self, asked: _Asked) -> Resolved:
+        await asked.drive.to_the_end()
+        outcome, resolved = self._learned(asked), None
+        if self._is_to_be_confirmed(asked.drive):
+            resolved = await self._with_foreign_urls(asked.reader, asked.archives, asked.began)
+        if resolved is None:
+            resolved = self._ended(asked, outcome)
+        self._watcher.resolved(resolved)
+        return resolved
+
+    def _is_to_be_confirmed(self, drive: ResolutionRunner) -> bool:
+        return self._confirms and _lacks_a_declared_url(drive.run.outcome)
+
+    def _learned(self, asked: _Asked) -> Outcome:
+        run = asked.drive.run
+        outcome = self._judged(run)
+        if not self._is_alone(asked.archives):
+            trace = run.trace
+            self._learn(trace, outcome)
+            asked.drive.max_age = min(asked.drive.max_age, self._longest_age(trace, outcome, asked.archives))
+        return outcome
+
+    def _is_alone(self, archives: tuple[ArchiveRef, ...]) -> bool:
+        """One that is alone needs no way to be found, and is not contradicted."""
+        return len(archives) == 1 and self._directory.homes().count <= 1
+
+    def _learn(self, trace: Trace, outcome: Outcome) -> None:
+        """A link that was resolved is not refused because what it teaches cannot be written down."""
+        try:
+            claims = self._memory.learn(trace, outcome, self._clock())
+        except IbiError as error:
+            _LOG.error("what a resolution taught could not be kept", reason=str(error))
+            return
+        for claim in claims:
+            _LOG.warning(
+                "an Archive claims what its home contradicts",
+                label=str(claim.label),
+                claims=claim.kind.value,
+                archive=str(claim.claimant.service.labels[0]),
+                home=str(claim.home.service.labels[0]),
+            )
+            self._watcher.claimed(claim)
+
+    def _longest_age(self, trace: Trace, outcome: Outcome, archives: tuple[ArchiveRef, ...]) -> int:
+        """What was found against the rules on proof is not kept."""
+        words = {hop.word for hop in trace.hops}
+        if self._policy.follow_unproven and not words.isdisjoint({Word.SILENT, Word.AWAITED}):
+            return 0
+        if isinstance(outcome, Redirect):
+            return max_ttl(trace, outcome, archives, self._memory.holder)
+        return LONGEST
+
+    def _ended(self, asked: _Asked, outcome: Outcome) -> Resolved:
+        now, drive, kept_for = self._clock(), asked.drive, 0
+        if self._cache.is_in(asked.state) and not self._may_be_there_soon(outcome, drive.run):
+            kept_for = self._cache.keep(asked.wish, outcome, drive.max_age, now)
+        return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=drive.run)
+
+    def _may_be_there_soon(self, outcome: Outcome, run: Resolution) -> bool:
+        """A home elsewhere has nothing: the item may be deposited there the next moment, and its link has to work then.
+        A change of the Archive in the same process is noticed."""
+        if not isinstance(outcome, NotFound):
+            return False
+        hop = run.trace.hops[0]
+        return hop.word is Word.NOT_HERE and hop.deciders != (self._own,)
+
+    async def _with_foreign_urls(
+        self, reader: _Reader, archives: tuple[ArchiveRef, ...], began: float
+    ) -> Resolved | None:
+        """Only once nobody had a URL where it belongs: a stranger's never outranks one that an Archive answers for."""
+        left = began + self._policy.budget - self._clock()
+        drive = self._drive(reader, archives, replace(self._lenient, budget=max(_LEAST_BUDGET, left)))
+        drive.begin()
+        await drive.to_the_end()
+        outcome = drive.run.outcome
+        if not isinstance(outcome, Redirect):
+            return None
+        return Resolved(outcome, self._clock() - began, to_confirm=True, began=began, resolution=drive.run)
+
+    def _drive(self, reader: _Reader, archives: tuple[ArchiveRef, ...], policy: Policy) -> ResolutionRunner:
+        now = self._clock()
+        run = Resolution(
+            reader.url,
+            archives,
+            reader.clients,
+            reader.preferences,
+            now=now,
+            today=self._memory.today,
+            base=reader.base,
+            routing=NO_ROUTING if self._is_alone(archives) else self._memory,
+            policy=policy,
+        )
+        admit, pace = partial(self._admitted, reader), partial(self._paced, reader)
+        return ResolutionRunner(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
+
+    def _admitted(self, reader: _Reader) -> Callable[[], None]:
+        """Leave to ask Archives elsewhere."""
+        if reader.is_refused or not self.misses.may_ask_others(reader.client):
+            refusal = TooManyLinks(bound=LimitScope.RATE, retry_after=self.misses.retry_after)
+            if not reader.is_refused:  # which is counted elsewhere
+                self._watcher.turned_away(refusal)
+            raise refusal
+        give_back = self._turn(self._links, reader.clients)
+        self.misses.charge(reader.client, MISS)
+        return give_back
+
+    async def _paced(self, reader: _Reader) -> None:
+        self.misses.charge(reader.client, QUESTION)
+        await self._fan_out.enter(reader.client)
+
+    def _judged(self, run: Resolution) -> Outcome:
+        outcome = run.outcome
+        assert outcome is not None  # that is why it is judged
+        if isinstance(outcome, Redirect):
+            return outcome
+        return confirm_not_found(outcome, run.trace, expected=self._memory.expected, own=self._own)
+
+
+class _Reader(NamedTuple):
+    """Who wants what."""
+
+    url: PersistentUrl
+    clients: tuple[IpAddress, ...]
+    preferences: Sequence[Preference]
+    base: str
+    is_refused: bool = False
+    """Whether Archives elsewhere are not to be asked."""
+
+    @property
+    def client(self) -> IpAddress | None:
+        return self.clients[0] if self.clients else None
+
+
+class _Asked(NamedTuple):
+    """What a resolution is about that has been begun."""
+
+    reader: _Reader
+    archives: tuple[ArchiveRef, ...]
+    wish: Wish
+    began: float
+    state: Hashable
+    drive: ResolutionRunner
+
+
+def _declared_unless_of(own: ArchiveRef) -> Rule:
+    def is_on_a_declared_host_or_our_own(claim: Claim) -> bool:
+        return claim.archive == own or is_on_a_declared_host(claim)
+
+    # A trace tells the rule by its name: it is the same rule.
+    is_on_a_declared_host_or_our_own.__name__ = is_on_a_declared_host.__name__
+    return is_on_a_declared_host_or_our_own
+
+
+def _lacks_a_declared_url(outcome: Outcome | None) -> bool:
+    return isinstance(outcome, RelatedItemMissing) and outcome.missing is Missing.BELIEVABLE_URL

@@ -1,0 +1,160 @@
+"""What happens to a sign-in while its password is hashed, which takes long enough for anything to happen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+from argon2 import PasswordHasher
+
+from ibi.accounts.errors import BadSignIn
+from ibi.instant import Instant
+from ibi.services.accounts.account_admin import PersonAdmin
+from ibi.services.accounts.hashing import SecretHasher
+from ibi.services.accounts.sign_in import MOST_WAITING, SignedIn, SignIn, TooManyGuesses
+from ibi.services.limits import FREE
+from tests.support.memory.people import MemoryPeople
+from tests.support.set_clocks import SetClocks
+
+PASSWORD, NEW, NETWORK = "um cavalo correto", "nove rios voadores", "192.0.2.0/24"
+
+
+def _nothing() -> None:
+    """As long as nobody says otherwise."""
+
+
+class Interrupted(SecretHasher):
+    """Something else happens once, as soon as it has hashed or compared."""
+
+    def __init__(self) -> None:
+        super().__init__(PasswordHasher(1, 8, 1))
+        self.meanwhile: Callable[[], object] = _nothing
+
+    async def hash(self, secret: str) -> str:
+        made = await super().hash(secret)
+        self._interrupt()
+        return made
+
+    async def agrees(self, kept: str | None, secret: str) -> bool:
+        agreed = await super().agrees(kept, secret)
+        self._interrupt()
+        return agreed
+
+    def _interrupt(self) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, _nothing
+        meanwhile()
+
+
+class Office:
+    def __init__(self) -> None:
+        clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
+        self.people, self.hasher = MemoryPeople(), Interrupted()
+        self.desk = PersonAdmin(self.people, clocks, self.hasher)
+        self.sign_in = SignIn(self.people, clocks, self.hasher, monotonic=lambda: 0.0)
+        self.desk.create("ada", "librarian", PASSWORD)
+        self.desk.create("eva", "reader")
+
+    async def ada(self) -> SignedIn:
+        return await self.sign_in.with_password("ada", PASSWORD, NETWORK)
+
+    def eva(self) -> SignedIn:
+        return self.sign_in.with_link(self.desk.link("eva"))
+
+
+@pytest.fixture
+def office() -> Iterator[Office]:
+    made = Office()
+    yield made
+    made.hasher.close()
+
+
+async def test_a_password_that_is_changed_meanwhile_signs_in_no_more(office: Office) -> None:
+    office.hasher.meanwhile = lambda: office.desk.set_password("ada", NEW)
+
+    with pytest.raises(BadSignIn):
+        await office.ada()
+
+
+async def test_somebody_who_is_disabled_meanwhile_stays_so(office: Office) -> None:
+    signed = office.eva()
+    office.hasher.meanwhile = lambda: office.desk.disable("eva")
+
+    with pytest.raises(BadSignIn):
+        await office.sign_in.change_password(signed, "", NEW)
+
+    found = office.people.find("eva")
+    assert found is not None
+    assert found.disabled is not None
+    assert office.sign_in.current(signed.text) is None
+
+
+async def test_of_two_changes_at_once_the_first_counts(office: Office) -> None:
+    first = await office.ada()
+    office.hasher.meanwhile = lambda: office.desk.set_password("ada", NEW)
+
+    with pytest.raises(BadSignIn):
+        await office.sign_in.change_password(first, PASSWORD, "sete mares calmos")
+
+    assert (await office.sign_in.with_password("ada", NEW, NETWORK)).person.name == "ada"
+
+
+async def test_choosing_passwords_without_end_is_slowed_down_like_guessing(office: Office) -> None:
+    signed = office.eva()
+
+    outcomes = await asyncio.gather(
+        *(office.sign_in.change_password(signed, "", f"{NEW} {number}") for number in range(40)),
+        return_exceptions=True,
+    )
+
+    assert sum(isinstance(outcome, SignedIn) for outcome in outcomes) == 1
+    assert sum(isinstance(outcome, TooManyGuesses) for outcome in outcomes) >= 30
+
+
+async def test_guesses_from_everywhere_wait_in_a_queue_with_an_end(office: Office) -> None:
+    guesses = (office.sign_in.with_password(f"x{n}", "guess", f"10.{n}.0.0/24") for n in range(3 * MOST_WAITING))
+
+    outcomes = await asyncio.gather(*guesses, return_exceptions=True)
+
+    assert sum(isinstance(outcome, BadSignIn) for outcome in outcomes) == MOST_WAITING
+    assert sum(isinstance(outcome, TooManyGuesses) for outcome in outcomes) == 2 * MOST_WAITING
+    assert (await office.ada()).person.name == "ada"
+
+
+async def test_a_browser_that_was_signed_in_is_not_kept_out_by_what_others_guess(office: Office) -> None:
+    mark = office.sign_in.mark((await office.ada()).person.name)
+    for number in range(20):  # everybody of one network, as behind a proxy that is not trusted
+        with pytest.raises((BadSignIn, TooManyGuesses)):
+            await office.sign_in.with_password(("ada", "eva", "x")[number % 3], "guess", NETWORK)
+
+    with pytest.raises(TooManyGuesses):
+        await office.ada()
+    assert (await office.sign_in.with_password("ADA", PASSWORD, NETWORK, mark=mark)).person.name == "ada"
+
+
+@pytest.mark.parametrize("mark", ["", "0" * 40, "é", "another's"])
+async def test_no_other_mark_helps(office: Office, mark: str) -> None:
+    given = office.sign_in.mark("eva") if mark == "another's" else mark
+    guesses = [office.sign_in.with_password("ada", f"guess {number}", NETWORK, mark=given) for number in range(20)]
+
+    outcomes = [await asyncio.gather(guess, return_exceptions=True) for guess in guesses]
+
+    assert sum(isinstance(outcome, BadSignIn) for (outcome,) in outcomes) == FREE
+
+
+async def test_guessing_with_a_mark_is_slowed_down_too(office: Office) -> None:
+    mark = office.sign_in.mark("ada")
+    guesses = [office.sign_in.with_password("ada", f"guess {number}", NETWORK, mark=mark) for number in range(20)]
+
+    outcomes = [await asyncio.gather(guess, return_exceptions=True) for guess in guesses]
+
+    assert sum(isinstance(outcome, BadSignIn) for (outcome,) in outcomes) == FREE
+
+
+async def test_a_session_is_no_way_to_guess_the_password(office: Office) -> None:
+    signed = await office.ada()
+    guesses = [office.sign_in.change_password(signed, f"guess {number}", NEW) for number in range(20)]
+
+    outcomes = [await asyncio.gather(guess, return_exceptions=True) for guess in guesses]
+
+    assert sum(isinstance(outcome, BadSignIn) for (outcome,) in outcomes) == FREE

@@ -1,0 +1,189 @@
+"""A server mints only while no other instance answers at its own address, and while its log is whole (E58)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import pytest
+
+from ibi.errors import IbiError
+from ibi.minting.errors import AnotherInstance
+from ibi.minting.mint_log import LogBroken
+from ibi.minting.minter import Rules
+from ibi.model.minting import Identity
+from ibi.services.minting.mint_guard import Finding, MintGuard, OwnAddress
+from ibi.services.minting.mint_queue import MintQueue
+from ibi.services.readiness import Readiness
+from ibi.transport.identity_probe import NoIdentity
+from tests.support.memory.ticks import MemoryTicks
+from tests.support.set_clocks import SetClocks
+
+IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
+URL = "http://sid.inpe.br"
+PREFIXES = {"rep": "inpe.br/sid", "ibip": "8JMKD3MGP8W"}
+
+
+class World:
+    """What answers at the address, and the pauses between two questions, which the test ends."""
+
+    def __init__(self) -> None:
+        self.ticks = MemoryTicks()
+        self.ticks.freeze(IDENTITY)
+        self.answer: Callable[[], Mapping[str, object]] = self.silent
+        self.asked = 0
+        self._next = asyncio.Semaphore(0)
+        self._has_looked = asyncio.Semaphore(0)
+
+    def itself(self) -> Mapping[str, object]:
+        return {"prefixes": PREFIXES, "instance": self.ticks.epoch()}
+
+    @staticmethod
+    def another() -> Mapping[str, object]:
+        return {"prefixes": PREFIXES, "instance": "another"}
+
+    @staticmethod
+    def silent() -> Mapping[str, object]:
+        raise NoIdentity(url=URL, reason="no answer within 2 seconds")
+
+    async def ask(self, url: str) -> Mapping[str, object]:
+        assert url == URL
+        self.asked += 1
+        return self.answer()
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds > 3600:  # the log
+            await asyncio.Event().wait()
+        self._has_looked.release()
+        await self._next.acquire()
+
+    async def look_again(self, answer: Callable[[], Mapping[str, object]]) -> None:
+        self.answer = answer
+        self._next.release()
+        await self._has_looked.acquire()
+
+    @asynccontextmanager
+    async def minting(self) -> AsyncIterator[MintQueue]:
+        guard = MintGuard(self.ticks, OwnAddress(URL, IDENTITY, self.ask), sleep=self.sleep)
+        clocks = SetClocks()
+        queue = MintQueue(self.ticks, IDENTITY, Rules(), clocks, guard=guard, sleep=clocks.sleep)
+        queue.start()
+        await self._has_looked.acquire()
+        yield queue
+        await queue.stop()
+
+
+@pytest.mark.parametrize(
+    ("answer", "finding"),
+    [
+        (World.another(), Finding.ANOTHER),
+        ({"prefixes": PREFIXES}, Finding.ANOTHER),  # an earlier version, which does not say
+        ({"prefixes": {"rep": "inpe.br/sid", "ibip": None}, "instance": "x"}, Finding.ANOTHER),
+        ({"prefixes": {"rep": "inpe.br/other", "ibip": "8JMKD3MGP8W"}, "instance": "x"}, Finding.ANOTHER),
+        ({"prefixes": {"rep": "inpe.br/other", "ibip": None}, "instance": "x"}, Finding.UNKNOWN),
+        ({"prefixes": {"rep": "inpe.br/other"}, "instance": "mine"}, Finding.ITSELF),
+        ({"prefixes": {}, "instance": "x"}, Finding.UNKNOWN),
+    ],
+)
+async def test_an_answer_is_judged_by_instance_and_prefixes(answer: Mapping[str, object], finding: Finding) -> None:
+    async def ask(url: str) -> Mapping[str, object]:
+        return answer
+
+    assert (await OwnAddress(URL, IDENTITY, ask).look(lambda: "mine")).finding is finding
+
+
+async def test_silence_lets_minting_go_on_and_is_remembered() -> None:
+    world = World()
+    world.ticks.set_doubt(in_doubt=True)
+    async with world.minting() as queue:
+        await queue.mint(1, "ana")
+        assert world.asked == 1
+    assert not world.ticks.is_in_doubt()
+
+
+async def test_another_instance_stops_minting_until_the_address_leads_here() -> None:
+    world = World()
+    world.answer = world.another
+    async with world.minting() as queue:
+        for answer in (world.another, world.silent):  # silence after that may be a restart of the other
+            with pytest.raises(AnotherInstance, match=r"mints as inpe\.br/sid at http://sid\.inpe\.br"):
+                await queue.mint(1, "ana")
+            assert world.ticks.is_in_doubt()
+            await world.look_again(answer)
+        assert world.ticks.state().last is None
+        await world.look_again(world.itself)
+        await queue.mint(1, "ana")
+        assert not world.ticks.is_in_doubt()
+
+
+async def test_another_instance_that_appears_later_stops_minting_too() -> None:
+    world = World()
+    world.answer = world.itself
+    async with world.minting() as queue:
+        await queue.mint(1, "ana")
+        await world.look_again(world.another)
+        with pytest.raises(AnotherInstance):
+            await queue.mint(1, "ana")
+        readiness = Readiness(queue, world.ticks, SetClocks())
+        assert [reason.code for reason in await readiness.reasons()] == ["another-instance"]
+
+
+async def test_in_doubt_nothing_is_minted_before_the_address_was_asked() -> None:
+    world, answered = World(), asyncio.Event()
+    world.ticks.set_doubt(in_doubt=True)
+
+    async def ask(url: str) -> Mapping[str, object]:
+        await answered.wait()
+        return world.another()
+
+    guard = MintGuard(world.ticks, OwnAddress(URL, IDENTITY, ask))
+    queue = MintQueue(world.ticks, IDENTITY, Rules(), SetClocks(), guard=guard)
+    queue.start()
+    asking = asyncio.create_task(queue.mint(1, "ana"))
+    done, _ = await asyncio.wait([asking], timeout=0.05)
+    assert not done
+    answered.set()
+    with pytest.raises(AnotherInstance):
+        await asking
+    await queue.stop()
+    assert world.ticks.state().last is None
+
+
+async def test_out_of_doubt_nothing_waits_for_the_address() -> None:
+    world = World()
+
+    async def ask(url: str) -> Mapping[str, object]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    clocks = SetClocks()
+    guard = MintGuard(world.ticks, OwnAddress(URL, IDENTITY, ask))
+    queue = MintQueue(world.ticks, IDENTITY, Rules(), clocks, guard=guard, sleep=clocks.sleep)
+    queue.start()
+    await queue.mint(1, "ana")
+    await queue.stop()
+
+
+async def test_a_log_found_broken_stops_minting() -> None:
+    class Broken(MemoryTicks):
+        checked = asyncio.Event()
+
+        def check_log(self, pause: Callable[[], None] | None = None) -> None:
+            raise LogBroken(line=2, reason="it was changed")
+
+    ticks, waiting = Broken(), asyncio.Event()
+    ticks.freeze(IDENTITY)
+
+    async def sleep(seconds: float) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    queue = MintQueue(ticks, IDENTITY, Rules(), SetClocks(), guard=MintGuard(ticks, None, sleep=sleep))
+    queue.start()
+    await waiting.wait()
+    with pytest.raises(LogBroken, match="Line 2"):
+        await queue.mint(1, "ana")
+    refusal: IbiError | None = queue.refusal()
+    assert isinstance(refusal, LogBroken)
+    await queue.stop()
