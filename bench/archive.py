@@ -39,6 +39,7 @@ from ibi.model.content import Bytes, Source, Stream
 from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
+from ibi.services.archive_answers import MOST_KEPT
 from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.taken_files import unread_files
@@ -47,7 +48,7 @@ from ibi.storage.archive_record import read_archive_record
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app
-from ibi.web.archive.service import MOST_KEPT, ArchiveService
+from ibi.web.archive.service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.fast.dispatch import Dispatcher, DispatchMiddleware
 from ibi.web.fast.server import serve, spare_collector

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import structlog
@@ -16,7 +17,7 @@ from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.transport.gateways import LocalArchive
-from ibi.web.archive.service import ArchiveService
+from ibi.web.http.errors import log_untold
 from ibi.web.resolver_site import ResolverSite
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, ArchiveApp, archive_app, kept
 from tests.support.asgi_client import Answer, ask
@@ -48,7 +49,7 @@ class OnePort:
     def __init__(self, content_url: str | None = None, **options: Any) -> None:
         self.archive: ArchiveApp = archive_app(kept(REP, IBIP), content_url=content_url)
         site, log = self.archive.site, structlog.get_logger("test")
-        gateway = LocalOnly(LocalArchive(SERVICE, ArchiveService(site, log)))
+        gateway = LocalOnly(LocalArchive(SERVICE, site.answers, partial(log_untold, log=log)))
         own = ArchiveRef(SERVICE, "arq.lab.br")
         self.desk = MembershipApp().desk
         self.resolver = ResolverSite(

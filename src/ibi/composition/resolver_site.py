@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -40,8 +41,8 @@ from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways, LocalArchive
-from ibi.web.archive.service import ArchiveService
 from ibi.web.archive_site import ArchiveSite
+from ibi.web.http.errors import log_untold
 from ibi.web.resolver_site import ResolverSite
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -151,8 +152,8 @@ def _resolving(
 def _gateway(settings: Settings, archive: ArchiveSite | None, own: frozenset[tuple[str, int]]) -> Gateways:
     local = []
     if archive is not None:
-        service = ArchiveService(archive, structlog.get_logger("ibi.archive"))
-        local.append(LocalArchive(archive.profile.service, service))
+        report = partial(log_untold, log=structlog.get_logger("ibi.archive"))
+        local.append(LocalArchive(archive.profile.service, archive.answers, report))
     return Gateways(local, ArchiveHttp(AddressGuard(own), budgets=archive_budgets(settings)))
 
 

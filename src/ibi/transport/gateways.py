@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ibi.errors import IbiError
-from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Failure, Reply
@@ -19,29 +17,29 @@ from ibi.transport.archive_replies import is_confirmation
 from ibi.transport.http_connection import HttpResponse
 
 
-class Own(Protocol):
-    """What answers for that Archive. A message read from what another had written would be no other."""
+class OwnArchive(Protocol):
+    """What answers for an Archive of this process. Refusals are raised, as `IbiError`."""
 
-    def told(self, request: UrlRequest) -> tuple[UrlList | Deletion | None, int, bool, Label | None, tuple[Label, ...]]:
-        """The members of `Answered`, in order. `IbiError` if it is refused."""
+    def answer(self, request: UrlRequest) -> Answered: ...
 
-    def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
-        """Whether it was received."""
+    def acknowledge(self, acknowledgment: Acknowledgment) -> None: ...
 
-    def answered(self, query: bytes) -> tuple[int, bytes, bytes, object]:
-        """Status, body, `Cache-Control` and further fields of the answer to any request."""
+    def reply(self, query: str) -> tuple[bytes, int, object]:
+        """Body, seconds for which it may be kept and further fields of the answer to any request."""
 
 
 class LocalArchive:
-    """Of the `service` that `own` is. Whatever it does, nothing is raised: others may have the item all the same."""
+    """The Archive of that `service`, asked without a network. Nothing is raised: others may have the item all the same.
+    `report` gets what is refused."""
 
-    def __init__(self, service: LabelForms, own: Own) -> None:
-        self.service, self._own = service, own
+    def __init__(self, service: LabelForms, own: OwnArchive, report: Callable[[IbiError], object]) -> None:
+        self.service, self._own, self._report = service, own, report
 
     def at_once(self, request: UrlRequest) -> Reply:
         try:
-            return Answered(*self._own.told(request))
-        except IbiError:
+            return self._own.answer(request)
+        except IbiError as error:
+            self._report(error)
             return Failure.REFUSED
         except OSError:  # its disk, say
             return Failure.UNREACHABLE
@@ -52,22 +50,26 @@ class LocalArchive:
 
     def acknowledge_at_once(self, acknowledgment: Acknowledgment) -> bool:
         try:
-            return self._own.acknowledged(acknowledgment)
-        except (IbiError, OSError):
+            self._own.acknowledge(acknowledgment)
+        except IbiError as error:
+            self._report(error)
             return False
+        except OSError:
+            return False
+        return True
 
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
         return self.acknowledge_at_once(acknowledgment)
 
     async def confirm(self, archive: ArchiveRef) -> CallBack:
         try:
-            status, body, caching, _ = self._own.answered(InclusionConfirmationRequest().to_query().encode("ascii"))
+            body, *_ = self._own.reply(InclusionConfirmationRequest().to_query())
         except (IbiError, OSError):
             return CallBack(confirmed=False)
-        return CallBack(is_confirmation(HttpResponse(status, body, b"text/plain", caching)))
+        return CallBack(is_confirmation(HttpResponse(200, body, b"text/plain", b"no-store")))
 
     async def close(self) -> None:
-        """It belongs to somebody else."""
+        """Nothing is open."""
 
 
 class Gateways:

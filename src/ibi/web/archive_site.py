@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from ibi.archive.counting import Recent
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
@@ -19,14 +19,12 @@ from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.usage import UsageLog
+from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.item_services import ItemServices
 from ibi.services.items.searching import Searching
 from ibi.web.http.hosts import authority_of_url
-
-MAX_AGE: Final = 300
-"""Seconds for which others may keep an answer, unless it ceases to be true earlier (E32)."""
 
 
 def _no_robot(_: str) -> bool:
@@ -80,6 +78,8 @@ class ArchiveSite:
     desk: ItemServices | None = None
     search: Searching | None = None
     integrity: Integrity | None = None
+    answers: ArchiveAnswers = field(init=False)
+    """To resolvers, over HTTP and in this process."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
@@ -87,6 +87,19 @@ class ArchiveSite:
         resolver = (self.resolver or "").rstrip("/")
         # An Archive that is its own resolver has nobody to send anything on to.
         object.__setattr__(self, "resolver", None if resolver.lower() in {"", self.public_url.lower()} else resolver)
+        answers = ArchiveAnswers(
+            self.profile,
+            self.catalog,
+            self.keys,
+            self.clocks,
+            changes=self.changes,
+            is_final=self.is_final,
+            proxies=self.proxies,
+            usage=self.usage,
+            recent=self.recent,
+            max_age=self.max_age,
+        )
+        object.__setattr__(self, "answers", answers)
 
     @property
     def urls(self) -> ArchiveUrls:

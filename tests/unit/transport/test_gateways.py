@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from ibi.errors import InvalidMessage
+from ibi.errors import IbiError, InvalidMessage
 from ibi.label import Label
-from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest
+from ibi.messages import LabelForms, UrlRequest
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
@@ -25,31 +25,30 @@ OWN = ArchiveRef(BOTH, "127.0.0.1:8765")
 PAIRS = answer_of(OWN)
 
 
-Told = tuple[UrlList | Deletion | None, int, bool, Label | None, tuple[Label, ...]]
-
-
 class Own:
     """The Archive of this process, by hand."""
 
     def __init__(self, says: bytes = PAIRS, max_age: int = 300, *, hears: bool = True, confirms: bytes = b"") -> None:
         self.requests: list[UrlRequest] = []
         self.thanks: list[Acknowledgment] = []
-        self.queries: list[bytes] = []
+        self.queries: list[str] = []
+        self.reported: list[IbiError] = []
         self._says, self._max_age, self._hears, self._confirms = says, max_age, hears, confirms
         self.beside: tuple[bool, Label | None, tuple[Label, ...]] = (False, None, ())
-        self.archive = LocalArchive(BOTH, self)
+        self.archive = LocalArchive(BOTH, self, self.reported.append)
 
-    def told(self, request: UrlRequest) -> Told:
+    def answer(self, request: UrlRequest) -> Answered:
         self.requests.append(request)
-        return read(self._says), self._max_age, *self.beside
+        return Answered(read(self._says), self._max_age, *self.beside)
 
-    def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
+    def acknowledge(self, acknowledgment: Acknowledgment) -> None:
         self.thanks.append(acknowledgment)
-        return self._hears
+        if not self._hears:
+            raise InvalidMessage("x", 0, "it is refused")
 
-    def answered(self, query: bytes) -> tuple[int, bytes, bytes, object]:
+    def reply(self, query: str) -> tuple[bytes, int, object]:
         self.queries.append(query)
-        return 200, self._confirms, b"no-store", ()
+        return self._confirms, 0, ()
 
 
 class Failing:
@@ -58,13 +57,13 @@ class Failing:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def told(self, request: UrlRequest) -> Told:
+    def answer(self, request: UrlRequest) -> Answered:
         raise self._error
 
-    def acknowledged(self, acknowledgment: Acknowledgment) -> bool:
+    def acknowledge(self, acknowledgment: Acknowledgment) -> None:
         raise self._error
 
-    def answered(self, query: bytes) -> tuple[int, bytes, bytes, object]:
+    def reply(self, query: str) -> tuple[bytes, int, object]:
         raise self._error
 
 
@@ -99,11 +98,13 @@ async def test_what_stands_beside_an_answer_is_handed_over(
     ],
 )
 async def test_one_that_fails_is_an_archive_that_fails(error: Exception, failure: Failure) -> None:
-    own = LocalArchive(BOTH, Failing(error))
+    reported: list[IbiError] = []
+    own = LocalArchive(BOTH, Failing(error), reported.append)
     assert await own.ask(OWN, REQUEST, within=LONG) is failure
     assert not await own.acknowledge(OWN, ACKNOWLEDGMENT)
     assert not own.acknowledge_at_once(ACKNOWLEDGMENT)
     assert not (await own.confirm(OWN)).confirmed
+    assert reported == [error] * (3 if isinstance(error, IbiError) else 0)
 
 
 @pytest.mark.parametrize("hears", [True, False])
@@ -113,6 +114,7 @@ async def test_it_is_thanked_with_the_message_itself(over_http: ArchiveHttp, hea
     assert await own.archive.acknowledge(OWN, ACKNOWLEDGMENT) is hears
     assert gateways.acknowledge_at_once(OWN, ACKNOWLEDGMENT) is hears
     assert own.thanks == [ACKNOWLEDGMENT, ACKNOWLEDGMENT]
+    assert len(own.reported) == (0 if hears else 2)
     assert own.queries == []
 
 
@@ -127,7 +129,7 @@ async def test_nobody_else_is_thanked_at_once(over_http: ArchiveHttp) -> None:
 async def test_it_is_called_back(body: bytes, confirmed: bool) -> None:
     own = Own(confirms=body)
     assert (await own.archive.confirm(OWN)).confirmed is confirmed
-    assert own.queries == [InclusionConfirmationRequest().to_query().encode()]
+    assert own.queries == [InclusionConfirmationRequest().to_query()]
 
 
 @pytest.mark.parametrize("forms", [BOTH, LabelForms(rep=BOTH.rep), LabelForms(ibip=BOTH.ibip)])

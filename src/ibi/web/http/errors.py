@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 from starlette.responses import Response
+from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
 
@@ -219,6 +220,12 @@ _ENCODER = msgspec.json.Encoder()
 
 def answer_to(error: IbiError) -> Answer:
     return ANSWERS.get(error.code, _INTERNAL)
+
+
+def log_untold(error: IbiError, log: FilteringBoundLogger) -> None:
+    """Log what is wrong with this server, of which clients are told only that something is."""
+    if not answer_to(error).told:
+        log.error("refused", code=error.code, detail=str(error), exc_info=error)
 
 
 def problem(error: IbiError) -> Response:

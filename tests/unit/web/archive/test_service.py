@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from urllib.parse import quote
 
 import pytest
@@ -29,9 +30,12 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
 from ibi.pairs import Pairs
+from ibi.resolver.trace import Failure
 from ibi.storage.errors import StoreDamaged
+from ibi.transport.gateways import LocalArchive
 from ibi.transport.http_connection import freshness
 from ibi.web.archive.service import ArchiveService
+from ibi.web.http.errors import log_untold
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 
 PLACE = "/lab.br/arq/2020/01.01.00.00"
@@ -175,7 +179,7 @@ async def test_an_answer_ends_with_the_embargo_it_speaks_of() -> None:
 
 async def test_a_flood_of_requests_does_not_fill_the_memory() -> None:
     from ibi.archive.answer import StaticAnswer
-    from ibi.web.archive.service import KeptAnswers
+    from ibi.services.archive_answers import KeptAnswers
 
     answers, empty = KeptAnswers(most=10), StaticAnswer(b"")
     for number in range(100):
@@ -188,7 +192,7 @@ async def test_a_flood_of_requests_does_not_fill_the_memory() -> None:
 
 
 @pytest.mark.parametrize("ibi", [IBIP, OTHER, "no label"])
-async def test_who_asks_in_the_same_process_is_told_what_is_sent_over_http(ibi: str) -> None:
+async def test_a_resolver_in_the_same_process_is_told_what_is_sent_over_http(ibi: str) -> None:
     app = archive_app(kept(REP, IBIP))
     service = ArchiveService(app.site, structlog.get_logger())
     path = url_request(ibi=quote(ibi))
@@ -212,7 +216,8 @@ def test_the_message_is_the_one_that_would_be_read(
     query = url_request(ibi=ibi, client=client).partition("?")[2]
     request = UrlRequest.from_query(query)
     for _ in range(2):
-        message, max_age, *_ = service.told(request)
+        told = app.site.answers.answer(request)
+        message, max_age = told.answer, told.max_age
         _, sent, caching, _ = service.answered(query.encode())
         read = parse_url_list(Pairs.decode(sent))
         assert freshness(caching) == max_age
@@ -225,18 +230,20 @@ def test_the_message_is_the_one_that_would_be_read(
 
 def test_what_one_client_may_see_is_not_told_another_in_the_same_process_either() -> None:
     app = archive_app(kept(REP, IBIP, visibility=CLOSED))
-    service = ArchiveService(app.site, structlog.get_logger())
     for _ in range(2):
         for client, content_type in (("150.163.2.175", ContentType.DATA), ("8.8.8.8", ContentType.METADATA)):
-            message, max_age, *_ = service.told(UrlRequest(ip_addresses(client), parse(IBIP)))
+            told = app.site.answers.answer(UrlRequest(ip_addresses(client), parse(IBIP)))
+            message, max_age = told.answer, told.max_age
             assert isinstance(message, UrlList)
             assert (message.entries[0].content_type, max_age) == (content_type, 0)
 
 
-def test_a_refusal_in_the_same_process_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_in_the_same_process_is_raised_and_its_cause_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     app = archive_app(kept(REP, IBIP))
-    service = ArchiveService(app.site, structlog.get_logger())
-    message, *_ = service.told(UrlRequest(ip_addresses("8.8.8.8"), parse(IBIP)))
+    answers = app.site.answers
+    report = partial(log_untold, log=structlog.get_logger())
+    local = LocalArchive(app.site.profile.service, answers, report)
+    message = answers.answer(UrlRequest(ip_addresses("8.8.8.8"), parse(IBIP))).answer
     assert isinstance(message, UrlList)
     assert message.url_key is not None
     thanks = Acknowledgment(
@@ -249,8 +256,11 @@ def test_a_refusal_in_the_same_process_is_raised(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(app.catalog, "find", damaged)
     with capture_logs() as logs:
         with pytest.raises(StoreDamaged):
-            service.told(UrlRequest(ip_addresses("8.8.8.8"), parse(OTHER)))
-        assert not service.acknowledged(thanks)
+            answers.answer(UrlRequest(ip_addresses("8.8.8.8"), parse(OTHER)))
+        with pytest.raises(StoreDamaged):
+            answers.acknowledge(thanks)
+        assert local.at_once(UrlRequest(ip_addresses("8.8.8.8"), parse(OTHER))) is Failure.REFUSED
+        assert not local.acknowledge_at_once(thanks)
     assert [each["code"] for each in logs] == ["store-damaged", "store-damaged"]
 
 
@@ -313,10 +323,10 @@ def test_one_in_the_same_process_is_counted_as_well_while_the_item_is_there() ->
     service = ArchiveService(app.site, structlog.get_logger())
     key = service.answered(url_request().partition("?")[2].encode())[1].rpartition(b"urlkey ")[2].decode()
     for client in ("8.8.8.8", "8.8.8.8", "8.8.4.4"):
-        assert service.acknowledged(Acknowledgment.from_query(acknowledgment(key, client).partition("?")[2]))
+        app.site.answers.acknowledge(Acknowledgment.from_query(acknowledgment(key, client).partition("?")[2]))
     assert used(app, item) == Usage(resolutions=2)
     app.catalog.remove(item.rep)
-    assert service.acknowledged(Acknowledgment.from_query(acknowledgment(key, "8.8.1.1").partition("?")[2]))
+    app.site.answers.acknowledge(Acknowledgment.from_query(acknowledgment(key, "8.8.1.1").partition("?")[2]))
     assert used(app, item) == Usage(resolutions=2)
 
 
