@@ -31,6 +31,7 @@ from ibi.web.api.authentication import Authentication
 from ibi.web.api.health import HealthPage, healthz
 from ibi.web.api.identity import IdentityPage
 from ibi.web.api.labels import Labels
+from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
 from ibi.web.api.tokens import TokenPages
 from ibi.web.archive.collection import Collection
@@ -49,7 +50,6 @@ from ibi.web.http.metrics import IntegrityMetrics, Metrics, MetricsPage
 from ibi.web.http.raw_target import decoded, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, NotFound
 from ibi.web.http.request_middleware import REQUEST, RequestMiddleware, request_names
-from ibi.web.openapi import OpenApiPage
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.claims_page import ClaimPages
 from ibi.web.pages.connection_refusals import ConnectionRefusals

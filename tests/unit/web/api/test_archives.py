@@ -17,8 +17,8 @@ from ibi.errors import IbiError
 from ibi.model.account import Scope
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
+from ibi.web.api.openapi import document
 from ibi.web.http.errors import problem
-from ibi.web.openapi_archives import ARCHIVE_PATHS, ARCHIVE_SCHEMAS
 from tests.support.asgi_client import Answer, ask
 from tests.support.membership_app import REP, MembershipApp, Post
 from tests.support.memory.tokens import MemoryTokens
@@ -26,6 +26,7 @@ from tests.support.minting_app import add_token
 
 KEY = "7730914258"
 IBIP = "8JMKD3MGP7W/3EPGUE5"
+DOCUMENT = document(register=True)
 PUBLIC = {"rep", "ibip", "included", "address", "protocol", "confirmed", "since", "prefixes", "successor"}
 
 
@@ -69,15 +70,16 @@ def test_every_route_is_described_and_every_description_has_a_route() -> None:
         if isinstance(route, Route)
         for method in (route.methods or set()) - {"HEAD"}
     }
-    assert found == {(path, method) for path, item in ARCHIVE_PATHS.items() for method in item}
+    paths = {path: item for path, item in DOCUMENT["paths"].items() if path.startswith("/api/archives")}
+    assert found == {(path, method) for path, item in paths.items() for method in item}
 
 
 def check(answer: Answer, method: str, path: str) -> None:
     """The status is described, and so is every member of what everybody gets."""
-    response = ARCHIVE_PATHS[path][method]["responses"][str(answer.status)]
+    response = DOCUMENT["paths"][path][method]["responses"][str(answer.status)]
     if answer.status < 300:
         assert "application/json" in response["content"]
-        described = ARCHIVE_SCHEMAS["RegisteredArchive"]["properties"].keys() | {"letter", "warnings"}
+        described = DOCUMENT["components"]["schemas"]["RegisteredArchive"]["properties"].keys() | {"letter", "warnings"}
         body = answer.json()
         for each in body.get("archives", [body]):
             assert PUBLIC <= each.keys() <= described

@@ -11,7 +11,7 @@ from ibi.languages import LanguageTag
 from ibi.messages import State
 from ibi.model.usage import UsageDay, UsageKind, day_of
 from ibi.model.visibility import Visibility, network
-from ibi.web.openapi import document
+from ibi.web.api.openapi import document
 from ibi.web.pages.routes import page_routes
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, archive_app, deleted, kept
 from tests.support.standards_archives import forms

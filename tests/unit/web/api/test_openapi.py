@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from starlette.requests import Request
 from starlette.routing import Route
 
 from ibi import __version__
 from ibi.clock import SECOND
 from ibi.minting.minter import Rules
 from ibi.model.account import Scope
+from ibi.web.api import openapi
+from ibi.web.api.openapi import OpenApiPage, document
 from ibi.web.http.errors import ANSWERS
-from ibi.web.openapi import document
 from ibi.web.pages.routes import page_routes
 from tests.support.asgi_client import Answer, ask
+from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.minting_app import ONE, MintingApp, made, minting_app
+from tests.support.one_port import OnePort
 
 DOCUMENT = document()
+SERVERS = pytest.mark.parametrize(
+    ("archive", "register"),
+    [(False, False), (True, False), (False, True), (True, True)],
+    ids=["minter", "Archive", "register", "Archive and register"],
+)
 OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item]
 
 
@@ -30,6 +43,17 @@ def test_every_route_is_described_and_every_description_has_a_route() -> None:
     assert found == set(OPERATIONS)
 
 
+def test_every_route_of_a_server_with_all_parts_is_described() -> None:
+    served = OnePort()
+    resolver = replace(served.resolver, beliefs=MemoryBeliefs())
+    app = made(clocks=served.archive.clocks, archive=served.archive.site, resolver=resolver).app
+    programs = ("/api/", "/healthz", "/readyz", "/metrics")
+    routes = [route for route in app.routes if isinstance(route, Route) and route.path.startswith(programs)]
+    found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
+    described = document(archive=True, register=True)["paths"]
+    assert found == {(path, method) for path, item in described.items() for method in item}
+
+
 async def test_it_is_served_as_it_stands() -> None:
     async with minting_app() as minting:
         answer = await minting.get("/api/openapi.json")
@@ -37,30 +61,79 @@ async def test_it_is_served_as_it_stands() -> None:
     assert DOCUMENT["info"]["version"] == __version__
 
 
-def references(node: Any) -> Iterator[str]:
+async def test_the_file_is_read_once_and_not_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[str] = []
+
+    def counted(package: str) -> Traversable:
+        readings.append(package)
+        return files(package)
+
+    monkeypatch.setattr(openapi, "files", counted)
+    openapi._source.cache_clear()
+    pages = [OpenApiPage(archive=True), OpenApiPage(archive=False, register=True)]
+    assert readings == []
+
+    request = Request({"type": "http"})
+    bodies = [(await page.get(request)).body for page in (*pages, *pages)]
+
+    assert bodies[:2] == bodies[2:]
+    assert readings == ["ibi.web.api"]
+
+
+def nodes(node: Any) -> Iterator[dict[str, Any]]:
     if isinstance(node, dict):
-        if "$ref" in node:
-            yield node["$ref"]
-        for value in node.values():
-            yield from references(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from references(value)
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from nodes(child)
 
 
-def test_every_reference_leads_somewhere() -> None:
-    for reference in references(DOCUMENT):
-        node = DOCUMENT
-        for part in reference.removeprefix("#/").split("/"):
-            node = node[part]
+@SERVERS
+def test_every_schema_referred_to_is_served_and_no_other(archive: bool, register: bool) -> None:
+    served = document(archive=archive, register=register)
+
+    referred = {node["$ref"] for node in nodes(served) if "$ref" in node}
+
+    assert referred == {f"#/components/schemas/{name}" for name in served["components"]["schemas"]}
 
 
-@pytest.mark.parametrize("register", [False, True], ids=["no register", "register"])
-@pytest.mark.parametrize("archive", [False, True], ids=["no Archive", "Archive"])
-def test_it_is_a_valid_description(archive: bool, register: bool) -> None:
-    described = document(archive=archive, register=register)
+@SERVERS
+def test_what_is_served_is_a_valid_description(archive: bool, register: bool) -> None:
+    served = document(archive=archive, register=register)
 
-    assert [error.message for error in OpenAPIV31SpecValidator(described).iter_errors()] == []
+    assert [error.message for error in OpenAPIV31SpecValidator(served).iter_errors()] == []
+
+
+@SERVERS
+def test_marks_of_the_file_are_not_served(archive: bool, register: bool) -> None:
+    served = document(archive=archive, register=register)
+
+    assert [name for node in nodes(served) for name in node if name.startswith("x-")] == []
+    assert set(served["components"]) == {"schemas", "securitySchemes"}
+
+
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A member that is written twice would replace the first one without a word."""
+    names = [name for name, _ in pairs]
+    assert sorted(names) == sorted(set(names))
+    return dict(pairs)
+
+
+def test_the_file_is_a_valid_description() -> None:
+    text = (files("ibi.web.api") / "openapi.json").read_text("utf-8")
+
+    source = json.loads(text, object_pairs_hook=unique_names)
+
+    assert [error.message for error in OpenAPIV31SpecValidator(source).iter_errors()] == []
+    assert {node["x-part"] for node in nodes(source) if "x-part" in node} == {"archive", "register"}
+
+
+def test_everything_that_the_file_shares_is_used() -> None:
+    source = json.loads((files("ibi.web.api") / "openapi.json").read_bytes())
+
+    referred = {node["$ref"] for node in nodes(source) if "$ref" in node}
+
+    kinds = {kind: named for kind, named in source["components"].items() if kind != "securitySchemes"}
+    assert referred == {f"#/components/{kind}/{name}" for kind, named in kinds.items() for name in named}
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)

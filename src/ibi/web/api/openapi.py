@@ -1,0 +1,91 @@
+"""`GET /api/openapi.json`: the API described for programs.
+
+The description is the data file `openapi.json` beside this module, which is a valid OpenAPI document of a server that
+does everything. Tests hold it against the routes, the answers and the bounds of the code. What is served differs from
+the file in four ways:
+
+- A path or a schema with `x-part` is served by servers that have this part only: `archive` (items and drafts are kept)
+  or `register` (Archives register with the resolver). The mark itself is left out.
+- Responses, parameters, request bodies and headers that several operations share are written once, under `components`.
+  They are served where they are referred to, so that a reader finds an operation in one place.
+- The version is that of the package.
+- The summary of a server without an Archive does not speak of items.
+"""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi import __version__
+
+_JSON: Final = "application/json"
+_PART: Final = "x-part"
+_SCHEMAS: Final = "#/components/schemas/"
+_SUMMARY_WITHOUT_ARCHIVE: Final = "Mints Internet Based Identifiers."
+
+
+class OpenApiPage:
+    """The page with the description of one server, made for the first request: most servers are never asked for it."""
+
+    def __init__(self, *, archive: bool, register: bool = False) -> None:
+        self._archive, self._register = archive, register
+
+    async def get(self, _: Request) -> Response:
+        return Response(self._body, media_type=_JSON)
+
+    @cached_property
+    def _body(self) -> bytes:
+        return msgspec.json.encode(document(archive=self._archive, register=self._register))
+
+
+def document(*, archive: bool = False, register: bool = False) -> dict[str, Any]:
+    """Return the description of a server: with an Archive, of items too; with a `register`, of registered Archives."""
+    source = _source()
+    parts = {None, "archive" if archive else None, "register" if register else None}
+    info, components = {**source["info"], "version": __version__}, source["components"]
+    if not archive:
+        info["summary"] = _SUMMARY_WITHOUT_ARCHIVE
+    return {
+        "openapi": source["openapi"],
+        "info": info,
+        "paths": _inline(_select(source["paths"], parts), components),
+        "components": {
+            "schemas": _select(components["schemas"], parts),
+            "securitySchemes": components["securitySchemes"],
+        },
+    }
+
+
+@cache
+def _source() -> dict[str, Any]:
+    """Read the data file, once in a process."""
+    found: dict[str, Any] = msgspec.json.decode((files("ibi.web.api") / "openapi.json").read_bytes())
+    return found
+
+
+def _select(named: dict[str, Any], parts: set[str | None]) -> dict[str, Any]:
+    """Return what belongs to one of the `parts`, without the mark that says so."""
+    return {
+        name: {key: value for key, value in each.items() if key != _PART}
+        for name, each in named.items()
+        if each.get(_PART) in parts
+    }
+
+
+def _inline(node: Any, components: dict[str, Any]) -> Any:
+    """Return a copy of `node` with everything it refers to in its place, except schemas."""
+    if isinstance(node, list):
+        return [_inline(each, components) for each in node]
+    if not isinstance(node, dict):
+        return node
+    reference = node.get("$ref", _SCHEMAS)
+    if reference.startswith(_SCHEMAS):
+        return {key: _inline(value, components) for key, value in node.items()}
+    kind, name = reference.split("/")[-2:]
+    return _inline(components[kind][name], components)

@@ -1,0 +1,102 @@
+"""Bounds and names in the description of the API, which is a data file, are those of the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ibi.archive.drafts import MOST_FILES
+from ibi.messages import key
+from ibi.minting.minter import MAX_COUNT
+from ibi.model.account import Scope
+from ibi.model.belief import ClaimKind
+from ibi.model.metadata import DC_ELEMENTS
+from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
+from ibi.web.api.descriptions import MOST_JSON
+from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
+from ibi.web.api.openapi import document
+from ibi.web.api.records import MOST_REASON
+from ibi.web.http import body, headers
+from ibi.web.http.errors import LONGEST_RETRY
+
+DOCUMENT = document(archive=True, register=True)
+PATHS, SCHEMAS = DOCUMENT["paths"], DOCUMENT["components"]["schemas"]
+RECORD = "/api/records/{label}"
+BOUNDS = {
+    "Idempotency-Key": headers.MAX_KEY,
+    "Retry-After": LONGEST_RETRY,
+    "retry_after": LONGEST_RETRY,
+    "count": MAX_COUNT,
+    "max_count": MAX_COUNT,
+    "limit": MOST_LISTED,
+    "message": MOST_MESSAGE,
+    "host_port": 65535,
+    "ip_port": 65535,
+    "labels": 2,  # the two forms of one label
+    "key": key.MAX_KEY,
+    "hosts": MOST_HOSTS,
+    "add_hosts": MOST_HOSTS,
+    "remove_hosts": MOST_HOSTS,
+    "networks": MOST_NETWORKS,
+    "allow": MOST_NETWORKS,
+    "disallow": MOST_NETWORKS,
+    "prefixes": MOST_PREFIXES,
+    "add_prefixes": MOST_PREFIXES,
+    "remove_prefixes": MOST_PREFIXES,
+}
+
+
+def bounds(node: Any, name: str = "") -> Iterator[tuple[str, int]]:
+    """Every upper bound in a part of the description, with the name of the value that it is about."""
+    if isinstance(node, list):
+        for each in node:
+            yield from bounds(each, name)
+    elif isinstance(node, dict):
+        about = node.get("name", name) if "in" in node else name
+        yield from ((about, node[word]) for word in ("maximum", "maxLength", "maxItems") if word in node)
+        for member, each in node.items():
+            yield from bounds(each, about if member == "schema" else member)
+
+
+def test_every_bound_is_that_of_the_code() -> None:
+    assert set(bounds(DOCUMENT)) == set(BOUNDS.items())
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "most"),
+    [
+        ("/api/labels", "post", body.MOST),
+        ("/api/records", "post", MOST_JSON),
+        (RECORD, "put", MOST_JSON),
+        (f"{RECORD}/draft", "post", MOST_JSON),
+        (f"{RECORD}/draft", "put", MOST_JSON),
+        (f"{RECORD}/publish", "post", body.MOST),
+        (f"{RECORD}/relations", "post", body.MOST),
+    ],
+)
+def test_the_size_of_a_body_is_that_of_the_code(path: str, method: str, most: int) -> None:
+    assert PATHS[path][method]["requestBody"]["description"].startswith(f"At most {most} bytes.")
+
+
+def test_the_number_of_files_is_that_of_the_code() -> None:
+    assert PATHS[f"{RECORD}/files/{{path}}"]["put"]["summary"].endswith(f" at most {MOST_FILES}.")
+
+
+def test_the_length_of_a_reason_is_that_of_the_code() -> None:
+    (reason,) = [each for each in PATHS[RECORD]["delete"]["parameters"] if each["name"] == "reason"]
+    assert f"At most {MOST_REASON} characters." in reason["description"]
+
+
+@pytest.mark.parametrize("metadata", [SCHEMAS["Metadata"], SCHEMAS["Description"]["properties"]["metadata"]])
+def test_metadata_has_the_elements_of_the_code(metadata: dict[str, Any]) -> None:
+    assert tuple(metadata["properties"]) == (*DC_ELEMENTS, "licence", "resource_type")
+
+
+def test_kinds_of_claims_are_those_of_the_code() -> None:
+    assert SCHEMAS["FalseClaim"]["properties"]["claim"]["enum"] == [kind.value for kind in ClaimKind]
+
+
+def test_scopes_of_tokens_are_those_of_the_code() -> None:
+    assert set(SCHEMAS["Token"]["properties"]["scope"]["enum"]) == {str(scope) for scope in Scope}
