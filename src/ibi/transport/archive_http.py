@@ -6,7 +6,6 @@ import asyncio
 import ssl
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import cache
 from ipaddress import ip_address
 from typing import Final
 
@@ -20,6 +19,7 @@ from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, ConnectionAllowance
 from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
 from ibi.transport.http_connection import HttpResponse
+from ibi.transport.single_request import default_tls
 
 _FORGOTTEN_AFTER: Final = 600.0
 """Seconds after which nothing is remembered of an Archive that nobody asks any more; longer than any rest."""
@@ -44,7 +44,7 @@ class ArchiveHttp:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._guard, self._budgets = guard, budgets
-        self._tls: Callable[[], ssl.SSLContext] = _context if tls is None else lambda: tls
+        self._tls: Callable[[], ssl.SSLContext] = default_tls if tls is None else lambda: tls
         self._allowance = ConnectionAllowance(budgets.connections_in_all)
         self._lines: dict[ArchiveRef, ArchiveLine] = {}
         self._calls: OrderedDict[Call, None] = OrderedDict()
@@ -200,9 +200,3 @@ def _note(line: ArchiveLine, response: HttpResponse | Failure) -> None:
         line.breaker.unused()
     else:
         line.breaker.succeeded()
-
-
-@cache
-def _context() -> ssl.SSLContext:
-    """Reading the machine's authorities takes tens of milliseconds: once, and only if an Archive has HTTPS."""
-    return ssl.create_default_context()

@@ -11,21 +11,20 @@ import asyncio
 import json
 from collections.abc import Mapping
 from ipaddress import ip_network
-from ssl import create_default_context
 from typing import Final
 
 from ibi.errors import IbiError
 from ibi.resolver.trace import Failure
-from ibi.transport.address_guard import AddressGuard, Checked
-from ibi.transport.http_connection import HttpConnection, HttpResponse
+from ibi.transport.address_guard import AddressGuard
+from ibi.transport.http_connection import HttpResponse
 from ibi.transport.origin import Origin
+from ibi.transport.single_request import connect, default_tls, get
 
 PATIENCE: Final = 2.0
 """Seconds for the name, the connection and the answer together."""
 
 _PATH: Final = "/api/identity"
 _MOST_BODY: Final = 64 * 1024
-_MOST_ADDRESSES: Final = 4
 _OK: Final = 200
 # Beside all that is public: networks in which an installation may live, and those that tests and examples use.
 _NETWORKS: Final = tuple(
@@ -83,54 +82,9 @@ def _identity_in(body: bytes, url: str) -> Mapping[str, object]:
 
 
 async def _asked(origin: Origin) -> HttpResponse | Failure:
-    host = f"[{origin.host}]" if ":" in origin.host else origin.host
-    authority = host if origin.port is None else f"{host}:{origin.port}"
-    checked = await AddressGuard().check_address(authority, 443 if origin.scheme == "https" else 80, _NETWORKS)
+    secure = origin.scheme == "https"
+    checked = await AddressGuard().check_address(origin.authority, 443 if secure else 80, _NETWORKS)
     if isinstance(checked, Failure):
         return checked
-    head = f"GET {origin.path}{_PATH} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: ibi\r\nAccept: application/json\r\n"
-    request = f"{head}Accept-Encoding: identity\r\nConnection: close\r\n\r\n".encode("ascii")
-    connection = await _connected(origin, checked)
-    try:
-        exchange = _Question(request)
-        connection.send(exchange)
-        return await exchange.answer
-    finally:
-        connection.abort()
-
-
-async def _connected(origin: Origin, checked: Checked) -> HttpConnection:
-    """A connection to the first address that takes one; all of them were checked."""
-    tls = create_default_context() if origin.scheme == "https" else None
-    refused: OSError = OSError("no address")
-    for address in checked.addresses[:_MOST_ADDRESSES]:
-        try:
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: HttpConnection(_MOST_BODY, _ignore, _ignore),
-                address,
-                checked.port,
-                ssl=tls,
-                server_hostname=checked.host if tls else None,
-            )
-        except OSError as error:
-            refused = error
-        else:
-            return connection
-    raise refused
-
-
-def _ignore(connection: HttpConnection) -> None:
-    """One question, one connection."""
-
-
-class _Question:
-    def __init__(self, request: bytes) -> None:
-        self.request = request
-        self.answer: asyncio.Future[HttpResponse | Failure] = asyncio.get_running_loop().create_future()
-
-    def answered(self, response: HttpResponse | Failure) -> None:
-        if not self.answer.done():
-            self.answer.set_result(response)
-
-    def unheard(self) -> bool:
-        return False
+    connection = await connect(checked, _MOST_BODY, default_tls() if secure else None)
+    return await get(connection, origin.authority, f"{origin.path}{_PATH}", "application/json")

@@ -39,8 +39,13 @@ class Origin:
         return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"))
 
     def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as a `Host` header has them."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}{'' if self.port is None else f':{self.port}'}{self.path}"
+        return host if self.port is None else f"{host}:{self.port}"
 
     @property
     def is_private(self) -> bool:

@@ -1,0 +1,85 @@
+"""One GET over a connection of its own, for what is asked rarely: who mints at an address, and a resolver.
+
+Redirects are not followed, cookies and proxies are not known, and certificates are checked. The addresses are looked up
+before, once, and nothing else than those is dialled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from ssl import SSLContext, create_default_context
+from typing import Final
+
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import Checked
+from ibi.transport.http_connection import HttpConnection, HttpResponse
+
+_MOST_ADDRESSES: Final = 4
+_FOR_ONE_ADDRESS: Final = 2.0
+"""Seconds after which an address that does not answer is left for the next one."""
+
+
+@cache
+def default_tls() -> SSLContext:
+    """Trusts the machine's authorities. Reading them takes tens of milliseconds: once, and only if it is needed."""
+    return create_default_context()
+
+
+async def connect(where: Checked, most_body: int, tls: SSLContext | None) -> HttpConnection:
+    """Open a connection to the first address that takes one; `OSError` if none does, `ValueError` for a name that no
+    certificate can have.
+
+    The caller bounds the time of the whole. The last address has all that is left of it.
+    """
+    addresses = where.addresses[:_MOST_ADDRESSES]
+    refused: OSError = OSError("no address")
+    for count, address in enumerate(addresses, 1):
+        try:
+            async with asyncio.timeout(_FOR_ONE_ADDRESS if count < len(addresses) else None):
+                return await _connect(address, where, most_body, tls)
+        except OSError as error:  # `TimeoutError` is one
+            refused = error
+    raise refused
+
+
+async def _connect(address: str, where: Checked, most_body: int, tls: SSLContext | None) -> HttpConnection:
+    connection = HttpConnection(most_body, _ignore, _ignore)
+    try:
+        await asyncio.get_running_loop().create_connection(
+            lambda: connection, address, where.port, ssl=tls, server_hostname=where.host if tls else None
+        )
+    except BaseException:
+        connection.abort()
+        raise
+    return connection
+
+
+async def get(connection: HttpConnection, authority: str, target: str, accept: str) -> HttpResponse | Failure:
+    """Ask for `target` and close the connection. All three texts are ASCII and free of control characters."""
+    head = f"GET {target} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: ibi\r\nAccept: {accept}\r\n"
+    exchange = _SingleExchange(f"{head}Accept-Encoding: identity\r\nConnection: close\r\n\r\n".encode("ascii"))
+    try:
+        if not connection.is_open:  # the server has closed it, or spoken first
+            return Failure.UNREACHABLE
+        connection.send(exchange)
+        return await exchange.answer
+    finally:
+        connection.abort()
+
+
+def _ignore(connection: HttpConnection) -> None:
+    """One request, one connection: there is nothing to keep or to replace."""
+
+
+class _SingleExchange:
+    def __init__(self, request: bytes) -> None:
+        self.request = request
+        self.answer: asyncio.Future[HttpResponse | Failure] = asyncio.get_running_loop().create_future()
+
+    def answered(self, response: HttpResponse | Failure) -> None:
+        if not self.answer.done():
+            self.answer.set_result(response)
+
+    def unheard(self) -> bool:
+        return False
