@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from ssl import SSLContext
 from typing import Final
-
-from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientSession, DummyCookieJar
-from yarl import URL
 
 from ibi.archive.membership import Failure, Outcome
 from ibi.errors import InvalidMessage, InvalidPairs
@@ -14,21 +12,41 @@ from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, 
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import resolver_service
 from ibi.pairs import Pairs
+from ibi.resolver.trace import Failure as FailureOfReply
+from ibi.transport.address_guard import Checked, NameLookup
+from ibi.transport.http_connection import HttpConnection
 from ibi.transport.origin import Origin
+from ibi.transport.single_request import connect, default_tls, get
 
 _TIMEOUT: Final = 30.0
 """Seconds for all of it: before it answers, the resolver calls back, and waits for that."""
 
-_MOST_BODY: Final = 4096
+_LONGEST_ANSWER: Final = 4096
+_MOST_BODY: Final = 64 * 1024
+"""Of what is received: pages of proxies are longer than answers, and come with a status that is worth telling."""
+
 _PASSING: Final = frozenset({408, 429})
 """Of the statuses that blame the request, those that will pass."""
 
 
 class ResolverGateway:
-    """Sends the requests of one Archive to one resolver. The key in them appears in no outcome."""
+    """Sends the requests of one Archive to one resolver. The key in them appears in no outcome.
 
-    def __init__(self, resolver: str, *, timeout: float = _TIMEOUT) -> None:
+    The address comes from the settings of this installation, never from a stranger: it may be any, also in a private
+    network or on this machine, and is not judged. `tls` is for a resolver of HTTPS; without it the machine's
+    authorities are trusted.
+    """
+
+    def __init__(
+        self,
+        resolver: str,
+        *,
+        timeout: float = _TIMEOUT,
+        names: NameLookup | None = None,
+        tls: SSLContext | None = None,
+    ) -> None:
         self._origin, self._timeout = Origin.parse(resolver), timeout
+        self._names, self._tls = names or NameLookup(), tls
 
     def __str__(self) -> str:
         return str(self._origin)
@@ -38,40 +56,42 @@ class ResolverGateway:
         seconds = self._timeout if within is None else min(within, self._timeout)
         try:
             async with asyncio.timeout(seconds):
-                outcome = await self._asked(request)
-        except ClientConnectorError as error:
-            return Failure(f"it cannot be reached: {error.strerror or 'no connection'}".rstrip(), sent=False)
+                outcome = await self._ask(request)
         except TimeoutError:
             return Failure(f"it did not answer within {seconds:g} seconds")
-        except (ClientError, OSError, ValueError) as error:
-            # Only the kind: the text of some of them has the whole URL in it, and so the key.
-            return Failure(f"the connection failed ({type(error).__name__})")
         return _without_key(outcome, request.registration_key.reveal())
 
-    async def _asked(self, request: InclusionRequest | ExclusionRequest) -> Outcome:
-        # Encoded already, and byte for byte as it is.
-        url = URL(f"{self._origin}/{resolver_service().spelling}?{request.to_query()}", encoded=True)
-        async with (
-            ClientSession(cookie_jar=DummyCookieJar(), auto_decompress=False, trust_env=False) as session,
-            # Not sent on: the key goes to the resolver that the settings name, and to nobody else.
-            session.get(url, allow_redirects=False, headers={"Accept-Encoding": "identity"}) as answer,
-        ):
-            return _outcome(request, answer.status, await _body(answer))
+    async def _ask(self, request: InclusionRequest | ExclusionRequest) -> Outcome:
+        try:
+            connection = await self._connect()
+        except (OSError, ValueError) as error:  # the latter for names that no certificate can have
+            reason = getattr(error, "strerror", None) or "no connection"
+            return Failure(f"it cannot be reached: {reason}".rstrip(), sent=False)
+        # The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings name.
+        target = f"{self._origin.path}/{resolver_service().spelling}?{request.to_query()}"
+        response = await get(connection, self._origin.authority, target, "text/plain")
+        if isinstance(response, FailureOfReply):
+            closed = response is FailureOfReply.UNREACHABLE
+            return Failure(f"the connection failed ({'closed without an answer' if closed else response.value})")
+        return _outcome(request, response.status, response.body)
 
-
-async def _body(answer: ClientResponse) -> bytes:
-    """At most one byte more than is ever read."""
-    body = b""
-    while len(body) <= _MOST_BODY and (piece := await answer.content.read(_MOST_BODY + 1 - len(body))):
-        body += piece
-    return body
+    async def _connect(self) -> HttpConnection:
+        """The name is looked up once, in a thread that holds up neither the server nor its end."""
+        secure = self._origin.scheme == "https"
+        addresses = await self._names.addresses(self._origin.host)
+        if not addresses:
+            raise OSError(None, "Name or service not known")
+        default = 443 if secure else 80
+        port = default if self._origin.port is None else self._origin.port
+        where = Checked(self._origin.host, port, tuple(addresses))
+        return await connect(where, _MOST_BODY, (self._tls or default_tls()) if secure else None)
 
 
 def _outcome(request: InclusionRequest | ExclusionRequest, status: int, body: bytes) -> Outcome:
     if 300 <= status < 400:
         return Failure("it sends elsewhere, and the key goes to one resolver only")
     try:
-        answer = parse_answer(request.subject, Pairs.decode(body, limit=_MOST_BODY))
+        answer = parse_answer(request.subject, Pairs.decode(body, limit=_LONGEST_ANSWER))
     except (InvalidMessage, InvalidPairs):
         # Not quoted: it may be a page of some proxy, or anything else.
         return Failure(f"it answers, with status {status}, what no resolver would")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import ssl
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -18,7 +20,10 @@ from ibi.messages import (
     RegistrationKey,
     ip_address,
 )
+from ibi.transport.address_guard import NameLookup
 from ibi.transport.resolver_gateway import ResolverGateway
+from tests.support.mail_server import CERTIFICATE, trusting
+from tests.support.raw_archive import http, never, raw_archive
 from tests.support.scripted_resolver import EXCLUDED, INCLUDED, UNCONFIRMED, scripted_resolver
 
 KEY = "1234567890"
@@ -111,6 +116,93 @@ async def test_a_resolver_that_says_nothing_is_not_waited_for() -> None:
         assert await ResolverGateway(url).send(INCLUSION, within=0.05) == Failure(
             "it did not answer within 0.05 seconds"
         )
+
+
+async def test_the_request_is_one_get_without_cookies_and_encodings() -> None:
+    async with raw_archive(http(INCLUDED, "Set-Cookie: a=b")) as resolver:
+        gateway = ResolverGateway(f"http://127.0.0.1:{resolver.port}")
+        for _ in range(2):
+            assert await gateway.send(INCLUSION) == InclusionStatus(confirmed=True)
+    for request in resolver.requests:
+        line, *headers = request.decode().rstrip().split("\r\n")
+        assert line == f"GET /J8LNKB5R7W/3FUQHC5?{INCLUSION.to_query()} HTTP/1.1"
+        assert headers == [
+            f"Host: 127.0.0.1:{resolver.port}",
+            "User-Agent: ibi",
+            "Accept: text/plain",
+            "Accept-Encoding: identity",
+            "Connection: close",
+        ]
+    assert resolver.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (http(b"<html>" * 1000, status="404 Not Found"), "it answers, with status 404, what no resolver would"),
+        (http(b"x" * 5000, status="302 Found"), "it sends elsewhere, and the key goes to one resolver only"),
+        (http(b"x" * 70_000), "the connection failed (its answer was too large)"),
+        (http(b"x", "Content-Encoding: gzip"), "the connection failed (its answer could not be read)"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "the connection failed (its answer could not be read)"),
+    ],
+)
+async def test_why_an_answer_is_none_is_told(answer: bytes, reason: str) -> None:
+    async with raw_archive(answer) as resolver:
+        assert await ResolverGateway(f"http://127.0.0.1:{resolver.port}").send(INCLUSION) == Failure(reason)
+
+
+async def test_a_resolver_that_hangs_up_may_have_got_the_request() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener, ThreadPoolExecutor() as threads:
+        closed = threads.submit(lambda: listener.accept()[0].close())
+        outcome = await ResolverGateway(f"http://127.0.0.1:{listener.getsockname()[1]}").send(INCLUSION)
+        closed.result()
+    assert outcome == Failure("the connection failed (closed without an answer)")
+
+
+async def test_a_name_is_looked_up_once_and_its_addresses_tried_in_turn() -> None:
+    asked: list[str] = []
+
+    def lookup(host: str) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.2", "127.0.0.1"]
+
+    async with raw_archive(http(INCLUDED)) as resolver:
+        gateway = ResolverGateway(f"http://resolver.example.org:{resolver.port}", names=NameLookup(lookup))
+        assert await gateway.send(INCLUSION) == InclusionStatus(confirmed=True)
+    assert asked == ["resolver.example.org"]
+    assert f"\r\nHost: resolver.example.org:{resolver.port}\r\n".encode() in resolver.requests[0]
+
+
+async def test_a_name_that_nothing_is_known_of_got_nothing() -> None:
+    gateway = ResolverGateway("http://resolver.example.org", names=NameLookup(lambda host: []))
+    assert await gateway.send(INCLUSION) == Failure("it cannot be reached: Name or service not known", sent=False)
+
+
+@pytest.mark.parametrize(
+    ("host", "trusted", "reached"), [("127.0.0.1", True, True), ("localhost", True, False), ("127.0.0.1", False, False)]
+)
+async def test_the_key_is_sent_to_a_resolver_of_https_only_if_its_certificate_is_right(
+    host: str, trusted: bool, reached: bool
+) -> None:
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(CERTIFICATE)
+    async with raw_archive(http(INCLUDED), tls=server) as resolver:
+        names = NameLookup(lambda host: ["127.0.0.1"])
+        tls = trusting() if trusted else None
+        outcome = await ResolverGateway(f"https://{host}:{resolver.port}", names=names, tls=tls).send(INCLUSION)
+    if reached:
+        assert outcome == InclusionStatus(confirmed=True)
+    else:
+        assert isinstance(outcome, Failure)
+        assert "certificate verify failed" in outcome.reason
+        assert not outcome.sent
+    assert len(resolver.requests) == reached
+
+
+async def test_a_handshake_that_never_ends_is_given_up() -> None:
+    async with raw_archive(never) as resolver:
+        gateway = ResolverGateway(f"https://127.0.0.1:{resolver.port}", timeout=0.1)
+        assert await gateway.send(INCLUSION) == Failure("it did not answer within 0.1 seconds")
 
 
 @pytest.mark.parametrize("status", [403, 500])
