@@ -1,1 +1,1 @@
-"""A small collection to look at: made of nothing but code, so that every start of it is the same."""
+"""A small collection to look at: every start puts in the same bytes, those of files in this package."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Final
 
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
-from ibi.services.demo.paper import pdf
-from ibi.services.demo.picture import landscape
-from ibi.services.demo.texts import content, paragraphs, rainfall
 
 _EN: Final = LanguageTag("en")
 _ANA: Final = Agent("Ávila, Ana Beatriz", Orcid("0000-0002-1825-0097"))
@@ -57,7 +55,7 @@ def _thesis() -> tuple[DemoItem, DemoItem]:
     first = DemoItem(
         name="thesis, first edition",
         metadata=_described(title, abstract, (_ANA,), "2019", ResourceType.TEXT, "hydrology", "forests"),
-        files=lambda: {"thesis.pdf": pdf("Flying rivers", paragraphs("thesis-1.txt"))},
+        files=lambda: {"thesis.pdf": _content("thesis-1.pdf")},
         target="thesis.pdf",
     )
     second = DemoItem(
@@ -66,7 +64,7 @@ def _thesis() -> tuple[DemoItem, DemoItem]:
             f"{title} (2nd edition)", abstract, (_ANA,), "2023", ResourceType.TEXT, "hydrology", "forests"
         ),
         files=lambda: {
-            "thesis.pdf": pdf("Flying rivers, second edition", paragraphs("thesis-2.txt")),
+            "thesis.pdf": _content("thesis-2.pdf"),
             "corrections.txt": b"Chapter 1, table 2: stations 7 and 9 are counted once.\n",
         },
         target="thesis.pdf",
@@ -97,7 +95,7 @@ def _rainfall() -> DemoItem:
 
 def _tables() -> dict[str, bytes]:
     places = [(station, year) for station in (1, 2, 3) for year in (2023, 2024, 2025)]
-    return {f"station {station}/{year}.csv": rainfall(station, year) for station, year in places}
+    return {f"station {station}/{year}.csv": _rainfall_table(station, year) for station, year in places}
 
 
 _GUIDES: Final = {
@@ -125,14 +123,14 @@ def _guide(language: str, title: str, abstract: str) -> DemoItem:
             licence=Licence("CC-BY-4.0"),
         ),
         language=tag,
-        files=lambda: {"guide.html": content(f"guide.{language}.html")},
+        files=lambda: {"guide.html": _content(f"guide.{language}.html")},
         target="guide.html",
         translation_of=None if language == "en" else "guide in en",
     )
 
 
 def _images() -> DemoItem:
-    seasons = {"january": 0.0, "april": 1.6, "july": 3.1, "october": 4.7}
+    names = [f"{month}.png" for month in ("january", "april", "july", "october")]
     return DemoItem(
         name="images",
         metadata=_described(
@@ -143,7 +141,7 @@ def _images() -> DemoItem:
             ResourceType.IMAGE,
             "remote sensing",
         ),
-        files=lambda: {f"{name}.png": landscape(season=season) for name, season in seasons.items()},
+        files=lambda: {name: _content(name) for name in names},
         target="january.png",
         language=None,
     )
@@ -160,7 +158,7 @@ def _notebook() -> DemoItem:
             ResourceType.TEXT,
             "field work",
         ),
-        files=lambda: {"notebook.txt": content("notebook.txt")},
+        files=lambda: {"notebook.txt": _content("notebook.txt")},
         target="notebook.txt",
         visibility=Visibility(networks=(network("192.0.2.0/24"),)),
     )
@@ -177,7 +175,7 @@ def _embargoed() -> DemoItem:
             ResourceType.DATASET,
             "models",
         ),
-        files=lambda: {"run12.csv": rainfall(12, 2026)},
+        files=lambda: {"run12.csv": _rainfall_table(12, 2026)},
         target="run12.csv",
         visibility=Visibility(embargo=_EMBARGO),
     )
@@ -210,7 +208,7 @@ def _withdrawn() -> DemoItem:
             ResourceType.DATASET,
             "rainfall",
         ),
-        files=lambda: {"rain.csv": rainfall(1, 2022)},
+        files=lambda: {"rain.csv": _rainfall_table(1, 2022)},
         deleted=Deletion("One of the gauges had been read in inches.", replaced_by="rainfall"),
     )
 
@@ -228,3 +226,18 @@ def _described(
         resource_type=kind,
         licence=Licence("CC-BY-4.0"),
     )
+
+
+def _content(name: str) -> bytes:
+    """A file of this package."""
+    return (files("ibi.services.demo") / "content" / name).read_bytes()
+
+
+def _rainfall_table(station: int, year: int) -> bytes:
+    """Twelve months of a station that does not exist, always the same."""
+    rows = ["month,rain_mm,days_of_rain"]
+    for month in range(1, 13):
+        wet = abs(month - 7) * 31
+        amount = wet + (station * 37 + year * 13 + month * 101) % 47
+        rows.append(f"{year}-{month:02d},{amount},{min(29, amount // 9)}")
+    return ("\n".join(rows) + "\n").encode()
