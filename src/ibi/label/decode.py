@@ -39,7 +39,7 @@ def decode_port(coded: str) -> int | None:
 
 
 def _is_ipv6(text: str) -> bool:
-    if text.count(":") < 2:  # most texts that are none: spares what follows
+    if text.count(":") < 2:  # refuses most other texts early
         return False
     from ipaddress import IPv6Address  # costs 5 ms to import, and only these labels need it
 

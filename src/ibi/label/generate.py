@@ -95,7 +95,7 @@ def mount_suffix_of_ibip(date: Instant) -> str:
 
 
 def mount_fraction(fraction: str) -> str:
-    """The digits of a fraction that is not nothing, in an IBIp."""
+    """The digits of a fraction other than zero, as an IBIp writes them."""
     if fraction[0] != "0":
         return encode_ibip(int(fraction))
     return "2" * (len(fraction) - len(fraction.lstrip("0"))) + encode_ibip(int(fraction))

@@ -21,7 +21,7 @@ class Label:
     form: ClassVar[str]
 
     # Seconds, digits of the fraction, form, prefix: enough to compare, order and write the label. Everything else is
-    # derived when somebody asks for it, which keeps parsing quick.
+    # derived on demand, which keeps parsing quick.
     _key: tuple[int, str, str, str]
     _spelling: str | None
     _instant: Instant | None
@@ -66,7 +66,7 @@ class Label:
 
     @property
     def is_global(self) -> bool:
-        """Whether the prefix names one place on the whole Internet, so that nobody else can mint this label."""
+        """Whether the prefix names one place on the whole Internet, so that no other minter can make this label."""
         raise TypeError("a label is a RepositoryName or an Ibip")
 
     @property

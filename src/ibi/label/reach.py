@@ -49,8 +49,8 @@ _LOCAL_NETWORKS = (
     "224.0.0.0/4",
     "240.0.0.0/4",
 )
-# IPv6 hands out global unicast from 2000::/3 alone; these parts of it are set aside. IPv4 addresses wrapped in 6to4 or
-# Teredo are nobody's own for long.
+# IPv6 hands out global unicast from 2000::/3 alone; these parts of it are set aside. An address that wraps an IPv4
+# address (6to4, Teredo) does not belong to one host for long.
 _GLOBAL_UNICAST = "2000::/3"
 _SET_ASIDE = ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 

@@ -66,7 +66,7 @@ def read_repository_name(text: str) -> RepositoryName | None:
         return None
     month, day, hour, minute, second, fraction = match.groups()
     seconds = _seconds(month, int(day), int(hour), int(minute), int(second) if second else 0)
-    # What is too long is never looked up: the memory of prefixes must not fill with hostile texts.
+    # A text that is too long is never looked up: the cache of prefixes must not fill with hostile texts.
     prefix = canonical_prefix(text[:cut]) if cut <= MAX_LENGTH else None
     if prefix is None or seconds is None:
         return None
@@ -83,7 +83,8 @@ def _seconds(month: str, day: int, hour: int, minute: int, second: int) -> int |
 
 @lru_cache(maxsize=4096)
 def _month(text: str) -> tuple[int, int]:
-    """POSIX seconds of the day before the first of `yyyy/mm`, and its number of days: none if it is no month."""
+    """POSIX seconds of the day before the first of `yyyy/mm`, and the number of its days; 0 days if there is no such
+    month."""
     year, month = int(text[:4]), int(text[5:])
     if year < 1000 or not 1 <= month <= 12:
         return 0, 0

@@ -11,7 +11,7 @@ from ibi.label.ibip import Ibip, read_ibip
 from ibi.label.repository_name import RepositoryName, read_repository_name
 
 _WORD_GOES_ON = re.compile(r"[A-Za-z0-9-]")
-"""After the two segments of an IBIp: the second may be longer, and both the host of a repository name."""
+"""Tested after the two segments of an IBIp: if the word goes on, they may be the host of a repository name."""
 
 
 class FoundLabel(NamedTuple):
