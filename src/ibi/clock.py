@@ -181,6 +181,6 @@ class TickRun:
         yield from Instant.run(first, step, stop - max(start, due), digits)
 
     def waits_within(self, bound: Fraction) -> bool:
-        """Whether everyone in the run waits at most `bound` seconds."""
+        """Whether every caller of the run waits at most `bound` seconds."""
         ahead = self._units(self._count - 1) - self._now
         return ahead <= 0 or ahead * bound.denominator <= bound.numerator * int(10**self._digits)
