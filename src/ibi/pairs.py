@@ -127,7 +127,7 @@ class Pairs(Mapping[str, Value]):
 
 
 def encoded_word(text: str) -> str:
-    """`text` as a word of R Table 6.2. A percent sign stays as it is: whoever wrote it has encoded already."""
+    """`text` as a word of R Table 6.2. A percent sign stays as it is: such a text has been encoded already."""
     if not text:
         raise InvalidPairs(text, 0, "a word needs at least one character")
     if _UNSAFE.search(text) is None:
@@ -155,7 +155,7 @@ def _ascii(body: bytes) -> str:
 
 def _found(text: str) -> list[tuple[str, ...]]:
     """The groups of all pairs, unless there are too many."""
-    # So many pairs have nearly twice as many blanks: of a list with fewer nobody has to look how many it has.
+    # `MOST` pairs have nearly twice as many blanks: the pairs of a list with fewer need not be counted.
     if text.count(" ") + text.count("\n") < 2 * MOST:
         return _PAIR.findall(text)
     found = [match.groups("") for match in islice(_PAIR.finditer(text), MOST + 1)]

@@ -147,7 +147,7 @@ class Relation:
     """
 
     steps: tuple[Step, ...] = ()
-    # Most relations are read many times and written never: this is made when it is first wanted.
+    # Most relations are read many times and never written: this is made on demand.
     _qualifier: str | None = field(default=None, init=False, repr=False, compare=False)
 
     ITSELF: ClassVar[Relation]
@@ -240,7 +240,7 @@ class Relation:
 
     @property
     def open_translations(self) -> tuple[int, ...]:
-        """Where in `steps` a translation names no language: whoever asks has it chosen by preference."""
+        """Where in `steps` a translation names no language: the reader's preferences choose one."""
         if not self.steps:  # as in most links
             return ()
         return tuple(index for index, step in enumerate(self.steps) if step == Translation())

@@ -1,4 +1,4 @@
-"""Single values of messages: what each pair may hold, whoever sends it.
+"""Single values of messages: what each pair may hold, regardless of the sender.
 
 A reader takes the decoded text and gives the value, or raises some `InvalidInput`; `read` names the pair in the error.
 Everything here comes from strangers and is later dialled, shown or sent on, so that nothing is accepted that two

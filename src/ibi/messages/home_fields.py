@@ -1,6 +1,6 @@
 """What an Archive adds to its answers in header fields of HTTP, since R's answers have no place for it (E62 to E64).
 
-`IBI-Final: yes` on an empty answer: the label was given to no one for use elsewhere. `IBI-Transferred-To: <label>`: the
+`IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere. `IBI-Transferred-To: <label>`: the
 service of the Archive to which the Original was given. `IBI-Copies: <label>, <label>`: the services of Archives that
 hold Copies. The bodies stay as the standard prints them. A field that is not written like this is ignored.
 """
@@ -48,7 +48,8 @@ def read_transferred_to(value: bytes) -> Label | None:
 
 @lru_cache(maxsize=256)
 def read_copies(value: bytes) -> tuple[Label, ...]:
-    """Each label once, in the order in which they came; nothing if one of them is none, or if they are too many."""
+    """Each label once, in the order in which they came; nothing if one of them is not a label, or if there are too
+    many."""
     if not value or len(value) > _LONGEST or value.count(b",") >= MOST_COPIES:
         return ()
     services = dict.fromkeys(_label(part) for part in value.split(b","))

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from ibi.errors import InvalidMessage
 
 MAX_KEY: Final = 256
-"""R Table 7.1 sets no end to the digits; nobody needs more, and something must bound what is stored."""
+"""R Table 7.1 sets no end to the digits; no key needs more, and what is stored must be bounded."""
 
 # R Table 7.1: chave = número ["-" número]
 #              número = 10*DÍGITO

@@ -13,7 +13,7 @@ from ibi.label import Ibip, Label, RepositoryName
 _FORMS: Final = frozenset({"rep", "ibip"})
 _MOST_REMEMBERED: Final = 2048
 _LONGEST_REMEMBERED: Final = 512
-"""Characters: what is longer is read anew, so that nobody fills the memory with long labels."""
+"""Characters: longer texts are read anew, so that long labels cannot fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ Most values are ordinary text: encoded once on the way out, decoded once on the 
 URLs, which have percent signs of their own; E25 leaves those alone, so that no reader can tell an encoded delimiter of
 the URL from one that was put in for the journey. `decode_url` takes every encoded delimiter for the latter: a reader
 gets `metadata.cgi?choice=oai_dc` and `Relat%f3rio%20Final.pdf` back as they were, and a URL that itself held, say,
-`%26` with `&` in its place. Therefore acknowledgments are matched by their key and nobody is sent to a URL that came
-out of a request.
+`%26` with `&` in its place. Therefore acknowledgments are matched by their key, and no reader is sent to a URL that
+came out of a request.
 """
 
 from __future__ import annotations

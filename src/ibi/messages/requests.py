@@ -90,7 +90,7 @@ class Acknowledgment(ServiceRequest):
     def __post_init__(self) -> None:
         field.read("clientinformation.ipaddress", self.client_addresses, field.checked_addresses)
         if self.state is State.DELETED:
-            raise InvalidMessage("state=Deleted", 6, "nobody is sent to what has been deleted")
+            raise InvalidMessage("state=Deleted", 6, "no reader is sent to what has been deleted")
         object.__setattr__(self, "url", field.read("url", self.url, field.url))
         object.__setattr__(self, "persistent_url", field.read("url.persistent", self.persistent_url, field.url))
 

@@ -214,7 +214,7 @@ def _timestamp(text: str) -> Instant:
     return (_remembered_timestamp if len(text) <= _LONGEST_REMEMBERED else Instant.parse)(text)
 
 
-# Files that came together were changed together, and everybody who is asked speaks of the same ones.
+# Files deposited together have one time of change, and all Archives that are asked report the same files.
 _remembered_timestamp = lru_cache(maxsize=1024)(Instant.parse)
 
 
