@@ -15,8 +15,8 @@ class IdentityNotGlobal(IbiError):
 
 
 class IdentityMissing(IbiError):
-    """Nobody mints here yet: set `host` (and `ip`) under [mint] in ibi.toml to the name and address that this machine
-    has on the Internet. To try things out, `ibi up` on an empty directory makes a sandbox."""
+    """There is no identity to mint with yet: set `host` (and `ip`) under [mint] in ibi.toml to the name and address
+    that this machine has on the Internet. To try things out, `ibi up` on an empty directory makes a sandbox."""
 
     code = "identity-missing"
 

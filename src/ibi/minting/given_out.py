@@ -19,7 +19,7 @@ _SECOND: Final = 1_000_000
 
 
 def reservation_name(who: str) -> str:
-    """The name under which labels are minted that stay in this Archive, whether anything is deposited under them."""
+    """The name under which labels are minted for this Archive's own items, whether or not they are used."""
     return _RESERVATION + who
 
 

@@ -21,9 +21,9 @@ def coarsest_granularity(
 ) -> Granularity:
     """The coarsest granularity at which the last caller of the run waits no longer than `bound` seconds.
 
-    A clock behind its last date makes everyone wait longer at any granularity. Then a date as long as the finest would
-    win nothing: the coarsest is taken that adds next to nothing to what cannot be helped, within `patience`. With a
-    bound of 0 that is the finest.
+    A clock behind its last date makes every caller wait longer at any granularity. Then a date as long as the finest
+    would win nothing: the coarsest is taken that adds next to nothing to what cannot be helped, within `patience`. With
+    a bound of 0 that is the finest.
     """
     if not bound and len(ticks(FINEST)) > FINEST.level + 1:
         return FINEST  # at no moment more dates are due than there are granularities

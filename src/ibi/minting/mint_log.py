@@ -93,7 +93,7 @@ _WRITTEN: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).
 
 
 def merged(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Neighbours of one asker made one: what a queue of single requests needs is who got which stretch of dates."""
+    """Merge neighbours of one asker: all that is needed of single requests is who got which stretch of dates."""
     stretches: list[tuple[str, int]] = []
     for name, count in who:
         if stretches and stretches[-1][0] == name:

@@ -23,7 +23,7 @@ MAX_COUNT = 1_000_000
 """Labels in one request."""
 
 Spread = Callable[[int], int]
-"""Draws a number from 0 on and below the one that is given."""
+"""Draws a random number that is at least 0 and below the given one."""
 
 _PROBATION = 600
 """Seconds after a clock lost track for which its dates are spread by chance: two copies of one machine that start
@@ -39,9 +39,9 @@ class Rules:
     """How the operator wants minting to behave; every duration is in seconds."""
 
     granularity: Granularity | None = None
-    """None chooses for each queue: the coarsest that keeps everyone's wait within `wait_bound`."""
+    """None chooses for each queue: the coarsest that keeps every wait within `wait_bound`."""
     wait_bound: Fraction = Fraction(1, 100)
-    """A longer bound buys shorter labels in a burst with the time of whoever comes one after the other: at 1 s, an
+    """A longer bound makes labels shorter in a burst, and callers that ask one after the other slower: at 1 s, an
     import would get one label a second."""
     behind_limit: Fraction = Fraction(5)
     built: Instant = BUILT

@@ -24,8 +24,8 @@ Clocks = Mapping[str, TickState]
 def mint_entry(number: int, previous: str, identity: Identity, batch: Batch, outcomes: Iterable[object]) -> LogEntry:
     """The line that records `batch`, handed out as `outcomes`.
 
-    `IdentityChanged` if it was minted for another than the frozen `identity`, which somebody may have changed: its
-    dates come from that one's clock.
+    `IdentityChanged` if it was minted for another identity than the frozen `identity`, which an operator may have
+    changed meanwhile: its dates come from the other one's clock.
     """
     minted = tuple([prefix for prefix in (batch.rep_prefix, batch.ibip_prefix) if prefix])
     if minted != identity.prefixes or batch.sandbox != identity.sandbox:
