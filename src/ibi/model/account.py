@@ -11,7 +11,7 @@ from ibi.instant import Instant
 
 @total_ordering
 class Role(Enum):
-    """What somebody may do; each role includes those before it."""
+    """What a person may do; each role includes those before it."""
 
     READER = "reader"
     DEPOSITOR = "depositor"
@@ -30,7 +30,7 @@ _ROLE_RANK = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody with an account. Without a password only a link signs in; once `disabled`, nothing does."""
+    """A person with an account. Without a password only a link signs them in; once `disabled`, nothing does."""
 
     name: str
     role: Role
@@ -51,7 +51,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SignInLink:
-    """A link that signs in whoever opens it, once, found by the SHA-256 of its secret."""
+    """A link that signs in as one person, once; found by the SHA-256 of its secret."""
 
     digest: bytes = field(repr=False)
     person: str
@@ -92,5 +92,5 @@ class Token:
     revoked: Instant | None = None
 
     def is_valid_at(self, now: Instant) -> bool:
-        """Whether it was not revoked, at whatever time, and has not expired."""
+        """Whether it has neither been revoked, at any time, nor expired."""
         return self.revoked is None and (self.expires is None or now < self.expires)

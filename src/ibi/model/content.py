@@ -89,8 +89,8 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The plain file at this place, which nobody writes to any more. It is gone from there once the change is made; if
-    the change is refused, it is still there."""
+    """The plain file at this place, which no process writes to any more. It is gone from there once the change is made;
+    if the change is refused, it is still there."""
 
     path: str
 
@@ -206,6 +206,6 @@ class IntegritySummary:
     """Of those, verified at least once."""
     damaged: int = 0
     oldest: int | None = None
-    """When that item was verified, of those that ever were, which has waited longest."""
+    """When the item was verified that has waited longest, of those that ever were."""
     newest: int | None = None
     """When an item was verified last."""

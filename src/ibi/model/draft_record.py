@@ -1,7 +1,7 @@
 """A draft that is worked on for a while: what it says, whose it is, and what became of it; and its record in JSON.
 
-Files are recorded one by one beside it, by whoever keeps them: of those only the ones that it has from the item that it
-changes are in here.
+Files that were sent for it are recorded one by one, beside it. In here are only those that it has from the item that it
+changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is wrong with something that somebody wants kept. The text quoted is theirs, the reason is for them."""
+"""What is wrong with something that a depositor wants kept. The text quoted is theirs, the reason is for them."""
 
 from __future__ import annotations
 

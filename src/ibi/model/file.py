@@ -1,7 +1,7 @@
 """A file of an item: the name it has under `doc/`, and what its bytes are.
 
-Of ten thousand files a reader wants one, or a page: to read them all takes two hundred milliseconds, during which
-everybody else waits.
+Of ten thousand files a reader wants one, or a page: to decode them all takes two hundred milliseconds, during which all
+other requests wait.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def comparable_path(path: str) -> str:
 
 
 def is_media_type(text: str) -> bool:
-    """Whether everybody reads one and the same type in it: of two in one header, browsers take the last."""
+    """Whether all programs read the same type in it: of two in one header, browsers take the last."""
     return len(text) <= _LONGEST_TYPE and _MEDIA_TYPE.fullmatch(text) is not None
 
 

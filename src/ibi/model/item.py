@@ -51,7 +51,7 @@ def name_one_item(one: LabelForms, other: LabelForms) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What somebody wants published. It may still lack anything; what it has is in order.
+    """What a depositor wants published. It may still lack anything; what it has is in order.
 
     `files` are kept sorted by path. A draft of an item that is published already has that item's `labels`.
     """
@@ -93,7 +93,7 @@ class Item:
     metadata: DescriptiveMetadata = _NO_METADATA
     language: LanguageTag | None = None
     files: Sequence[File] = ()
-    """A tuple, or what is read of one when it is looked at."""
+    """A tuple, or `RecordedFiles`, which are decoded when they are looked at."""
     target: str | None = None
     target_url: str | None = None
     visibility: Visibility = Visibility.PUBLIC

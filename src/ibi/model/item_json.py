@@ -4,8 +4,8 @@ Copies of one item have the same `item.json`; who may see the bytes is in it, si
 tombstone, where a Copy came from, where the Original went, who follows and whether the Original may go elsewhere are
 each Archive's own.
 
-What is read is what was written, to the last field. A field that is not known here, or a schema of a later version,
-is refused: dropping what a newer version wrote would be a loss that nobody notices.
+What is read is what was written, to the last field. A field that is not known here, or a schema of a later version, is
+refused: dropping what a newer version wrote would be a silent loss.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ SANDBOX_IP = "127.0.0.1"
 class Identity:
     """Host and address, each with the port of its own form; `ip` is None where only repository names are minted.
 
-    `sandbox` says on purpose that the labels are for trying out: nobody guarantees that they are unique (E11).
+    `sandbox` says on purpose that the labels are for trying out: nothing guarantees that they are unique (E11).
     """
 
     host: str
@@ -94,7 +94,7 @@ class Reading(NamedTuple):
 
     wall: Instant
     uptime: int
-    """Nanoseconds since the machine started, asleep or not: nobody can set this clock."""
+    """Nanoseconds since the machine started, asleep or not: this clock cannot be set."""
     boot: str
     """Which start of which machine the uptime counts from."""
 
@@ -139,9 +139,9 @@ _minted: Callable[[tuple[str, str | None, Instant]], MintedLabel] = partial(tupl
 
 
 class MintRequest(NamedTuple):
-    """Somebody wants `count` labels; with a `key`, asking again gets the same ones."""
+    """A request for `count` labels; with a `key`, asking again gets the same ones."""
 
-    count: int  # type: ignore[assignment]  # hides `tuple.count`, which nobody asks of a request
+    count: int  # type: ignore[assignment]  # hides `tuple.count`, which has no use here
     who: str
     key: str | None = None
 

@@ -9,9 +9,9 @@ from typing import Final
 from ibi.model.item import Item
 
 MOST: Final = 20_000
-"""How many matches are ranked, paged through and counted: a common word has more than anybody reads."""
+"""How many matches are ranked, paged through and counted: a common word has more than a person reads."""
 ENOUGH: Final = 1_000
-"""Who finds more than that with the last word as it stands has finished it: longer words are not looked for."""
+"""If the last word as it stands finds more than that, it counts as finished: longer words are not looked for."""
 PAGE_SIZE: Final = 20
 LARGEST_PAGE: Final = 100
 _LONGEST_TEXT: Final = 1_000
@@ -41,7 +41,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What somebody looks for. Without text it is a list of everything; every filter has to be met.
+    """What is looked for. Without text it is a list of everything; every filter has to be met.
 
     Any text is a query: the first thousand characters count. Pages begin with 1; one that cannot be is the nearest
     that can.

@@ -34,7 +34,7 @@ class UsageDay:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """People and robots apart: robots fetch more than people do, and nobody reads what they fetch."""
+    """Counts of people and of robots apart: robots fetch more than people do, and do not read it."""
 
     resolutions: int = 0
     downloads: int = 0

@@ -1,4 +1,4 @@
-"""Who may see the bytes of an item. Its metadata is for everybody."""
+"""Who may see the bytes of an item. Its metadata is public."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def network(text: str) -> IpNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Public unless it says otherwise; whoever may not see the item is sent to its metadata."""
+    """Public unless it says otherwise; readers who may not see the item are sent to its metadata."""
 
     networks: tuple[IpNetwork, ...] = ()
     """Where readers have to be; none given: anywhere."""
     embargo: Instant | None = None
-    """The bytes are nobody's before this time."""
+    """No reader gets the bytes before this time."""
     listing: bool = True
     """Whether the list of files may be shown."""
 
@@ -51,7 +51,7 @@ class Visibility:
         return self.embargo is not None and now < self.embargo
 
     def is_open_to(self, addresses: Iterable[IpAddress], now: Instant) -> bool:
-        """Whether somebody at any of these addresses may see the bytes at that time."""
+        """Whether a reader at any of these addresses may see the bytes at that time."""
         if self.is_embargoed(now):
             return False
         return not self.networks or _is_any_within(map(unmapped, addresses), self.networks)
