@@ -10,32 +10,33 @@ from ibi.model.account import Person, Session, SignInLink, Token
 
 
 class People(Protocol):
-    """Those of one data directory. Calls come from any thread; every process sees what another has changed."""
+    """The people of one data directory. Calls come from any thread; every process sees what another has changed."""
 
     def add(self, person: Person) -> None:
-        """Keep somebody new, durably. `ibi.accounts.errors.PersonExists` if there is one of that name, in any case."""
+        """Keep a new person, durably. `ibi.accounts.errors.PersonExists` if the name is taken, in any case of its
+        letters."""
 
     def change(self, name: str, make: Callable[[Person], Person]) -> Person:
-        """Keep of somebody what `make` makes of how they are now, which nobody else changes meanwhile.
+        """Replace a person by what `make` makes of them; no other change comes in between.
 
-        `ibi.accounts.errors.UnknownPerson` if there is nobody of that name; what `make` raises changes nothing.
+        `ibi.accounts.errors.UnknownPerson` if the name is unknown; what `make` raises changes nothing.
         """
 
     def find(self, name: str) -> Person | None:
-        """Whoever has this name, in any case of its letters."""
+        """The person of this name, in any case of its letters."""
 
     def list(self) -> tuple[Person, ...]:
-        """Everybody, by name."""
+        """All people, by name."""
 
     def open_session(self, session: Session) -> None: ...
 
     def find_session(self, digest: bytes) -> Session | None:
-        """The session with this digest, over or not. Quick: it is asked at every page of whoever is signed in."""
+        """The session with this digest, over or not. Quick: it is asked at every page of a person who is signed in."""
 
     def end_session(self, digest: bytes) -> None: ...
 
     def end_sessions_of(self, name: str) -> None:
-        """Every session of somebody, and every link that is still good: after a change of password, say."""
+        """End every session of a person, and every link that is still good: after a change of password, say."""
 
     def add_link(self, link: SignInLink) -> None: ...
 

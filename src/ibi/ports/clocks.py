@@ -12,4 +12,4 @@ class Clocks(Protocol):
         """One look at the time of day and at the uptime, as close together as can be."""
 
     def seconds(self) -> int:
-        """The time of day alone, in whole POSIX seconds: for whoever needs no more, and many times a second."""
+        """The time of day alone, in whole POSIX seconds: for callers that need no more, many times a second."""

@@ -82,7 +82,7 @@ class Content(Protocol):
         """Keep the first version. `ContentExists` if there is one."""
 
     def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
-        """The same of several, in less time than one after the other. What is refused of one keeps no other."""
+        """The same of several, in less time than one after the other. One that is refused does not stop the others."""
 
     def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
         """Add a version that has these files and no others."""
@@ -126,16 +126,16 @@ class Verifications(Protocol):
     """When each item was verified, and which are damaged, by the names of their objects. Durable."""
 
     def record(self, name: str, problems: Sequence[Problem], at: int) -> None:
-        """A verification at that second found these problems; none, and the item is whole again."""
+        """Record the problems that a verification at that second found; without any, the item is whole again."""
 
     def note_damage(self, name: str, problem: Problem, at: int) -> bool:
-        """Damage found without a verification; whether it was not known before."""
+        """Record damage found without a verification; return whether it is new."""
 
     def expect(self, names: Iterable[str]) -> None:
-        """Items that there are; of those that are not known yet, it is noted that they were never verified."""
+        """Record which items exist; those that are not known yet count as never verified."""
 
     def forget(self, name: str) -> None:
-        """There is no such item any more."""
+        """Forget an item that exists no more."""
 
     def damaged(self) -> Mapping[str, Verification]:
         """Every damaged item by its name. Quick; a change by another process is seen within a second."""

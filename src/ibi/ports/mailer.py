@@ -1,4 +1,4 @@
-"""Who carries letters."""
+"""How letters are sent."""
 
 from __future__ import annotations
 

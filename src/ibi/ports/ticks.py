@@ -82,7 +82,7 @@ class Labels(Protocol):
     """A minter, here or elsewhere. Calls block, from any thread."""
 
     def reserve(self, key: str | None = None) -> LabelForms:
-        """Labels that nobody else has or will have, durably, after their date has come.
+        """Labels that are given to no other caller, ever. They are durable, and their date has come.
 
         Asked again with the same `key` within a day, it gives the same ones. What is not used is a gap, which is fine.
         """
