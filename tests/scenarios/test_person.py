@@ -35,8 +35,8 @@ def test_somebody_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) 
         (("person", "create", "-ada", "--role", "admin"), "No such option"),
         (("person", "create", "a da", "--role", "admin"), "ibi: name: 'a da' will not do"),
         (("person", "create", "ada", "--role", "king"), "'king' is not one of"),
-        (("person", "link", "nobody"), "there is nobody called 'nobody'".capitalize()),
-        (("person", "password", "nobody", "--password-stdin"), "There is nobody called"),
+        (("person", "link", "nobody"), "There is no person called 'nobody'"),
+        (("person", "password", "nobody", "--password-stdin"), "There is no person called"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(ibi: IbiCommand, arguments: tuple[str, ...], complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""Why somebody is not let in, or may not do something. None of these ever carries a secret."""
+"""Why a sign-in, or an act, is refused. None of these errors ever carries a secret."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ibi.errors import IbiError
 class NotAuthenticated(IbiError):
     """This needs a valid token. It is missing, wrong, expired or revoked."""
 
-    # Deliberately one sentence for every cause: whoever guesses learns nothing about which tokens exist.
+    # Deliberately one sentence for every cause: guessing reveals nothing about which tokens exist.
     code = "not-authenticated"
 
 
@@ -49,13 +49,13 @@ class InvalidExpiry(IbiError):
 
 
 class PersonExists(IbiError):
-    """There is somebody called {name} already."""
+    """There is a person called {name} already."""
 
     code = "person-exists"
 
 
 class UnknownPerson(IbiError):
-    """There is nobody called {name}: `ibi person list` shows who there is."""
+    """There is no person called {name}: `ibi person list` shows who there is."""
 
     code = "unknown-person"
 
@@ -81,5 +81,5 @@ class WeakPassword(IbiError):
 class BadSignIn(IbiError):
     """Name and password do not belong together, or the link was used or is too old."""
 
-    # One sentence for every cause: whoever guesses learns nothing about who has an account.
+    # One sentence for every cause: guessing reveals nothing about who has an account.
     code = "bad-sign-in"

@@ -20,7 +20,7 @@ from ibi.ports.accounts import People
 
 RANDOM_BYTES: Final = 32
 SESSION_SECONDS: Final = 12 * 3600
-"""A working day: longer than that nobody sits at one desk."""
+"""A working day: people do not sit at one desk for longer."""
 LINK_SECONDS: Final = 3600
 SHORTEST_PASSWORD: Final = 10
 _LONGEST_PASSWORD: Final = 1000
@@ -31,7 +31,7 @@ _SECRET = re.compile(r"[a-z2-7]{52}")
 
 
 def check_name(name: str) -> str:
-    """The name, if somebody may be called that: it stands in logs, in lists and in e-mail addresses."""
+    """The name, if a person may be called that: it stands in logs, in lists and in e-mail addresses."""
     if not _NAME.fullmatch(name):
         raise InvalidPersonName(name=ascii(name[:80]), most=_MOST_NAME)
     return name
@@ -80,12 +80,12 @@ def signed_in(text: str, people: People, now: Instant) -> tuple[Person, Session]
 
 
 def found_link(text: str, people: People, now: Instant) -> Person:
-    """Whom a link would sign in; it is not used up by that. `BadSignIn` if it signs in nobody."""
+    """The person that a link would sign in; it stays usable. `BadSignIn` if it is not valid."""
     return _whose(people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None, people, now)
 
 
 def taken_link(text: str, people: People, now: Instant) -> Person:
-    """Whom a link signs in: whoever comes first, and nobody after that."""
+    """The person that a link signs in, once: after that it is not valid any more."""
     return _whose(people.take_link(_digest(text)) if _SECRET.fullmatch(text) else None, people, now)
 
 

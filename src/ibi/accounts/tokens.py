@@ -29,7 +29,7 @@ MAX_NAME = 100
 _ID_BYTES = 10
 _SECRET_BYTES = 32
 TOKEN_BYTES = _ID_BYTES + _SECRET_BYTES
-"""How much chance a new token takes."""
+"""Random bytes that a new token takes."""
 
 # Base 32 in small letters: one double click marks it all, and no character needs escaping in a URL or a shell.
 _ID = re.compile(r"[a-z2-7]{16}")
@@ -41,8 +41,8 @@ _NO_DIGEST = bytes(32)
 def new_token(
     random: bytes, scope: Scope, now: Instant, *, name: str = "", expires: Instant | None = None
 ) -> tuple[str, Token]:
-    """The text to be shown once, and the token to be stored. `random` is `TOKEN_BYTES` from a source nobody can
-    foresee, and is used for nothing else."""
+    """The text to be shown once, and the token to be stored. `random` is `TOKEN_BYTES` from an unpredictable source,
+    and is used for nothing else."""
     if len(random) != TOKEN_BYTES:
         raise ValueError(f"a token takes {TOKEN_BYTES} random bytes")
     _check_name(name)
@@ -96,7 +96,7 @@ def _check_name(name: str) -> None:
 
 
 def _shown(text: str) -> str:
-    """What a message quotes. Somebody may give a whole token where its id is asked for: the secret is not repeated."""
+    """What a message quotes. A whole token may be given where its id is asked for: the secret is not repeated."""
     return repr(text if len(text) <= 16 else f"{text[:16]}…")
 
 
