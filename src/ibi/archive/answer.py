@@ -1,7 +1,7 @@
 """R Algorithm 1, MONTARRESPOSTA: one request to the Archive's service, one answer.
 
 The answer to a `urlRequest` is all but constant: only its key changes every time. `StaticAnswer` is that constant part,
-to be kept by whoever answers often.
+to be kept by a server that answers often.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class StaticAnswer:
     subject: KeySubject | None = None
     """What the key speaks for; None if the answer has no URL and so no key."""
     depends_on_client: bool = False
-    """Whether a client elsewhere gets another answer: then it is nobody else's, nor any cache's (E32)."""
+    """Whether a client elsewhere gets another answer: then neither other clients nor caches may use it (E32)."""
     good_until: Instant | None = None
     """When it stops being true by itself, because an embargo ends."""
     message: UrlList | Deletion | None = field(default=None, repr=False, compare=False)
-    """What `body` says, for whoever has no need to read it."""
+    """What `body` says, for a caller in this process, which need not parse it."""
     missing: Label | None = None
     """The label of which nothing is known here, if that is the answer (R Algorithm 2, line 4)."""
     transferred_to: Label | None = None
@@ -52,8 +52,8 @@ class StaticAnswer:
     fields: tuple[Field, ...] = field(init=False, repr=False, compare=False)
     """What the last two say as header fields."""
     is_lasting: bool = field(init=False, repr=False, compare=False)
-    """Whether everybody may keep it for as long as anybody keeps anything. What is not here today may be deposited in a
-    minute."""
+    """Whether it may be cached by all, for the longest time there is. "Not here" may not: the item may be deposited in
+    a minute."""
 
     def __post_init__(self) -> None:
         is_lasting = self.body != b"" and not self.depends_on_client and self.good_until is None
@@ -62,7 +62,7 @@ class StaticAnswer:
         object.__setattr__(self, "fields", (*fields, copies_field(self.copies_at)) if self.copies_at else fields)
 
     def max_age(self, now: Instant, most: int) -> int:
-        """For how many seconds, at most `most`, whoever gets it may give it to others: `Cache-Control` of E32."""
+        """For how many seconds, at most `most`, a recipient may give it to others: `Cache-Control` of E32."""
         if self.depends_on_client:
             return 0
         if self.good_until is None:

@@ -65,12 +65,12 @@ MOST_REMEMBERED: Final = 100_000
 """Wishes remembered at once, so that a flood cannot fill the memory: beyond it the oldest are forgotten early."""
 MOST_COUNTED: Final = 10_000
 """Resolutions that one key stands for. A resolver keeps an answer for five minutes and thanks with its key for every
-reader meanwhile: that many are thirty-three new readers of one item a second. Whoever claims more asks anew for each
-ten thousand."""
+reader meanwhile: that many are thirty-three new readers of one item a second. A resolver with more readers asks anew
+for each ten thousand."""
 
 _MOST_KEYS: Final = 10_000
 _SOME: Final = range(16)
-"""Forgotten at a time, so that nobody who comes after a flood waits until all of it is forgotten."""
+"""How many are forgotten at a time, so that no request after a flood waits until all of it is forgotten."""
 
 
 class Recent:
@@ -90,7 +90,7 @@ class Recent:
     def is_first(self, wish: Hashable, seconds: int) -> bool:
         """Whether this is the first such wish within the window; it is remembered if so.
 
-        A wish that is repeated is measured from when it counted: whoever clicks for an hour counts every half minute.
+        A wish that is repeated is measured from when it counted: an hour of clicks counts every half minute.
         """
         number = hash(wish)
         self._forget(seconds)
@@ -158,7 +158,7 @@ def counted_resolution(
 
 
 def counts_as_download(method: str, status: int, first_byte: int) -> bool:
-    """Whether an HTTP exchange gave somebody the file: a GET that was answered with its bytes from the first one on.
+    """Whether an HTTP exchange delivered the file: a GET that was answered with its bytes from the first one on.
 
     Parts that follow belong to the same download; a HEAD, and a 304 for what a reader has already, are none.
     """

@@ -41,7 +41,7 @@ class DraftShareUsed(IbiError):
 
 class DiskNearlyFull(IbiError):
     """The disk of this server has room for {room} more bytes of drafts, which is not enough. Nothing was changed, and
-    drafts can still be published. Discard those that are not needed, or tell whoever runs this server."""
+    drafts can still be published. Discard those that are not needed, or tell the administrator of this server."""
 
     code = "disk-nearly-full"
 
@@ -81,7 +81,7 @@ class DraftQuota:
             raise TooManyDrafts(drafts=held.drafts, most=self.drafts)
 
     def check_send(self, owner: str, path: str, held: Holding, more: int) -> None:
-        """Refuse a file that with `more` bytes than `held` has would be too much; one without bytes never is."""
+        """Refuse a file of `more` bytes if `held` and it together are too much; a file without bytes never is."""
         if self.size and more and held.size + more > self.size:
             name = owner.partition(":")[2]
             raise DraftsTooLarge(owner=name, size=held.size, more=more, path=repr(path), most=self.size)
@@ -96,7 +96,7 @@ class DraftQuota:
             raise DraftShareUsed(owner=name, path=repr(path), **sizes)
 
     def check_disk(self, free: int, more: int) -> None:
-        """Refuse what would leave less than the reserve; `free` are the bytes that nobody has been promised."""
+        """Refuse what would leave less than the reserve; `free` are the bytes that no upload has been promised."""
         if self.reserve and free - more < self.reserve:
             raise DiskNearlyFull(room=max(0, free - self.reserve))
 
@@ -106,7 +106,7 @@ MOST_FILES: Final = 10_000
 
 _DAY: Final = 86_400
 _DAYS_AFTER: Final = 2
-"""For so long a draft that was published is remembered: whoever has lost the answer asks again before that."""
+"""Days for which a draft that was published is remembered: a client that lost the answer asks again before that."""
 
 
 class UnknownDraft(IbiError):
@@ -213,7 +213,7 @@ def together(kept: Iterable[File], uploaded: Iterable[File]) -> tuple[File, ...]
 def is_published_already(item: Item, record: DraftRecord, draft: Draft) -> bool:
     """Whether the item is what an update with `draft` makes of it: then the update was made, and its answer was lost.
 
-    `DraftOutdated` if somebody else has changed the item since the draft was made.
+    `DraftOutdated` if another change was made to the item since the draft was made.
     """
     if item.version == record.base:
         return False

@@ -50,7 +50,7 @@ class Standing(Enum):
 
 
 class Act(Enum):
-    """What somebody wants to do; the value stands in messages."""
+    """What is to be done with an item; the value stands in messages."""
 
     BEGIN = "beginning a draft"
     EDIT = "editing the draft"
@@ -140,7 +140,7 @@ class Updated:
 
 
 def publish(draft: Draft, labels: LabelForms, now: Instant, *, here: Item | None = None) -> Item:
-    """The Original that `draft` becomes under a label that nobody has used; `here` is what bears it already, if any."""
+    """The Original that `draft` becomes under an unused label; `here` is what bears it already, if any."""
     require(draft if here is None else here, Act.PUBLISH, labels)
     _check_publishable(draft)
     return Item(
@@ -266,7 +266,7 @@ def _check_publishable(draft: Draft) -> None:
 
 
 def _target(draft: Draft) -> str | None:
-    """The only file there is needs no naming."""
+    """The target; a single file is the target without being named."""
     return draft.files[0].path if draft.target is None and len(draft.files) == 1 else draft.target
 
 

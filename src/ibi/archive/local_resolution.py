@@ -1,6 +1,6 @@
 """A persistent URL resolved by one Archive alone: what a resolver would make of this Archive's own answer (R §8.2).
 
-Nobody else is asked. Whatever leads out of this Archive is `Elsewhere`, and for a resolver to find.
+No other Archive is asked. What leads out of this one is `Elsewhere`: a resolver may find it.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def resolve_locally(
     named = wanted.relation.metadata_format
     if named is not None and named.lower() not in FORMATS:
         return Lacking(item, Lack.FORMAT)
-    # Whatever resolvers are told: here nobody goes on from what is left out.
+    # Resolvers may be told less, since they follow pointers; here all relations are needed.
     profile = replace(profile, relations=ALL_RELATIONS, follow_editions=True, filtered=True)
     return _Resolution(profile, catalog, wanted, preferences, reader, item).outcome(wanted.relation)
 
 
-# Which addresses are asked of is the reader's; a request has to have one.
+# A request has to have an address; visibility is judged by those of the reader.
 _NOBODY = (ip_address("0.0.0.0"),)  # noqa: S104
 
 
@@ -167,7 +167,7 @@ class _Resolution:
         return Lacking(self.item, Lack.FILE if self._names_a_file else Lack.RELATION)
 
     def _end_of_line(self, following: LabelForms) -> Outcome:
-        """Why the last edition is not known: the line leaves this Archive, or somebody deleted what comes later."""
+        """Why the last edition is not known: the line leaves this Archive, or a later edition was deleted."""
         for later in later_editions(self.catalog, self.item):
             if later is not None and later.state is State.DELETED:
                 return Gone(later)

@@ -50,7 +50,7 @@ class Membership:
     phase: Phase = Phase.OFF
     confirmed: bool = False
     """Whether the resolver got through when it called back; an Archive is included either way (R §7.2), but one that
-    nobody gets through to is of little use: it asks again."""
+    cannot be reached is of little use: it asks again."""
     known: bool = False
     """Whether the resolver may count on this Archive, so that it has to be told when that ends."""
     failures: int = 0
@@ -99,7 +99,8 @@ class Membership:
             case ExclusionStatus():
                 return Membership()
             case ErrorAnswer(text) if self.phase is Phase.EXCLUDING:
-                # To whom the resolver does not listen, it does not count on either: asking on would not help.
+                # A resolver that refuses the request does not count on this Archive either: asking again would not
+                # help.
                 return Membership(reason=text)
             case ErrorAnswer(text):
                 # Not registered yet, perhaps: the mail of R §7.1 may take a person days. Or no longer.

@@ -1,9 +1,9 @@
 """What an Archive says to whom: which relations it offers, where its items are, and which readers may see them.
 
-The answer to a resolver only chooses a URL. Whoever serves the bytes asks again, of the address that fetches them: what
-a resolver says of its clients is not proof.
+The answer to a resolver only chooses a URL. The server of the bytes checks again, by the address that fetches them:
+what a resolver says of its clients is not proof.
 
-They have the repository name as it is stored, and stay what they are for ever: a page may link to its neighbours.
+URLs have the repository name as it is stored, and never change: a page may link to its neighbours.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 
 @dataclass(slots=True)
 class Reader:
-    """Somebody who asks at some time, and what the answers given to them hang on.
+    """A reader at some time, and what the answers given to them depend on.
 
-    `addresses` are the user's and those of the proxies between. Inside a network is whoever has one of them there: the
+    `addresses` are the user's and those of the proxies between. A reader is inside a network if one of them is: the
     user behind an institution's proxy has a private one.
     """
 
     addresses: tuple[IpAddress, ...]
     now: Instant
     depends_on_client: bool = field(default=False, init=False)
-    """Whether somebody elsewhere would get another answer: then nobody may keep it for others (E32)."""
+    """Whether a reader elsewhere would get another answer: then it may not be cached for others (E32)."""
     good_until: Instant | None = field(default=None, init=False)
     """When an embargo ends, and the answer with it."""
 

@@ -3,8 +3,8 @@
 The new edition says `edition_of`; the Archive of the old one's Original writes down `next_edition`, at once if both
 are here, otherwise when its librarian accepts the claim. There is never a second successor.
 
-A translation of a metadata item is metadata too, of the same item, which goes on naming the source alone: whoever wants
-another language is led on from there (R Table 9.5, `.metadata.translation`).
+A translation of a metadata item is metadata too, of the same item, which goes on naming the source alone: readers who
+want another language are led on from there (R Table 9.5, `.metadata.translation`).
 
 A step leads to something held here, to something of which only the IBI is known, or to metadata. From what is only
 known by its IBI no further step is taken: the resolver goes on from there (R §8.2).
@@ -135,7 +135,7 @@ def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
     """All items here that belong together by what any of them says, the source first if it is here.
 
     It need not be a star: two Archives may each have accepted a claim that together they would not have, and a transfer
-    brings the items into one place. Whoever is asked, the group is the same.
+    brings the items into one place. Every member gives the same group.
     """
     found: dict[RepositoryName, Item] = {}
     ahead = [_source(catalog, item)]

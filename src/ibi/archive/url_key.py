@@ -1,9 +1,9 @@
 """The urlkey: by it an Archive knows its own answer again when the resolver acknowledges it (R §9.2).
 
 `<unix time>-<digits>` (R Table 7.1): eight digits of chance, so that every answer has another key; twenty-four of an
-HMAC-SHA256 over time, chance, item and relation, so that nobody else can make one; and what it speaks for, so that
-nothing has to be written down per answer nor guessed from the acknowledgment, whose `ibi` is another item's after a
-translation and is missing where metadata has no IBI.
+HMAC-SHA256 over time, chance, item and relation, so that only this Archive can make one; and what it speaks for, so
+that nothing has to be written down per answer nor guessed from the acknowledgment, whose `ibi` is another item's after
+a translation and is missing where metadata has no IBI.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LIFETIME: Final = 24 * 3600
-"""Seconds for which a key is good: longer than anybody may keep the answer it came with (E32)."""
+"""Seconds for which a key is good: longer than the answer it came with may be cached (E32)."""
 MIN_SECRET: Final = 32
 
 _RANDOM_DIGITS: Final = 8
@@ -62,7 +62,8 @@ class KnownKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UrlKeys:
-    """Makes and recognises keys. All that answer for one Archive share its `secret`, and nobody else knows it."""
+    """Makes and recognises keys. All processes that answer for one Archive share its `secret`, which is known to them
+    alone."""
 
     secret: bytes
     lifetime: int = LIFETIME
@@ -101,7 +102,8 @@ class UrlKeys:
         return b"%b%024d%b" % (head, self._mac(head + subject.text), subject.digits)
 
     def issue(self, subject: KeySubject, seconds: int, random: int) -> UrlKey:
-        """The same, for whoever is in the same process and gives it back in a moment: it is known again by itself."""
+        """The same for a resolver in this process, which gives it back in a moment: it is remembered, and its signature
+        need not be checked."""
         key = UrlKey(self.make(subject, seconds, random).decode("ascii"))
         named = _named(subject.text) if subject.digits else None  # what it does not carry, it does not speak for
         if named is not None:

@@ -135,11 +135,12 @@ class Assembler:
         return (item.target_url if name is None else urls.file(item, name)), kind
 
     def _keeps_names_secret(self, item: Item) -> bool:
-        """Who may neither list the files nor see them is not told by E16 which names there are."""
+        """Whether the reader may neither list the files nor see them: then E16 must not reveal which names there
+        are."""
         return not item.visibility.listing and not self.reader.may_see(item.visibility)
 
     def _metadata_page(self, item: Item) -> str:
-        """Where whoever may not see the item is sent, or whoever asks for one that has nothing to lead to."""
+        """Where readers are sent who may not see the item, or whose item has neither files nor a URL."""
         own = None if item.metadata_item is None else find_forms(self.catalog, item.metadata_item)
         readable = own is not None and own.state is not State.DELETED and self.reader.may_see(own.visibility)
         return self.profile.urls.metadata(item, own if readable else None, None)

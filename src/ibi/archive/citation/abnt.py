@@ -16,7 +16,8 @@ _PART_OF: Final = {Kind.CHAPTER, Kind.CONFERENCE}
 
 
 def abnt(work: Work, accessed: Day) -> tuple[Run, ...]:
-    """The elements that are known, in the order of the standard; those it asks for and nobody gave, in brackets."""
+    """The elements that are known, in the order of the standard; those it asks for and the description lacks, in
+    brackets."""
     return citation((_responsibility(work), *_body(work), (Run(f"Disponível em: {work.url}."),), (_access(accessed),)))
 
 
@@ -59,7 +60,7 @@ def _title(work: Work, *, stands_out: bool) -> tuple[Run, ...]:
 
 
 def _imprint(work: Work) -> tuple[Run, ...]:
-    """Place, publisher and year. Dublin Core has no place: whoever gives one writes it before the publisher."""
+    """Place, publisher and year. Dublin Core has no place: depositors write one before the publisher."""
     year = _year(work)
     if work.publisher is None:
         return Run("["), Run("S. l.: s. n.", italic=True), Run(f"], {year}.")

@@ -37,8 +37,7 @@ _TYPES: Final = {
 
 
 def highwire(work: Work, *, pdf_url: str | None = None) -> tuple[tuple[str, str], ...]:
-    """Names and contents of `<meta>` elements, in order. `pdf_url`: where anybody gets the text as PDF, if anybody
-    may."""
+    """Names and contents of `<meta>` elements, in order. `pdf_url`: where the text is public as PDF, if it is."""
     return tuple(_highwire(work, pdf_url))
 
 

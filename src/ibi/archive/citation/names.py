@@ -24,7 +24,7 @@ _CAPITALS: Final = re.compile(r"[A-Z0-9&/.-]{2,}")
 _PARTICLES: Final = frozenset(
     "af al bin d da das de del della den der des di do dos du e el ibn la las le los ten ter van vom von y zu".split()
 )
-# Part of the surname before them, as the Portuguese write: Almeida Filho.
+# These belong to the surname before them, as the Portuguese write: Almeida Filho.
 _DEGREES: Final = frozenset(
     "filho filha junior júnior neto neta sobrinho segundo terceiro jr jr. sr sr. ii iii iv".split()
 )
@@ -71,7 +71,7 @@ def read_name(agent: Agent) -> Name:
     text = line.strip(" ,;") or line or "?"
     family, comma, given = text.partition(",")
     if comma and family.strip() and given.strip(" ,"):
-        # Banco, Ana is somebody; Banco Central, Rio and INPE, Divisão de Sensoriamento are not.
+        # Banco, Ana is a person; Banco Central, Rio and INPE, Divisão de Sensoriamento are institutions.
         named = given if len(family.split()) == 1 else text
         if agent.orcid is None and _INSTITUTION.search(named):
             return Name(text, is_person=False)

@@ -21,7 +21,7 @@ _LONGEST_KEYWORD: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A piece of a citation in one type. Whoever shows it escapes it."""
+    """A piece of a citation in one typeface, not escaped: the page that shows it does that."""
 
     text: str
     italic: bool = False

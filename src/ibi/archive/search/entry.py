@@ -97,7 +97,7 @@ def _year(item: Item) -> str:
 
 
 def _language(item: Item) -> str | None:
-    """Without the country: whoever reads Portuguese reads that of any country."""
+    """Without the country: readers of Portuguese read that of any country."""
     if item.language is not None:
         return item.language.language
     for text in _values(item.metadata.language):

@@ -2,7 +2,7 @@
 
 `"in quotes"` the words have to follow each other, `-word` and `-"a phrase"` are not wanted, and anything else is just
 words. What is written in one piece, as `mtc-m18` or 日本語, is a phrase of the words it consists of. The last word may
-be the beginning of one, since whoever types has not always finished.
+be the beginning of one, since it may not be typed to its end yet.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def read_terms(text: str) -> Terms:
 
 def _pieces(text: str) -> list[tuple[str, str, str]]:
     text = text.translate(_QUOTES)
-    if text.count('"') % 2:  # one that nobody closed is no quote
+    if text.count('"') % 2:  # an unclosed quote is an ordinary character
         cut = text.rindex('"')
         text = f"{text[:cut]} {text[cut + 1 :]}"
     return _PIECE.findall(text)

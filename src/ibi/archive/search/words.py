@@ -11,7 +11,7 @@ from typing import Final
 from unicodedata import category, combining, normalize
 
 LONGEST: Final = 40
-"""Characters of a word that count; what is longer is no word that anybody types."""
+"""Characters of a word that count; what is longer is no word that people type."""
 BOUNDARY: Final = "·"
 """Stands between two values, so that no phrase reaches from one into the next. It is punctuation: no word has it."""
 

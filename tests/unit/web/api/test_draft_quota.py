@@ -134,7 +134,7 @@ async def test_a_disk_with_nothing_to_spare_is_told_as_such(tmp_path: Path) -> N
         refused = await app.ask("POST", RECORDS, SAID)
         assert told(refused) == (507, "disk-nearly-full")
         assert "has room for 0 more bytes of drafts" in refused.json()["detail"]
-        assert "tell whoever runs this server" in refused.json()["detail"]
+        assert "tell the administrator of this server" in refused.json()["detail"]
 
 
 async def test_nor_does_it_take_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
