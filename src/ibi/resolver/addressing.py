@@ -28,7 +28,8 @@ class Addressees(NamedTuple):
 
 
 class Addressing:
-    """Of one resolution. `latest` is the date, in POSIX seconds, after which only the home of a label is asked."""
+    """Chooses whom one resolution asks. `latest` is the date, in POSIX seconds, after which only the home of a label is
+    asked."""
 
     def __init__(
         self, archives: Sequence[ArchiveRef], routing: Routing, latest: int | None, *, needs_original: bool
@@ -39,7 +40,7 @@ class Addressing:
     def addressees(
         self, step: Referral, parent: Question | None, earlier: Sequence[Question], now: float
     ) -> Addressees:
-        """For a new question. `earlier` are the questions of this resolution, in order."""
+        """Whom to ask a new question. `earlier` are the questions of this resolution, in order."""
         if self._routing is NO_ROUTING:
             return self._all_of_them(step, parent)
         label, authority = self._governed(step, parent)

@@ -27,7 +27,7 @@ class ReceivedAnswer(NamedTuple):
     refused: frozenset[Relation] = frozenset()
 
     def is_believed(self, entry: UrlEntry) -> bool:
-        """Whether an entry of the answer has a URL that somebody may be sent to."""
+        """Whether an entry of the answer has a URL that a reader may be sent to."""
         return entry.url is not None and not (self.refused and entry.relation in self.refused)
 
     @property
@@ -54,7 +54,7 @@ class ReceivedAnswer(NamedTuple):
 
     @property
     def knows_more(self) -> bool:
-        """Whether it names a later edition. Whoever says that the item comes after itself knows nothing."""
+        """Whether it names a later edition. An answer that names the item as its own next edition does not count."""
         return self.answer.next_edition is not None and not self.succeeds_itself
 
     @property
@@ -84,7 +84,7 @@ class Match(NamedTuple):
 
 
 class Referral(NamedTuple):
-    """Another question: an item under `forms`, and what is wanted of it. `heard` is whoever pointed there."""
+    """Another question: an item under `forms`, and what is wanted of it. `heard` is the answer that pointed there."""
 
     forms: LabelForms
     wanted: Wanted
@@ -93,8 +93,8 @@ class Referral(NamedTuple):
 
 
 def later_than(heard: ReceivedAnswer, entry: UrlEntry) -> Referral | None:
-    """What to ask before a Copy is taken for the last edition of something: whoever has it was not asked for it, but
-    for something that leads to it."""
+    """What to ask before a Copy is taken for the last edition of something: the Archive that has it was asked for
+    something that leads to it, not for it."""
     if entry.state is not State.COPY or entry.ibi is None or not entry.relation.ends_in_last_edition:
         return None
     if name_one_item(entry.ibi, heard.answer.ibi):
@@ -170,7 +170,7 @@ class AnswerSet(NamedTuple):
 
     @property
     def has_believed_original(self) -> bool:
-        """Whether the Original is there, and nobody who is believed before says that it is elsewhere."""
+        """Whether the Original is there, and no answer of higher rank says that it is elsewhere."""
         for group in self._groups()[:1]:
             choice = self.choice(group)
             originals = [each for each in self._located(choice, group) if each.entry.state is State.ORIGINAL]
@@ -206,15 +206,15 @@ class AnswerSet(NamedTuple):
 
     @property
     def has_next_edition(self) -> bool:
-        """Whether the last edition is wanted, and somebody who counts names a later one."""
+        """Whether the last edition is wanted, and an answer that counts names a later one."""
         return self.wanted.relation.begins_with_last_edition and any(heard.knows_more for heard in self._groups()[0])
 
     def _groups(self) -> list[tuple[ReceivedAnswer, ...]]:
         """The answers to look at first, and those to look at next.
 
         For the last edition, one that knows of a next edition outranks one that does not, which may be an old Copy. The
-        holder of the Original decides whether there is one: whoever contradicts it is not listened to. If it is not
-        known who that is, somebody who claims the Original decides, and has been there longer than all who contradict.
+        holder of the Original decides whether there is one: answers that contradict it are ignored. If the holder is
+        not known, an Archive decides that claims the Original and was registered before all that contradict it.
         """
         if not self.heard:
             return []
@@ -228,8 +228,8 @@ class AnswerSet(NamedTuple):
         return [self._ranked(group) for group in groups if group]
 
     def _is_claimed_before(self, others: Sequence[ReceivedAnswer], knowing: Sequence[ReceivedAnswer]) -> bool:
-        """Whether somebody who knows of no next edition is listened to first: one that claims the Original, or any that
-        misled nobody if all did who know of one."""
+        """Whether an answer without a next edition comes first: one that claims the Original, or one that never misled
+        if all that name a next edition did."""
         claims = [self._trust(heard) for heard in others if heard.claims_original]
         if claims and all(min(claims) < self._trust(heard) for heard in knowing):
             return True
@@ -242,16 +242,16 @@ class AnswerSet(NamedTuple):
         return tuple(sorted(group, key=lambda heard: heard != self.holder))
 
     def _belief(self, heard: ReceivedAnswer) -> tuple[bool, int]:
-        """Whose word is taken before whose: the holder's, then that of whoever has been there longest. A newcomer takes
-        nothing away by being quick."""
+        """The rank of an answer: the holder first, then the Archives by the time of their registration. A newcomer
+        gains nothing by being quick."""
         return heard != self.holder, heard.archive.registered
 
     def _trust(self, heard: ReceivedAnswer) -> tuple[int, bool, int]:
-        """The same for pointers, of which some may have been tried."""
+        """The same for pointers: Archives whose pointers led nowhere come last."""
         return self.misled.get(heard.archive, 0), *self._belief(heard)
 
     def _believed(self, located: list[Match], choice: Choice, group: Sequence[ReceivedAnswer]) -> list[Match]:
-        """Without those of which somebody who is believed before, and does not have it, says that it is elsewhere."""
+        """Without those of which an answer of higher rank, which does not have it, says that it is elsewhere."""
         if len(group) == 1 or not located:
             return located
         having = {each.heard.archive for each in located if later_than(*each) is None}
@@ -280,15 +280,15 @@ class AnswerSet(NamedTuple):
         return found
 
     def _rank(self, located: Match, named: LabelForms | None) -> tuple[bool, bool, bool, int]:
-        """What the holder has comes first, then what is the item that is `named` by whoever is believed first; of that
-        an Original before a Copy. Copies stay in the order of arrival."""
+        """What the holder has comes first, then the item that is `named` by the answer of the highest rank; of that an
+        Original before a Copy. Copies stay in the order of arrival."""
         of_another, since = self._belief(located.heard)
         forms, is_copy = located.entry.ibi, located.entry.state is not State.ORIGINAL
         is_other = named is not None and (forms is None or not name_one_item(forms, named))
         return of_another, is_other, is_copy, 0 if is_copy else since
 
     def _pointers(self, choice: Choice, group: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
-        """(b) to (d): where those lead who are believed first, then the others."""
+        """(b) to (d): the pointers of the answers, those of the highest rank first."""
         if len(group) == 1:
             return self._ways(choice, group)
         ranked = groupby(sorted(group, key=self._trust), key=self._trust)

@@ -24,8 +24,8 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """At most `most` at a time, and those whose size is told in `room` bytes, so that nobody fills the memory by asking
-    for much or for something big."""
+    """At most `most` values, and at most `room` bytes of those whose size is given, so that neither many requests nor
+    big answers fill the memory."""
 
     __slots__ = ("_kept", "_most", "_room", "_size", "_sizes")
 
@@ -33,12 +33,12 @@ class LruCache(Generic[Key, Value]):
         self._most, self._room = most, room
         self._sizes: dict[Key, int] = {}
         self._size = 0
-        # To find the oldest key of a plain dict is to pass all that were forgotten before it.
+        # In a plain dict, finding the oldest key means passing all that were deleted before it.
         self._kept: OrderedDict[Key, Value] = OrderedDict()
 
     @property
     def size(self) -> int:
-        """Bytes of all whose size was told."""
+        """Bytes of all values whose size was given."""
         return self._size
 
     def find(self, key: Key) -> Value | None:
@@ -89,9 +89,9 @@ _LANGUAGE: Final = 200
 _WIDEST: Final = 4
 """Bytes of a character."""
 _LONGEST_REMEMBERED: Final = 512
-"""Characters: what is asked for by a longer link is found anew, so that nobody fills the memory with long links."""
+"""Characters: the outcome of a longer link is found anew, so that long links cannot fill the memory."""
 _MOST_PREFERENCES: Final = 8
-"""Languages that a reader may prefer for what he gets to be kept: few have more, and each counts in the choice."""
+"""Languages that a reader may prefer if the outcome is to be kept: few have more, and each counts in the choice."""
 
 
 class Wish(NamedTuple):
@@ -116,7 +116,7 @@ class Wish(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Characters that whoever asks has chosen."""
+        """Characters that the client has chosen."""
         length = len(self.spelling) + len(self.file_path or "")
         for step in self.steps:
             length += len(step.parameter or "")
@@ -130,8 +130,8 @@ class Wish(NamedTuple):
 
     @property
     def is_one_of_many(self) -> bool:
-        """Whether the same can be asked for in as many ways as somebody likes: with other languages that lead to the
-        same text, or with capitals here and there."""
+        """Whether the same can be asked for in any number of ways: with other languages that lead to the same text, or
+        with capitals here and there."""
         return self.languages is not None or not (self.spelling.islower() or self.spelling.isupper())
 
 
@@ -167,10 +167,11 @@ class Remembered:
 
 
 class Cache:
-    """Kept under one `state` of the world: whoever joins, leaves or changes may have another answer.
+    """Outcomes that were found under one `state` of the world: an Archive that joins, leaves or changes may answer
+    otherwise.
 
-    It is bounded by how many there are, and by their bytes: `room` for most of them, a fifth and an eighth of it beside
-    that for the rest.
+    It is bounded by their number and by their bytes: `room` for most of them, a fifth and an eighth of it beside that
+    for the rest.
     """
 
     def __init__(self, most: int = _MOST, most_negative: int = _MOST_NEGATIVE, room: int = _ROOM) -> None:
@@ -207,8 +208,8 @@ class Cache:
         return None
 
     def keep(self, wish: Wish, outcome: Outcome, max_age: int, now: float) -> int:
-        """Keep the outcome if that is allowed; `max_age` is what its answers say. For how many seconds anybody may keep
-        it, also if it is not worth keeping here."""
+        """Keep the outcome if that is allowed; `max_age` is what its answers say. Return for how many seconds it may be
+        cached, even if it is not kept here."""
         if isinstance(outcome, Redirect):
             age = min(max_age, LONGEST)
             if age > 0 and _is_worth_keeping(wish):
@@ -266,25 +267,25 @@ def _size_of_nothing(wish: Wish, outcome: Outcome) -> int:
 
 
 def _is_final(outcome: Outcome) -> bool:
-    """Whether everybody was heard: silence is not kept (E24)."""
+    """Whether all Archives were heard: silence is not kept (E24)."""
     if isinstance(outcome, NotFound | RelatedItemMissing | OriginalNotFound | Deleted):
         return outcome.silence.is_complete
     return False
 
 
 DOUBTFUL_AGE: Final = 5
-"""Seconds for which such an answer is kept at most, whatever its Archive allows: that one may have an old Copy."""
+"""Seconds for which an outcome is kept while an Archive that may know better did not answer: it may be an old Copy."""
 CLAIMED_AGE: Final = 60
-"""The same for an Original, which somebody may claim who would be believed before."""
+"""The same for an Original that an Archive of higher rank may claim."""
 
 
 def max_ttl(
     trace: Trace, chosen: Redirect, archives: Sequence[ArchiveRef], holder: Callable[[Label], ArchiveRef | None]
 ) -> int:
-    """For how many seconds what was `chosen` may be kept: fewer if, on the way to it, one of the `archives` was unheard
-    that may know of a later edition or of a translation, have the Original of what is a Copy, or claim it as well and
-    be believed before. Where the `holder` led on, nobody knows better. Where a label has a home, its word may be kept,
-    a trusted Archive's for a moment, and nothing that was found without either."""
+    """Upper bound in seconds on how long what was `chosen` may be cached. It is lower if one of the `archives` did not
+    answer that may know of a later edition or a translation, have the Original of what is a Copy, or claim it with a
+    higher rank; not where the `holder` led on. Where a label has a home, its word may be cached, a trusted Archive's
+    for a moment, and nothing else."""
     return min(_longest(hop, chosen, archives, holder(hop.label)) for hop in trace.hops)
 
 

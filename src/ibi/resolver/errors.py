@@ -10,7 +10,7 @@ from ibi.errors import IbiError
 class KeyRefused(IbiError):
     """No Archive is registered here with this IBI and this key."""
 
-    # One sentence for both causes: whoever guesses learns nothing about which Archives there are.
+    # One sentence for both causes: guessing reveals nothing about which Archives there are.
     code = "key-refused"
 
 

@@ -18,8 +18,8 @@ from ibi.relation import Relation, Translation
 class Wanted:
     """A relation as Archives are asked for it.
 
-    A translation whose language nobody had is asked for again without it, to see what there is; `only`, as long as the
-    steps, then keeps the language that must come out. None stands for the reader's preference.
+    A translation whose language no Archive had is asked for again without it, to see what there is; `only`, as long as
+    the steps, then keeps the language that must come out. None stands for the reader's preference.
     """
 
     relation: Relation = Relation.ITSELF
@@ -71,8 +71,8 @@ class Choice(NamedTuple):
     """Where it is the language of the item itself, for want of one that was asked for."""
 
     def rest_after(self, steps: int) -> Wanted:
-        """What is to be asked of an item that so many steps lead to. Whoever keeps that may know of a translation that
-        was not offered here."""
+        """What is to be asked of an item that so many steps lead to. The Archive that keeps it may know of a
+        translation that was not offered here."""
         rest = self.wanted
         for index in self.resigned:
             if index >= steps:

@@ -177,7 +177,7 @@ asks to be included, when it is switched off to be excluded. With ibi:
   command line      ibi archive switch-on
 
 The key is not in this message, and the resolver keeps no more than a hash of
-it. Whoever knows it can include and exclude the Archive: send it to nobody.
+it. With it, the Archive can be included and excluded: keep it secret.
 If it was not you who asked for this registration, answer this message.
 """
 

@@ -37,9 +37,9 @@ class CallBack:
 
 
 def included(registration: Registration, request: InclusionRequest, now: Instant) -> Registration:
-    """After message 2, with the right key. Asking again for the same changes nothing, not even whether the Archive is
-    known to answer: that is for the next call. An address that has answered before is not given up for a new one until
-    that one answers: the new one is pending (E60)."""
+    """The registration after message 2, with the right key. Asking again for the same changes nothing, not even whether
+    the Archive is known to answer: that is for the next call. An address that has answered before is not given up for a
+    new one until that one answers: the new one is pending (E60)."""
     registration = with_claimed_forms(registration, request.labels)
     wanted = _inclusion(request, now)
     before, pending = registration.inclusion, registration.pending
@@ -73,8 +73,8 @@ def _renewed(before: Inclusion | None, wanted: Inclusion) -> Inclusion:
 
 
 def called_back(registration: Registration, asked: Inclusion, call: CallBack, now: Instant) -> Registration:
-    """After the call of message 3 to an Archive as it was when `asked`. If it has been excluded or has moved since,
-    the outcome means nothing any more. One that was pending counts once it has confirmed."""
+    """The registration after the call of message 3 to an Archive as it was when `asked`. If it has been excluded or has
+    moved since, the outcome means nothing any more. One that was pending counts once it has confirmed."""
     now = Instant(now.seconds)
     inclusion, pending = registration.inclusion, registration.pending
     if inclusion is not None and inclusion.place == asked.place:
@@ -94,9 +94,9 @@ def _with_answer(inclusion: Inclusion, now: Instant, *, is_news: bool) -> Inclus
 
 
 def after_silence(registration: Registration, now: Instant) -> Registration:
-    """After a call to the address that counts which got no answer: after an hour of silence the pending one takes its
-    place, confirmed or not (E60). The hour begins when the pending one was asked for, at the earliest: before that the
-    address was not watched."""
+    """The registration after a call to the address that counts got no answer: after an hour of silence the pending one
+    takes its place, confirmed or not (E60). The hour begins when the pending one was asked for, at the earliest: before
+    that the address was not watched."""
     inclusion, pending = registration.inclusion, registration.pending
     if inclusion is None or pending is None:
         return registration
@@ -107,7 +107,7 @@ def after_silence(registration: Registration, now: Instant) -> Registration:
 
 
 def excluded(registration: Registration) -> Registration:
-    """After message 7, with the right key: still registered, no longer asked."""
+    """The registration after message 7, with the right key: still there, but no longer asked."""
     return replace(registration, inclusion=None, pending=None)
 
 

@@ -115,8 +115,8 @@ class Memory:
         return None if service is None else self._by_service.get(service)
 
     def expected(self, label: Label) -> ArchiveRef | None:
-        """Without whom "not found" means little where there is no home: who holds the Original, or one of the same
-        prefix (E24)."""
+        """The Archive without whose answer "not found" means little where there is no home: the holder of the Original,
+        or of one with the same prefix (E24)."""
         return self.holder(label) or self._current(self._holders_by_prefix.find(home_prefix(label)))
 
     # --- learning ---

@@ -26,14 +26,14 @@ from ibi.resolver.trace import Failure, Report, Trace
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Who could not be heard, so that "not found" may not be the last word (E24)."""
+    """The Archives that could not be heard, so that "not found" may not be the last word (E24)."""
 
     asked: int = 0
     silent: tuple[ArchiveRef, ...] = ()
 
     @property
     def is_complete(self) -> bool:
-        """Whether everybody who was asked has answered: only then is a negative outcome worth remembering."""
+        """Whether all Archives that were asked have answered: only then is a negative outcome worth remembering."""
         return not self.silent
 
 
@@ -41,7 +41,7 @@ _COMPLETE: Final = Silence()
 
 
 class Redirect(NamedTuple):
-    """Where to send the reader, and whom to thank: the `archive` at its registered address, and nobody else.
+    """Where to send the reader, and which `archive` to acknowledge, at its registered address only.
 
     `url` has the reader's own pairs, which the acknowledgment has not. There is none for an answer without a key.
     """
@@ -88,7 +88,7 @@ class Missing(StrEnum):
     METADATA = "metadata"
     RELATION = "relation"
     ITEM = "item"
-    """What the relation leads to has an IBI, and nobody has it."""
+    """What the relation leads to has an IBI, and no Archive has it."""
     BELIEVABLE_URL = "believable URL"
     """There were URLs, and each broke a rule (E31)."""
 
@@ -120,7 +120,7 @@ class OriginalNotFound:
 
 @dataclass(frozen=True, slots=True)
 class OriginalDisputed:
-    """Two or more Archives claim the Original: somebody has to look into it (R §8.2)."""
+    """Two or more Archives claim the Original: people have to look into it (R §8.2)."""
 
     label: Label
     claimants: tuple[ArchiveRef, ...]
@@ -128,7 +128,7 @@ class OriginalDisputed:
 
 @dataclass(frozen=True, slots=True)
 class LoopDetected:
-    """The editions lead in a circle, or further than anybody should follow (E23), along `path`."""
+    """The editions lead in a circle, or further than is followed (E23), along `path`."""
 
     label: Label
     path: tuple[Label, ...]
@@ -136,7 +136,7 @@ class LoopDetected:
 
 @dataclass(frozen=True, slots=True)
 class NoArchiveAnswered:
-    """Nobody could be asked, or not the Archive known to be the `home` of this item while all others have nothing.
+    """No Archive could be asked, or not the one known to be the `home` of this item while all others have nothing.
 
     `label` is of that item, which is another one if pointers led there. `away` is the service of that Archive if it is
     registered and switched off.
@@ -146,7 +146,7 @@ class NoArchiveAnswered:
     silence: Silence
     home: ArchiveRef | None
     timed_out: bool
-    """Whether somebody took too long."""
+    """Whether an Archive took too long."""
     away: LabelForms | None = None
 
 
@@ -295,7 +295,7 @@ def _unknown(question: Question, label: Label, silence: Silence) -> Outcome:
 
 
 def _took_too_long(question: Question) -> bool:
-    """Whether somebody is still expected to answer, or was given up: each Archive has a time of its own."""
+    """Whether an Archive is still expected to answer, or was given up: each has a time of its own."""
     late = (note.failure is Failure.TIMED_OUT for note in question.notes.values())
     return bool(question.pending) or any(late)
 

@@ -33,8 +33,8 @@ class Asking(NamedTuple):
 class Note:
     """What is known of one Archive and one question so far.
 
-    Whether a valid answer was of any use nobody needs to know before the trace is looked at: `hearing` is of that one
-    alone, whoever contradicts it.
+    Whether a valid answer was of any use is worked out when the trace is looked at: `hearing` is of that answer alone,
+    without those that contradict it.
     """
 
     asked_at: float
@@ -96,7 +96,7 @@ class Question:
     notes: dict[ArchiveRef, Note] = field(default_factory=dict)
     pending: set[ArchiveRef] = field(default_factory=set)
     pointed_by: ArchiveRef | None = None
-    """Who led here, if it was anybody's word."""
+    """The Archive whose answer led here, if one did."""
     is_early: bool = False
     """Whether the label is dated later than it can have been given, so that only its home is asked (E70)."""
     refused_url: bool = False
@@ -144,7 +144,7 @@ class Question:
 
     @property
     def silent(self) -> tuple[ArchiveRef, ...]:
-        """Whoever was asked and cannot be counted as having answered."""
+        """The Archives that were asked and cannot be counted as having answered."""
         return tuple(archive for archive, note in self.notes.items() if note.verdict.is_silence)
 
     def may_know_more(self, archive: ArchiveRef) -> bool:

@@ -1,6 +1,6 @@
 """One persistent URL being resolved: says what to ask of whom, takes answers and failures, ends in one outcome.
 
-Nothing here waits or sends. Whoever drives a resolution sends what `requests` gives, hands back each `Asking` with its
+Nothing here waits or sends. The driver of a resolution sends what `requests` gives, hands back each `Asking` with its
 answer or failure and the time, calls `elapsed` at `wake_at`, and stops when `outcome` is there (R §8.2).
 
 A question is put to all Archives. An answer with the URL ends the search; one with a pointer leads to another question;
@@ -223,7 +223,7 @@ class Resolution:
         if question.deletions and (question.word is Word.DELETED or question.holder_deletion is not None):
             return self._end_deleted(question, now)
         if question.reason is Reason.NO_NEXT_EDITION and self._hearing(question.path[-1]).has_next_edition:
-            self._current = question.path[-1]  # somebody knows of one after all
+            self._current = question.path[-1]  # an Archive knows of one after all
             return True
         step = self._original(question, now) if self._url.required_original else self._lead(question, now)
         if step is None and self._outcome is None and self._is_settled(question, now):
@@ -273,8 +273,8 @@ class Resolution:
         return None
 
     def _is_settled(self, question: Question, now: float) -> bool:
-        """If the Original is required, that nobody is waited for who might lead on; a claim is counted with all others,
-        and waits for them."""
+        """Whether the question need not wait for more answers. If the Original is required, a claim waits for all
+        others, with which it is counted."""
         word = question.word
         if word is Word.GIVEN:
             return self._patience.is_home_heard(question, now)
@@ -315,7 +315,8 @@ class Resolution:
         """All valid answers to a question that count."""
         heard = self._counted(question)
         if question.reason is Reason.NO_NEXT_EDITION:
-            # Of whoever was silent when the last edition was asked for, it is not known that this one is the last.
+            # An Archive that was silent when the last edition was asked for may know of a later one than its answer
+            # here.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
         holder = heard[0] if heard and question.word is Word.GIVEN else question.holder_heard
         return AnswerSet(question.wanted, heard, self._preferences, holder, self._way.misled)
@@ -342,7 +343,7 @@ class Resolution:
     # --- requireditemstatus=Original: resolution step 4 ---
 
     def _original(self, question: Question, now: float) -> Referral | None:
-        """Everybody who claims it is counted, so everybody is waited for; pointers are followed before the silence of
+        """All Archives that claim it are counted, so all are waited for; pointers are followed before the silence of
         one has used up the time.
         """
         if not self._may_count(question, now):
@@ -350,7 +351,7 @@ class Resolution:
         hearing = self._hearing(question)
         located = hearing.originals()
         if not hearing.has_believed_original:
-            # Whoever has a Copy may well know the IBI under which another has the Original.
+            # An Archive with a Copy may well know the IBI under which another has the Original.
             pointer = self._first_pointer(question)
             if pointer is not None:
                 return pointer
@@ -362,7 +363,7 @@ class Resolution:
         return None
 
     def _may_count(self, question: Question, now: float) -> bool:
-        """Whether everyone has spoken whose claim of the Original counts: the home alone, if it has the item."""
+        """Whether all Archives have answered whose claim of the Original counts: the home alone, if it has the item."""
         if question.word is Word.GIVEN:
             return self._patience.is_home_heard(question, now)
         if question.word is Word.AWAITED:

@@ -46,7 +46,7 @@ class Visited:
 
 
 class SearchPath:
-    """Of one resolution, of `given`. `misled` counts how often an Archive pointed to what led nowhere."""
+    """The path of one resolution, of `given`. `misled` counts how often an Archive pointed to what led nowhere."""
 
     def __init__(self, given: Label, policy: Policy) -> None:
         self._given, self._policy = given, policy
@@ -77,12 +77,12 @@ class SearchPath:
         return False
 
     def note_misled(self, question: Question) -> None:
-        """Whoever led to this question led nowhere, or too far."""
+        """The Archive that led to this question led nowhere, or too far."""
         if question.pointed_by is not None:
             self.misled[question.pointed_by] = self.misled.get(question.pointed_by, 0) + 1
 
     def note_circle(self, question: Question) -> None:
-        """Everybody says that the item is its own next edition; nobody was silent, or says that it was deleted."""
+        """All answers name the item as its own next edition; none is missing, and none says that it was deleted."""
         if question.deletions or question.silent or not question.heard:
             return
         if all(heard.succeeds_itself for heard in question.heard):

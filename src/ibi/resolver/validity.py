@@ -36,7 +36,7 @@ def is_about_the_item(claim: Claim) -> bool:
 
 
 def speaks_for_itself(claim: Claim) -> bool:
-    """The answer names the Archive that was asked: nobody claims an Original in the name of another."""
+    """The answer names the Archive that was asked: it cannot claim an Original in the name of another."""
     return _name_alike(claim.answer.archive_service, claim.archive.service)
 
 

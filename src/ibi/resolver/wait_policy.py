@@ -24,11 +24,11 @@ class Policy:
     budget: float = 5.0
     """When the resolution ends with what it has."""
     most_hops: int = 16
-    """Of one path from the item asked for (E23)."""
+    """Hops of one path from the item asked for (E23)."""
     fair_after: int = 3
     """How many hops one path may be ahead of the other pointers that were given on the way."""
     most_questions: int = 48
-    """Of all paths together: each is a request to every Archive."""
+    """Questions of all paths together: each is a request to every Archive."""
     latest_date: int = 300
     """How many seconds a label may be dated later than now: of a later one only the home is asked (E70)."""
     follow_unproven: bool = False
@@ -43,14 +43,14 @@ class Policy:
 
 @dataclass(slots=True)
 class WaitPolicy:
-    """`for_everybody`: an Original is required, so nobody is left out (step 4). `slow` are no longer waited for."""
+    """`for_everybody`: an Original is required, so all Archives are waited for (step 4). `slow` ones had their time."""
 
     policy: Policy
     for_everybody: bool
     slow: set[ArchiveRef] = field(default_factory=set)
 
     def is_settled(self, question: Question, now: float) -> bool:
-        """Whether nobody is worth waiting for any more."""
+        """Whether no Archive is worth waiting for any more."""
         if question.waiting:
             return False
         if self.for_everybody:
@@ -73,12 +73,12 @@ class WaitPolicy:
         return now >= question.began + self.policy.hedge_delay
 
     def all_had_a_moment(self, question: Question, now: float) -> bool:
-        """Whether everybody was asked, at least so long ago."""
+        """Whether all Archives were asked, at least the hedge delay ago."""
         return question.all_asked is not None and now >= question.all_asked + self.policy.hedge_delay
 
     def may_count(self, question: Question, now: float) -> bool:
-        """Whether everybody has answered, or had the time for it, so that pointers may be followed. Whoever took too
-        long once is not waited for again."""
+        """Whether all Archives have answered, or had the time for it, so that pointers may be followed. One that took
+        too long is not waited for again."""
         if now >= question.began + self.policy.patience:
             self.slow |= question.pending
         return question.pending <= self.slow
@@ -105,8 +105,8 @@ class WaitPolicy:
         return not question.awaits_a_home or self.is_hedged(question, now)
 
     def _is_best(self, question: Question, lead: Match | Referral) -> bool:
-        """Whether nobody who is still expected, or was not asked yet, could outrank it: neither the holder nor, if it
-        is an Original, anybody who has been there longer. Whoever is asked first may be a newcomer."""
+        """Whether no Archive that is still expected, or was not asked yet, could outrank it: neither the holder nor, if
+        it is an Original, one registered longer. Those asked first may be newcomers."""
         if lead.heard is not None and lead.heard == question.holder_heard:
             return True
         if not isinstance(lead, Match) or lead.entry.state is not State.ORIGINAL or question.awaits_holder:
