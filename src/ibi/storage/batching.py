@@ -17,11 +17,11 @@ Outcome = TypeVar("Outcome")
 _PATIENCE = 0.001
 """Seconds that a group waits for those who were there a moment ago and may be on their way back."""
 _MOST = 64
-"""Jobs of one group: nobody waits for a crowd."""
+"""Jobs of one group, so that no thread waits for long."""
 
 
 class _Place(Generic[Job, Outcome]):
-    """A job that somebody waits for, and what has become of it."""
+    """A job that a thread waits for, and what has become of it."""
 
     __slots__ = ("error", "is_done", "job", "leads", "outcome", "turn")
 
@@ -76,7 +76,7 @@ class Batcher(Generic[Job, Outcome]):
     def _wait(self, place: _Place[Job, Outcome]) -> None:
         try:
             place.turn.acquire()
-        except BaseException:  # interrupted: whoever was to lead passes that on
+        except BaseException:  # interrupted: a thread that was to lead passes that on
             with self._lock:
                 if place in self._waiting:
                     leads = place.leads
@@ -93,10 +93,10 @@ class Batcher(Generic[Job, Outcome]):
             self._waiting[0].turn.release()
 
     def _lead(self, own: _Place[Job, Outcome]) -> None:
-        """Do the jobs of all who wait. Then whoever has come meanwhile is led by the first of them."""
+        """Do the jobs of all who wait. Those that have come meanwhile are then led by the first of them."""
         try:
             group = self._gathered()
-        except BaseException:  # interrupted, before anything was done: somebody else leads
+        except BaseException:  # interrupted, before anything was done: another thread leads
             with self._lock:
                 self._waiting.remove(own)
                 self._hand_over()
@@ -104,7 +104,7 @@ class Batcher(Generic[Job, Outcome]):
         try:
             for place, outcome in zip(group, self._work([place.job for place in group]), strict=True):
                 place.end(outcome)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+        except BaseException as error:  # noqa: BLE001 - whatever it is, no thread may wait for ever
             for place in group:
                 place.error = error
         with self._lock:
@@ -116,7 +116,7 @@ class Batcher(Generic[Job, Outcome]):
                 place.turn.release()
 
     def _gathered(self) -> list[_Place[Job, Outcome]]:
-        """Those whose jobs are done now: when all have come who may be on their way, or it was waited long enough."""
+        """Those whose jobs are done now: when all that may be on their way have come, or after `_PATIENCE`."""
         with self._lock:
             deadline = monotonic() + _PATIENCE
             while len(self._waiting) < self._expected and (left := deadline - monotonic()) > 0:

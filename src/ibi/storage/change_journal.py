@@ -5,7 +5,7 @@ whose lock is free was left by a crash. Its first line is the boot of the machin
 further line is the name of an item, written before its change begins.
 
 These lines are not synced. They survive the death of the process, which is what mostly happens; after the death of the
-machine, the boot is another, and whoever reads the file trusts the list no more: everything is to be looked at.
+machine, the boot is another, and the list is not trusted any more: everything is to be looked at.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class ChangeJournal:
             self._under_way.update(names)
 
     def end(self, names: Iterable[str]) -> None:
-        """Catalogue and content agree on these items. Those never ended are looked at by whoever opens next."""
+        """Catalogue and content agree on these items. Those never ended are looked at by the process that opens the
+        store next."""
         names = tuple(names)
         with self._lock, suppress(OSError):  # a list that is too long does no harm
             self._under_way.subtract(names)
@@ -94,7 +95,7 @@ class ChangeJournal:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """What is under way still, is left to be looked at."""
+        """Changes still under way are left to be looked at."""
         with self._lock:
             if self._own is None:
                 return
@@ -106,7 +107,7 @@ class ChangeJournal:
 
     def _open(self) -> None:
         make_directory(self._directory)
-        # Between making a file and locking it, nobody takes it for abandoned.
+        # Between making a file and locking it, no process takes it for abandoned.
         with alone(self._directory / _LOCK):
             path = self._directory / secrets.token_hex(8)
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -2,7 +2,7 @@
 
 `draft.json` is the draft. Each file that was sent has its bytes in `bytes/`, under a name of chance, and a record in
 `files/`, which is written when the bytes are durable: without a record, bytes are what a crash or a broken connection
-has left. No name that somebody sent is ever the name of a file here.
+has left. No name that a client sent is ever the name of a file here.
 
 The bytes of a file that was taken in lie under a name of chance and never change. To look at ten thousand of them for
 each that comes would take longer than it takes to receive it.
@@ -82,7 +82,7 @@ FOLDER: Final = "drafts"
 _RECORD, _FILES, _BYTES, _LOCK = "draft.json", "files", "bytes", "lock"
 _GONE: Final = re.compile(r"\.gone-.*")
 _PATIENCE: Final = 5.0
-"""Seconds to wait for whoever changes a draft; a publication may take longer, and is not waited for."""
+"""Seconds to wait for another change of a draft; a publication may take longer, and is not waited for."""
 _GLANCE: Final = 0.02
 _LEFT: Final = 86_400
 """Seconds after which a draft without a record is not on its way any more."""
@@ -95,7 +95,7 @@ class DraftDamaged(StorageError):
 
 
 def new_draft_id() -> str:
-    """By chance: whoever does not know it does not find it."""
+    """A random id: without knowing it, the draft cannot be found."""
     return f"draft-{b32encode(secrets.token_bytes(10)).decode('ascii').lower()}"
 
 
@@ -155,7 +155,7 @@ class DraftFiles:
         self._touch(record.id)
 
     def remove(self, draft: str) -> None:
-        """Gone at once for everybody else; what cannot be removed is removed by the next sweep."""
+        """Gone at once for all others; what cannot be removed is removed by the next sweep."""
         gone = self._folder / f".gone-{draft}-{secrets.token_hex(4)}"
         with suppress(FileNotFoundError), room_refusals(gone):
             self._place(draft).rename(gone)
@@ -196,7 +196,8 @@ class DraftFiles:
 
     @contextmanager
     def alone_on(self, draft: str) -> Iterator[None]:
-        """Nobody else changes the draft within the `with`. `DraftBusy` if somebody does, for more than a moment."""
+        """Hold the lock of the draft within the `with`. `DraftBusy` if another caller holds it for more than a
+        moment."""
         path = self._place(draft) / _LOCK
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -239,7 +240,7 @@ class DraftFiles:
         return self._sizes.look(draft, f"{self._place(draft)}/{_BYTES}")
 
     def _recorded_sizes(self, draft: str) -> dict[str, int]:
-        with suppress(StorageError):  # which is told to whoever publishes the draft
+        with suppress(StorageError):  # which is raised when the draft is published
             return {Path(one.place).name: one.file.size for one in self.uploads(draft).values()}
         return {}
 
@@ -247,7 +248,7 @@ class DraftFiles:
         return Incoming(self._place(draft) / _BYTES, with_sha256=with_sha256)
 
     def keep(self, draft: str, incoming: Incoming, file: File) -> None:
-        """Have the finished bytes be that file, in the place of what it was. For whoever is alone on the draft."""
+        """Have the finished bytes be that file, in the place of what it was. To be called within `alone_on`."""
         before = self.uploaded(draft, file.path)
         path = self._record_of(draft, file.path)
         with room_refusals(path):
@@ -260,7 +261,7 @@ class DraftFiles:
                 Path(before.place).unlink(missing_ok=True)
 
     def drop(self, draft: str, path: str) -> bool:
-        """Whether there was such a file. For whoever is alone on the draft."""
+        """Remove a file; return whether there was one. To be called within `alone_on`."""
         before = self.uploaded(draft, path)
         if before is None or before.file.path != path:
             return False

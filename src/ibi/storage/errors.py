@@ -133,6 +133,6 @@ class LockHeld(StorageError):
 
 class LockRefused(StorageError):
     """The lock {path} cannot be used: {reason}. Put that right, or set `lock_dir` (IBI_LOCK_DIR) to another directory,
-    the same one for everybody who mints on this machine."""
+    the same one for all minters of this machine."""
 
     code = "lock-refused"

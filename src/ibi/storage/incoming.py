@@ -50,10 +50,10 @@ def room_refusals(path: Path) -> Iterator[None]:
 
 
 class Incoming:
-    """One file. Written by one thread at a time; whoever gives it up may be another one.
+    """A file that is being received. Written by one thread at a time; another one may abandon it.
 
     It is locked until `close` or `abandon`, and the lock of a process that dies goes with it: so `unless_incoming`
-    tells what nobody is sending any more.
+    tells what is not being sent any more.
     """
 
     def __init__(self, folder: Path, *, with_sha256: bool = False) -> None:
@@ -93,8 +93,8 @@ class Incoming:
             self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Leave it to whoever it was sent to."""
-        # Not while somebody writes: the number would soon be another file's.
+        """Let go of the file, which stays."""
+        # Not while a thread writes: the number would soon be another file's.
         with self._lock:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
@@ -103,7 +103,7 @@ class Incoming:
 
 @contextmanager
 def unless_incoming(path: Path) -> Iterator[bool]:
-    """Whether nobody is sending this file; then nobody begins to within the `with`."""
+    """Whether the file is not being sent; then no sender begins within the `with`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -124,7 +124,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _created(path: Path) -> int:
-    """A new file, open and locked. Whoever looks for what was left may see it before it is locked, and remove it."""
+    """A new file, open and locked. A sweep may see it before it is locked, and remove it: then another is made."""
     while True:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

@@ -1,11 +1,11 @@
 """Locks between processes: of a file, of the data directory, of the directory of locks, of items and of OCFL objects.
 
-Whoever can open such a file can hold its lock: another user of the machine, or a process that hangs.
+Any process that can open such a file can hold its lock: that of another user of the machine, or one that hangs.
 
-Several may be taken at once, always in one order, so that nobody waits in a circle; whoever holds some takes no more.
+Several may be taken at once, always in one order, which excludes a deadlock; a holder of some takes no more.
 
 Objects are many and locked for milliseconds, so several share a lock: a fixed number of files, by a digest of the name.
-Nobody holds two, so nobody can wait in a circle.
+No thread holds two, which excludes a deadlock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ibi.storage.errors import DiskRefused, LockHeld, LockRefused
 PATIENCE: Final = 120.0
 """Seconds after which a lock is given up that is held for moments."""
 _QUIET: Final = 3.0
-"""Seconds after which somebody should know what is waited for."""
+"""Seconds after which a warning says what is waited for."""
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -35,7 +35,7 @@ def open_lock(path: Path) -> int:
     """The file, made if it is missing; one that others could open is closed to them."""
     descriptor = os.open(path, _FLAGS, 0o600)
     if os.fstat(descriptor).st_mode & 0o077:
-        with suppress(PermissionError):  # somebody else's: what can be done with it is for them to decide
+        with suppress(PermissionError):  # another user's: its mode is for them to decide
             os.fchmod(descriptor, 0o600)
     return descriptor
 
@@ -69,7 +69,7 @@ def alone(path: Path) -> Iterator[None]:
 
 class _Queued:
     """A place among those for whom the kernel keeps the order. Nothing ends its waiting but the lock itself: so a
-    thread waits, on a descriptor of its own, and whoever has given up is not surprised by a lock afterwards."""
+    thread waits, on a descriptor of its own, and a caller that has given up does not get the lock afterwards."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._descriptor = path, open_lock(path)
@@ -154,7 +154,8 @@ class DataLock:
 
 
 def is_data_directory_of(directory: Path, instance: str) -> bool:
-    """Whether that instance of a store lives there, as far as can be seen: who may not look has to believe it."""
+    """Whether that instance of a store lives there, as far as can be seen: where that may not be read, it is
+    believed."""
     try:
         return (directory / _NAME).read_bytes() == instance.encode()
     except (FileNotFoundError, NotADirectoryError):
@@ -165,11 +166,11 @@ def is_data_directory_of(directory: Path, instance: str) -> bool:
 
 _PLACES = (Path("/run/lock/ibi"), Path("/var/lock/ibi"))
 _SHARED = 0o1777
-"""Everybody may add files, and remove only their own."""
+"""All users may add files, and remove only their own."""
 
 
 class LockDirectory:
-    """An open directory. Files are reached through it alone: exchanging its name for a link leads nobody astray."""
+    """An open directory. Files are reached through it alone: exchanging its name for a link has no effect."""
 
     def __init__(self, path: Path | None = None, places: tuple[Path, ...] = _PLACES) -> None:
         """Open `path`; without one, the first of `places` that can be used, or one beside other temporary files."""
@@ -214,7 +215,7 @@ def _first(*places: Path) -> tuple[Path, int]:
 
 def _opened(path: Path) -> tuple[Path, int]:
     if path.is_symlink():
-        raise LockRefused(path=path, reason="it is a symbolic link, which anybody may have put there")
+        raise LockRefused(path=path, reason="it is a symbolic link, which any user may have put there")
     with refusals(LockRefused, path):
         made = _make(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -239,7 +240,7 @@ def _make(path: Path) -> bool:
 
 _ITEM_LOCKS = 256
 _PATIENCE = 1800.0
-"""Seconds: somebody may be depositing an item of many gigabytes."""
+"""Seconds: another process may be depositing an item, or removing an object, of many gigabytes."""
 
 
 class ItemLocks:
@@ -295,7 +296,7 @@ class ItemLocks:
 
 
 _OBJECT_LOCKS = 64
-"""Seconds: somebody may be removing an object of many gigabytes."""
+"""Files of locks, which the objects share."""
 
 
 class ObjectLocks:

@@ -1,7 +1,7 @@
 """What a data directory keeps of its Archive's membership in a resolver, in the folder `membership`.
 
-`off` is there while the Archive is switched off. `state.json` tells what the resolver last said. `lock` is held by
-whoever speaks to the resolver: one process at a time.
+`off` is there while the Archive is switched off. `state.json` tells what the resolver last said. `lock` is held by the
+process that speaks to the resolver.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class MembershipFiles:
 
     @property
     def switched_on(self) -> bool:
-        """Every Archive is, until somebody switches it off."""
+        """Every Archive is, until it is switched off."""
         with refusals(DiskRefused, self._off):
             return not self._off.exists()
 
     def switch(self, *, on: bool) -> None:
-        """There after a crash too; who holds the lock looks every second."""
+        """There after a crash too; the holder of the lock looks every second."""
         with refusals(DiskRefused, self._off):
             make_directory(self._folder)
             if on:
@@ -58,7 +58,7 @@ class MembershipFiles:
                 Phase(found["phase"]), found["confirmed"] is True, found["known"] is True, reason=_reason(found)
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise_if_exhausted(error)  # that one was begun is not forgotten for it
+            raise_if_exhausted(error)  # a membership that was begun is not forgotten for it
             return Membership()
 
     def write(self, membership: Membership) -> None:
@@ -67,7 +67,7 @@ class MembershipFiles:
         write_durably(self._state, json.dumps(asdict(membership)).encode("ascii") + b"\n")
 
     def hold(self) -> bool:
-        """Take the lock, if nobody else has it. To hold it already is fine."""
+        """Take the lock, if no other process has it. To hold it already is fine."""
         if self._descriptor is not None:
             return True
         with refusals(DiskRefused, self._lock):

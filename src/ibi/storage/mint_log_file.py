@@ -1,4 +1,4 @@
-"""The file of the mint log: lines are only ever added, and are on the disk before anyone relies on them.
+"""The file of the mint log: lines are only ever added, and are on the disk before they are relied on.
 
 Who writes holds the lock of the data directory. A reader needs none: what it was told is there stays there.
 """
@@ -153,7 +153,7 @@ class MintLogFile:
         return self._descriptor
 
     def _status(self) -> _Status:
-        """What lies at the path now: put back by somebody, it may be another file than the one that is open."""
+        """What lies at the path now: after a backup was put back, it is another file than the one that is open."""
         try:
             status = _status_of(os.stat(self.path))  # noqa: PTH116  (in every commit, and quicker)
         except FileNotFoundError:
@@ -209,8 +209,8 @@ class MintLogFile:
             self._known = (status, position) if status.size == position.size else None
 
     def _cut_torn_line(self, start: int, end: int) -> int:
-        """Cut off what a crash left of a last line after `start`, and give where the file ends then. Nobody got its
-        labels: they leave after it is on the disk."""
+        """Cut off what a crash left of a last line after `start`, and give where the file ends then. Its labels were
+        not given out: that is done after it is on the disk."""
         whole = self._begin_of_line(start, end)
         last = self._begin_of_line(start, end - 1) if whole == end > start else whole
         # A file system may have kept the end of a line and filled its begin with zeros.

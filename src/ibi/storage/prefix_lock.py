@@ -1,7 +1,7 @@
 """One prefix, one minter: a lock for each prefix of an identity that the whole machine respects.
 
-The file of a prefix tells who mints under it and how far that has come. Whoever mints holds a shared lock on it for as
-long as its store is open; the processes of one data directory share it.
+The file of a prefix tells who mints under it and how far that has come. A minter holds a shared lock on it for as long
+as its store is open; the processes of one data directory share it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ibi.storage.locks import LockDirectory, is_data_directory_of
 _LONGEST = 16_384
 _BEYOND = 1 << 62
 _PATIENCE = 5.0
-"""Seconds to wait while somebody else is about to take or give up a lock: it takes them a millisecond."""
+"""Seconds to wait while another process takes or gives up a lock, which is done in a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _written_date(high: Instant | None, number: int, trail: Trail) -> str:
 
 
 class PrefixLocks:
-    """The prefixes that a store mints under, held against everybody else on this machine.
+    """The prefixes that a store mints under, held against all others on this machine.
 
     Its methods are called under the lock of the data directory.
     """
@@ -145,7 +145,7 @@ class PrefixLocks:
 
     def hold(self, prefixes: Iterable[str], number: int, *, sandbox: bool = False) -> Instant | None:
         """Hold these prefixes; `IdentityInUse` and none more than before if one is another's. `number` is that of the
-        log's last line. A prefix of sandboxes goes to whoever runs: every clone of the software has the same one.
+        log's last line. A prefix of sandboxes goes to the one that runs: every clone of the software has the same one.
 
         Gives the date that the clock has to be later than: one that another minter issued under a prefix, or this one
         before its data directory was put back from a backup.
@@ -222,10 +222,10 @@ class PrefixLocks:
         return descriptor
 
     def _check_maker(self, descriptor: int, prefix: str) -> None:
-        """A date written by just anybody could stop the clock for years."""
+        """Refuse the file of another user: a date written in it could stop the clock for years."""
         maker = os.fstat(descriptor).st_uid
         if maker not in (0, os.geteuid(), self._user):
-            raise LockRefused(path=self._path(prefix), reason=f"user {maker} made it; if nobody mints there, remove it")
+            raise LockRefused(path=self._path(prefix), reason=f"user {maker} made it; if they do not mint, remove it")
         if os.geteuid() == 0 and maker != self._user:
             os.fchown(descriptor, self._user, -1)  # the administrator was first; the minter itself must get in later
 
@@ -234,7 +234,7 @@ class PrefixLocks:
         deadline = time.monotonic() + _PATIENCE
         while not self._try(descriptor, prefix):
             if time.monotonic() > deadline:
-                raise LockRefused(path=self._path(prefix), reason="somebody holds it and does not say who")
+                raise LockRefused(path=self._path(prefix), reason="another process holds it and does not say which one")
             time.sleep(0.005)
 
     def _try(self, descriptor: int, prefix: str) -> bool:
@@ -252,7 +252,7 @@ class PrefixLocks:
         return False
 
     def _take_over(self, descriptor: int, prefix: str) -> None:
-        """Nobody holds the lock: write our record, unless the minter on record is still there."""
+        """The lock was free: write our record, unless the minter on record is still there."""
         record = _read(descriptor)
         if record is None or record.prefix != prefix:
             _write(descriptor, PrefixRecord(prefix, self._owner))

@@ -184,7 +184,7 @@ def test_who_holds_it_without_a_word_is_waited_for_a_moment(house: House) -> Non
     path = house.file(PREFIXES[0])
     descriptor = os.open(path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    with pytest.raises(LockRefused, match="does not say who"):
+    with pytest.raises(LockRefused, match="does not say which"):
         house.locks("a").hold(PREFIXES[:1], 0)
     timer = threading.Timer(0.02, os.close, [descriptor])
     timer.start()

@@ -48,7 +48,8 @@ def create(work: StoreContext, new: NewObject) -> Inventory:
 
 
 def create_all(work: StoreContext, objects: Sequence[NewObject]) -> list[Inventory | IbiError]:
-    """Each of them as if it were alone, and all with the same two syncs. Whatever is refused keeps no other."""
+    """Each of them as if it were alone, and all with the same two syncs. One that is refused does not stop the
+    others."""
     creations, batch = [_Creation(new) for new in objects], Batch(work.file_system)
     try:
         with work.turn if len(creations) > 1 else nullcontext():
@@ -83,8 +84,8 @@ def _each(work: StoreContext, creations: Iterable[_Creation], step: Callable[[_C
 
 
 def _sync(work: StoreContext, creations: Sequence[_Creation], batch: Batch) -> None:
-    """Whose files were not written nobody can tell: if that fails, it has failed for all. So it has for whoever came
-    second to a name that is not there then."""
+    """If this fails, it fails for all: the system does not tell whose files were not written. It fails as well for an
+    object refused because of another of its name, which is not there then."""
     names = {creation.new.name for creation in creations if creation.refusal is None}
     if not names:
         return

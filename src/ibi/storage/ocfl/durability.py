@@ -174,7 +174,7 @@ def start_writing(descriptor: int, length: int) -> None:
 
 def _sync_names(directories: Iterable[str]) -> None:
     for directory in directories:
-        with suppress(FileNotFoundError):  # of somebody who was interrupted, and has taken it away
+        with suppress(FileNotFoundError):  # of a change that was interrupted, and has taken it away
             _sync_directory(directory)
 
 
@@ -203,7 +203,7 @@ class Parents:
             try:
                 os.rename(place, f"{self._root}/{name}")
             except FileNotFoundError:
-                # Somebody else's change was refused, and took the directory away that it had made.
+                # Another change was refused, and took the directory away that it had made.
                 self._durable.clear()
             else:
                 return
@@ -228,7 +228,7 @@ class Parents:
         batch.add_directory(f"{self._root}/{folder}")
         if folder in self._durable:
             return
-        # One that is there may be somebody else's who has not synced it yet: all are synced, made or found.
+        # One that is there may be of another change that has not synced it yet: all are synced, made or found.
         parts = folder.split("/")
         for depth in range(1, len(parts) + 1):
             above = "/".join((self._root, *parts[: depth - 1]))

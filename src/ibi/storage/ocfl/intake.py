@@ -165,7 +165,7 @@ class Intake:
     def _copied(
         self, read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes = b""
     ) -> tuple[str, int]:
-        """What these bytes are is true whether the change is made or not: the digests of their blocks are kept now."""
+        """The digests of the blocks are kept now: they are right whether or not the change is made."""
         hasher = _copied(read, descriptor, origin, head)
         digest = hasher.digest()
         if self._keep_blocks is not None and has_kept_digests(hasher.size):
@@ -203,7 +203,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 def open_source(origin: str) -> int:
     """A descriptor of the plain file at `origin`; links, devices, pipes and folders are refused."""
     try:
-        # Without O_NONBLOCK, a pipe nobody writes to would be waited for.
+        # Without O_NONBLOCK, a pipe without a writer would be waited for.
         descriptor = os.open(origin, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise_if_exhausted(error)

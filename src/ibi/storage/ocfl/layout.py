@@ -95,8 +95,8 @@ def names_in(root: str) -> Iterator[str]:
 
 
 def strays_in(root: str) -> Iterator[Problem]:
-    """What no object is, and OCFL allows in no place but the root itself: files between the objects, and directories
-    where objects lie under names that nobody looks for. An empty directory may just be getting its object."""
+    """What belongs to no object, and OCFL allows in the root alone: files between the objects, and directories in the
+    place of objects that have no item's name. An empty directory may just be getting its object."""
     for child in _children(root):
         if child.is_dir(follow_symlinks=False) and child.name != _EXTENSIONS:
             yield from _strays_below(root, child.name, DEPTH - 1)
@@ -107,7 +107,7 @@ def _strays_below(root: str, name: str, depth: int) -> Iterator[Problem]:
         try:
             checked_name(name)
         except InvalidLabel:
-            yield Problem(Damage.EXTRA, "E072", name, "this is not the name of an item, and nobody looks for one there")
+            yield Problem(Damage.EXTRA, "E072", name, "this is not the name of an item: nothing is looked for there")
         return
     for child in _children(f"{root}/{name}"):
         path = f"{name}/{child.name}"

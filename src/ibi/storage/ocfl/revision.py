@@ -27,7 +27,7 @@ STEPS = (
 
 
 def update(work: StoreContext, name: str, files: Mapping[str, Source], change: Change, head: int | None) -> Inventory:
-    """Content is taken in before the object is locked: a large file keeps nobody waiting."""
+    """Content is taken in before the object is locked: a large file keeps no other change waiting."""
     if not os.path.lexists(work.target(name)):
         raise ContentMissing(name=name)
     with work.change("update") as staged:
@@ -37,7 +37,7 @@ def update(work: StoreContext, name: str, files: Mapping[str, Source], change: C
             intake.write()
         work.step("update: content staged")
         with work.locks.held(name):
-            # Not before: whoever holds the lock would wait for one who waits for the lock.
+            # Not before: the holder of the lock would wait for a thread that waits for the lock.
             try:
                 before = work.current(name, head)
                 inventory = _stage_version(

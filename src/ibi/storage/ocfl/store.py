@@ -35,7 +35,7 @@ _AT_HAND = 1 << 20
 
 
 def _pass(step: str) -> None:
-    """Nobody watches."""
+    """Ignore the step: only tests watch steps."""
 
 
 class OcflStore:
@@ -126,7 +126,7 @@ class OcflStore:
     def _inventory(self, found: ObjectDirectory) -> Inventory:
         with suppress(Broken):
             return self._remembered.inventory(found)
-        # Either somebody is just replacing it, or has crashed over that: under the lock it is one or the other.
+        # Either a process is just replacing it, or one has crashed over that: under the lock it is one or the other.
         with self._work.locks.held(found.name):
             return self._work.current(found.name)
 

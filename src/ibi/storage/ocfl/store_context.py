@@ -81,7 +81,7 @@ class Staging:
         with self._opening, refusals(DiskRefused, self.directory):
             if self._own is None:
                 make_directory(self.directory)
-                # Between making a directory and locking it, nobody takes it for abandoned.
+                # Between making a directory and locking it, no process takes it for abandoned.
                 with alone(self.directory / _LOCK):
                     self._own = self._locked_directory()
             return self._own
@@ -110,7 +110,7 @@ def _taken(place: Path) -> int | None:
     try:
         descriptor = open_lock(place / _LOCK)
     except FileNotFoundError:
-        return None  # swept by somebody else
+        return None  # swept by another process
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -206,7 +206,7 @@ class StoreContext:
         self.descriptor = -1
 
     def begin(self, kind: str, batch: Batch) -> Staged:
-        """A change that whoever asks for it takes back, or brings to its end."""
+        """A change that the caller takes back, or brings to its end."""
         return Staged(self.staging.begin(kind), batch)
 
     def _inventory(self, name: str) -> Inventory:

@@ -70,8 +70,8 @@ def _accept(_: Label) -> None:
 class SqliteCatalog:
     """The ports `Catalog` and `Search` on one file, from any thread and beside other processes.
 
-    Reads are on a connection of each thread and wait for nobody; changes are made in groups. While nobody changes an
-    item, `find` gives the same object again.
+    Reads are on a connection of each thread and wait for no writer; changes are made in groups. While an item is not
+    changed, `find` gives the same object again.
     """
 
     def __init__(
@@ -112,16 +112,16 @@ class SqliteCatalog:
         return found
 
     def version(self) -> tuple[int, int]:
-        """Another value after every change by anybody: what was made of the catalogue before may be kept until then.
-        Connections count for themselves, so that one thread's value means nothing to another."""
+        """Another value after every change by any process: what was made of the catalogue before may be kept until
+        then. Connections count for themselves, so that one thread's value means nothing to another."""
         return get_ident(), self._read(CatalogReader.version)
 
     def recent_version(self) -> tuple[int, int]:
         """`version`, at most 2 ms old; but never older than a change that this process has made.
 
-        To ask the file costs more than all the rest of an answer that is kept. Whoever changes an item through this
-        process sees it at once. A change through another is seen 2 ms late at most: answers are kept elsewhere for
-        minutes (E32), so that nobody can rely on more.
+        To ask the file costs more than all the rest of an answer that is kept. A change through this process is seen at
+        once. A change through another is seen 2 ms late at most: answers are kept elsewhere for minutes (E32), so that
+        no client can rely on more.
         """
         changes, now = self._changes, monotonic()
         seen: tuple[int, float, tuple[int, int]] | None = getattr(self._own, "seen", None)
@@ -145,7 +145,7 @@ class SqliteCatalog:
         return self._read(lambda reader: reader.search.facets(query))
 
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
-        """Read page by page, so that nobody's reading keeps the log of changes from being folded in: a change made
+        """Read page by page, so that a slow reader does not keep the log of changes from being folded in: a change made
         meanwhile is seen or not, as it comes."""
         key = b"" if after is None else label_key(after)
         while True:
@@ -225,7 +225,7 @@ class SqliteCatalog:
 
     def check(self) -> None:
         """Raise an error if the file is not the sound catalogue that was opened, or lists another state of the store.
-        For whoever watches the server."""
+        For the monitoring of a server."""
         self._watch.check()
         if self._generation is not None and not self._write(self._agrees):
             raise CatalogDamaged(path=self._path, reason=_DISAGREES)

@@ -38,9 +38,9 @@ _MOST_BYTES: Final = 24 << 20
 
 
 class CatalogReader:
-    """Reads on a connection that never writes: its `data_version` tells of every change by anybody else, this process'
-    own among them. What was found is remembered until it changes; what changed is read again, and decoded only if it
-    is not the same as before.
+    """Reads on a connection that never writes: its `data_version` tells of every change by other connections, this
+    process's own among them. What was found is remembered until it changes; what changed is read again, and decoded
+    only if it is not the same as before.
     """
 
     def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
@@ -105,8 +105,8 @@ class CatalogReader:
         return [key for (key,) in self._execute(NAMES_AFTER, (after, PAGE)).fetchall()]
 
     def page(self, after: bytes) -> list[tuple[bytes, Item]]:
-        """The next `PAGE` items after that key, with their own. They are not remembered: whoever reads all of them
-        wants none of them twice, and what others want is to stay."""
+        """The next `PAGE` items after that key, with their own. They are not remembered: a caller that reads all of
+        them wants none of them twice, and what others want is to stay."""
         return [
             (key, decoded((item, local))) for key, item, local in self._execute(PAGE_AFTER, (after, PAGE)).fetchall()
         ]

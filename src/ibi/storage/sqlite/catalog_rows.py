@@ -59,8 +59,8 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
         record BLOB NOT NULL
     ) WITHOUT ROWID
     """,
-    # One row that says of which state of which store this is the catalogue (`ibi.storage.store_generation`). What
-    # changes the number of items changes the count with it, whoever does it.
+    # One row that says of which state of which store this is the catalogue (`ibi.storage.store_generation`). Triggers
+    # keep the count, so that every change of the number of items changes it.
     """
     CREATE TABLE standing (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -125,7 +125,7 @@ _DEPARTED = {
 
 
 class Row(NamedTuple):
-    """What is to be written of an item, worked out before anybody waits for it."""
+    """What is to be written of an item, worked out before other writers wait for it."""
 
     rep: bytes
     ibip: bytes | None

@@ -83,7 +83,7 @@ Migration = str | Callable[[Connection], None]
 """Statements of SQL, or what has to be done in Python; in either case without a transaction of its own."""
 
 _PATIENCE = 10.0
-"""Seconds to wait for somebody else's transaction."""
+"""Seconds to wait for the transaction of another connection."""
 
 _SETTINGS = (
     "PRAGMA synchronous = FULL",
@@ -261,7 +261,7 @@ def _migrate(
     if 0 < found < known:
         _back_up(connection, path, found)
     with transaction(connection):
-        # Somebody else may have done it meanwhile.
+        # Another process may have done it meanwhile.
         for number in range(_version(connection), known):
             _run(connection, migrations[number])
             connection.execute(f"PRAGMA user_version = {number + 1}")

@@ -19,7 +19,7 @@ from ibi.storage.sqlite.connection import DatabaseKind, inspect
 
 _NOTES: Final = "databases"
 _PARTS: Final = ("-wal", "-shm", "-journal", "")
-"""The file itself last: until it is renamed, whoever opens it finds it damaged."""
+"""The file itself last: until it is renamed, a process that opens it finds it damaged."""
 
 
 def refuse_lost(path: Path, kind: DatabaseKind) -> None:

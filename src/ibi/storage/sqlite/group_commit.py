@@ -1,7 +1,7 @@
 """Changes to an SQLite file by many threads, in few commits.
 
-Whoever comes while a commit is under way waits, and then one of those who wait makes the changes of all of them in one
-transaction: a disk is asked once for as many changes as it takes callers to keep it busy.
+A thread that comes while a commit is under way waits; then one of those that wait makes the changes of all of them in
+one transaction: a disk is asked once for as many changes as it takes callers to keep it busy.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def keep_private(path: Path) -> None:
 
 
 def _tighten(path: Path) -> None:
-    # Somebody else's file, or a file system without modes: what can be read there was decided by others.
+    # Another user's file, or a file system without modes: who may read it was decided elsewhere.
     with suppress(FileNotFoundError, PermissionError):
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
@@ -68,7 +68,7 @@ class PrivateStore:
             self._connection = None
 
     def check(self) -> None:
-        """Raise an error if the file is not the sound database that was opened. For whoever watches the server."""
+        """Raise an error if the file is not the sound database that was opened. For the monitoring of a server."""
         self._watch.check()
 
     @contextmanager

@@ -33,8 +33,8 @@ _opening = Lock()
 class SqliteRegistry:
     """The port `Registry` on one data directory. Each change is a commit of its own.
 
-    Looks are on a connection that never writes, so that an event loop waits for nobody's disk; and its `data_version`
-    tells of every change by anybody, this object among them.
+    Looks are on a connection that never writes, so that an event loop never waits for a disk; and its `data_version`
+    tells of every change, those by this object among them.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -113,7 +113,7 @@ class SqliteRegistry:
         return seen[2]
 
     def check(self) -> None:
-        """Raise an error if the file is not the sound database that was opened. For whoever watches the server."""
+        """Raise an error if the file is not the sound database that was opened. For the monitoring of a server."""
         self._watch.check()
 
     def close(self) -> None:

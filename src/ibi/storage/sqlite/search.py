@@ -1,8 +1,8 @@
 """Search in the tables of the catalogue, on one thread's connection.
 
-A common word has hundreds of thousands of matches. FTS5 gives them newest first and one by one, so that whoever stops
-after twenty thousand has paid for no more: everything here is asked of that many newest matches, bounded by the number
-of the oldest of them. The ranking of FTS5 itself (bm25) reads all matches of each word, and is not used.
+A common word has hundreds of thousands of matches. FTS5 gives them newest first and one by one, so that to stop after
+twenty thousand costs no more than those: everything here is asked of that many newest matches, bounded by the number of
+the oldest of them. The ranking of FTS5 itself (bm25) reads all matches of each word, and is not used.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class SqliteSearch:
         return [item for item in found.values() if meets(entry_of(item), query.filters)] if found else None
 
     def _found(self, terms: Terms, query: SearchQuery) -> tuple[Terms, _Matches]:
-        """The matches, and what they match: who has finished the last word, and finds more than enough with it, does
-        not look for longer ones. All words that begin with some letters take FTS5 longer than one."""
+        """The matches, and what they match: if the last word as it stands finds more than enough, longer ones are not
+        looked for. All words that begin with some letters take FTS5 longer than one."""
         if terms.is_beginning:
             whole = terms.whole_words()
             found = _Matches(self._connection, _expression(whole, query), query.most)

@@ -52,7 +52,7 @@ _ITEMS = "SELECT number, item, local FROM items WHERE number > ? ORDER BY number
 
 
 class ListedRow(NamedTuple):
-    """What is to be written of an item that can be found, worked out before anybody waits for it."""
+    """What is to be written of an item that can be found, worked out before other writers wait for it."""
 
     facets: str
     title: str

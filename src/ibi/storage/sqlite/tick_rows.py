@@ -122,11 +122,11 @@ class Served(NamedTuple):
     line: int
     length: int
     start: int
-    count: int  # type: ignore[assignment]  # hides `tuple.count`, which nobody asks of it
+    count: int  # type: ignore[assignment]  # hides `tuple.count`, which has no use here
 
 
 class TickRows:
-    """Reads and writes rows; whoever calls it minds the transaction."""
+    """Reads and writes rows; the caller is in charge of the transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._execute = connection.execute

@@ -1,8 +1,8 @@
 """The database and the mint log as one: what is committed is in both, and the log is never behind.
 
 A line of the log is on the disk before the database says so. What the log has more (after a crash in between, or when
-the database was put back from a backup) is taken in before anything else. Labels that nobody got may be lost so; none
-is given out twice. Whoever calls holds the lock of the data directory.
+the database was put back from a backup) is taken in before anything else. Labels that were not handed out may be lost
+so; none is given out twice. The caller holds the lock of the data directory.
 """
 
 from __future__ import annotations
@@ -225,4 +225,4 @@ def _latest(clocks: Iterable[TickState]) -> Instant | None:
 
 
 def _pass_by(step: str) -> None:
-    """Nobody watches."""
+    """Ignore the step: only tests watch steps."""

@@ -1,4 +1,4 @@
-"""The clock's memory on disk, and everybody who must not have a second one like it.
+"""The clock's memory on disk, and the guards against a second one like it.
 
 DATA/mint/ticks.sqlite   where every clock stands, which keys were served, up to where the log is known
 DATA/mint/mint.log       every batch, in a chain
@@ -119,7 +119,7 @@ class SqliteTicks:
     def freeze(self, identity: Identity) -> None:
         if self._look().identity == identity:
             return
-        newest = self._newest_kept(identity)  # before the lock, which whoever keeps items may be waiting for
+        newest = self._newest_kept(identity)  # before the lock, which a process that keeps items may be waiting for
         with self._exclusive():
             known = self._begin()
             if known.identity == identity:
@@ -333,7 +333,7 @@ class SqliteTicks:
             return None if known.identity is None or self._is_certain(known) else known.identity
 
     def _resume(self, identity: Identity) -> None:
-        newest = self._newest_kept(identity)  # not under the lock, which whoever keeps items may be waiting for
+        newest = self._newest_kept(identity)  # not under the lock, which a process that keeps items may be waiting for
         with self._exclusive():
             known = self._store.begin()
             if known.identity == identity and not self._is_certain(known):  # another process may have been quicker
@@ -381,7 +381,7 @@ def _nothing_kept(identity: Identity) -> None:
 
 
 def _pass_by(step: str) -> None:
-    """Nobody watches."""
+    """Ignore the step: only tests watch steps."""
 
 
 _OPEN: WeakSet[SqliteTicks] = WeakSet()

@@ -33,7 +33,7 @@ _ADD = f"INSERT INTO tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLIC
 _REVOKE = "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL"
 _SCOPES = {scope.value: scope for scope in Scope}
 _DECOY = ("", "read", bytes(32), 0, "", None, None)
-"""Decoded where there is no row: the time an answer takes tells nobody which ids there are."""
+"""Decoded where there is no row: the time that an answer takes does not reveal which ids there are."""
 
 
 class SqliteTokens(PrivateStore):

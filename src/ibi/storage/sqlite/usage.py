@@ -151,7 +151,7 @@ class SqliteUsageLog:
             return connection.execute(statement, parameters).fetchall()
 
     def _flush(self, connection: Connection) -> None:
-        """While it writes, nobody reads here: a count is either still pending or in the file."""
+        """Readers wait while it writes: a count is either still pending or in the file."""
         taken = self._pending.take()
         if not taken:
             return
@@ -194,12 +194,12 @@ class SqliteUsageLog:
         while True:
             with self._change:
                 self._change.wait_for(lambda: self._connection is None, self._interval)
-                # In this order: whoever counts after the look at what is pending finds no thread, and starts one.
+                # In this order: a count after the look at what is pending finds no thread, and starts one.
                 self._thread = None
                 if self._connection is None or not self._pending.counts():
                     return
                 self._thread = current_thread()
-            # What cannot be written now stays pending, and is tried again; `flush` tells whoever asks.
+            # What cannot be written now stays pending, and is tried again; a caller of `flush` gets the error.
             with suppress(StorageError):
                 self.flush()
 
