@@ -1,22 +1,120 @@
-"""Internet Based Identifiers: labels that nobody else can get, and links to them that last."""
+"""Internet Based Identifiers: globally unique labels, and links to them that last.
+
+What this package exports is its public interface, with what `docs/public-api.md` names; all other modules are internal.
+Labels are here at once. Persistent URLs, relations and messages are loaded when they are first used, because a program
+that only reads labels should not wait for them.
+"""
 
 from __future__ import annotations
 
-from ibi.errors import IbiError, InvalidLabel
+from typing import TYPE_CHECKING
+
+from ibi.errors import (
+    IbiError,
+    InvalidInput,
+    InvalidInstant,
+    InvalidLabel,
+    InvalidMessage,
+    InvalidPairs,
+    InvalidPersistentUrl,
+    InvalidRelation,
+)
 from ibi.instant import Instant
 from ibi.label import FoundLabel, Ibip, Label, RepositoryName, find_labels, parse
+
+if TYPE_CHECKING:
+    from ibi.messages import (
+        Acknowledgment,
+        Answer,
+        ArchiveProtocol,
+        Confirmation,
+        ContentType,
+        Deletion,
+        ErrorAnswer,
+        ExclusionRequest,
+        ExclusionStatus,
+        InclusionConfirmationRequest,
+        InclusionRequest,
+        InclusionStatus,
+        LabelForms,
+        Notice,
+        RegistrationKey,
+        RegistrationMail,
+        Request,
+        ServiceSubject,
+        State,
+        UrlEntry,
+        UrlKey,
+        UrlList,
+        UrlRequest,
+        parse_answer,
+        parse_request,
+    )
+    from ibi.pairs import Pairs
+    from ibi.persistent_url import PersistentUrl
+    from ibi.relation import Relation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Acknowledgment",
+    "Answer",
+    "ArchiveProtocol",
+    "Confirmation",
+    "ContentType",
+    "Deletion",
+    "ErrorAnswer",
+    "ExclusionRequest",
+    "ExclusionStatus",
     "FoundLabel",
     "IbiError",
     "Ibip",
+    "InclusionConfirmationRequest",
+    "InclusionRequest",
+    "InclusionStatus",
     "Instant",
+    "InvalidInput",
+    "InvalidInstant",
     "InvalidLabel",
+    "InvalidMessage",
+    "InvalidPairs",
+    "InvalidPersistentUrl",
+    "InvalidRelation",
     "Label",
+    "LabelForms",
+    "Notice",
+    "Pairs",
+    "PersistentUrl",
+    "RegistrationKey",
+    "RegistrationMail",
+    "Relation",
     "RepositoryName",
+    "Request",
+    "ServiceSubject",
+    "State",
+    "UrlEntry",
+    "UrlKey",
+    "UrlList",
+    "UrlRequest",
     "__version__",
     "find_labels",
     "parse",
+    "parse_answer",
+    "parse_request",
 ]
+
+# A type checker reads the imports above: with `__getattr__` in sight it would accept any name.
+if not TYPE_CHECKING:
+    _MODULES = {"Pairs": "ibi.pairs", "PersistentUrl": "ibi.persistent_url", "Relation": "ibi.relation"}
+    """Where the exports are defined that are loaded on first use, unless they are messages."""
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(_MODULES.get(name, "ibi.messages")), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import ibi
+
 IMPORT = "import ibi"
 EXPLAIN = """
 import contextlib, io
@@ -38,6 +42,23 @@ def test_import_ibi_loads_no_third_party_module() -> None:
 def test_import_ibi_loads_no_heavy_module() -> None:
     heavy = {"asyncio", "email", "http", "ipaddress", "sqlite3", "ssl", "urllib.request"}
     assert not heavy & modules_loaded_by(IMPORT)
+
+
+def test_import_ibi_loads_neither_links_nor_messages_before_they_are_used() -> None:
+    loaded = modules_loaded_by(IMPORT)
+    assert not {"ibi.messages", "ibi.pairs", "ibi.persistent_url", "ibi.relation", "dataclasses"} & loaded
+    assert "ibi.persistent_url" in modules_loaded_by("import ibi\nibi.PersistentUrl")
+
+
+def test_every_export_is_there_and_is_listed() -> None:
+    assert set(ibi.__all__) <= set(dir(ibi))
+    for name in ibi.__all__:
+        assert getattr(ibi, name) is not None
+
+
+def test_a_name_that_is_not_exported_is_missed_like_any_other() -> None:
+    with pytest.raises(AttributeError, match="module 'ibi' has no attribute 'ArchiveSite'"):
+        ibi.ArchiveSite  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_explain_loads_nothing_that_would_make_it_slow() -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout, suppress
 from io import StringIO
-from pathlib import Path
 
 import click
 import pytest
@@ -73,26 +69,6 @@ def test_the_tour_shows_what_is_really_printed(example: tuple[str, str]) -> None
     with redirect_stdout(printed), suppress(SystemExit):
         main(shlex.split(command)[1:])
     assert printed.getvalue() == shown
-
-
-def test_the_tour_of_the_library_runs() -> None:
-    parser = doctest.DocTestParser()
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        example = parser.get_doctest(block, {}, "README", None, 0)
-        assert doctest.DocTestRunner().run(example).failed == 0
-
-
-def test_the_tour_of_the_library_passes_a_strict_type_check(tmp_path: Path) -> None:
-    parser = doctest.DocTestParser()
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    sample = tmp_path / "sample.py"
-    sample.write_text("".join(each.source for block in blocks for each in parser.get_examples(block)))
-    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml")]
-    cache = ["--cache-dir", str(ROOT / ".mypy_cache")]
-    checked = subprocess.run([*command, *cache, str(sample)], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stdout
 
 
 def test_every_pair_of_labels_in_the_tour_is_of_one_instant() -> None:
