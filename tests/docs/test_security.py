@@ -1,15 +1,22 @@
-"""docs/security.md speaks of the scopes and files that there are."""
+"""docs/security.md and SECURITY.md speak of the scopes, files, settings and bounds that there are."""
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 
+from ibi import pairs
+from ibi.config import SETTINGS
+from ibi.messages import url_list
 from ibi.model.account import Scope
+from ibi.persistent_url import MAX_LENGTH
 from ibi.storage.sqlite.tokens import FILE_NAME, SqliteTokens
+from ibi.web.http import body, connection_bounds, protocol
 from tests.docs.tables import ROOT, code_spans, rows
 
 PAGE = ROOT / "docs" / "security.md"
+POLICY = ROOT / "SECURITY.md"
 
 
 def test_the_scopes_are_those_there_are_in_their_order() -> None:
@@ -21,6 +28,26 @@ def test_the_modes_are_those_of_a_new_data_directory(tmp_path: Path) -> None:
     SqliteTokens(tmp_path / "data").close()
     assert told["data directory"] == [mode(tmp_path / "data")]
     assert told[f"`{FILE_NAME}`, with `-wal` and `-shm`"] == [mode(tmp_path / "data" / FILE_NAME)]
+
+
+def test_the_policy_names_settings_that_exist() -> None:
+    named = {
+        name for name in code_spans(POLICY.read_text(encoding="utf-8")) if re.fullmatch(r"[a-z]+[._][a-z_.]+", name)
+    }
+    assert len(named) >= 8
+    assert named <= {one.name for one in SETTINGS}
+
+
+def test_the_policy_tells_the_bounds_that_are_enforced() -> None:
+    bounds = {row["What"]: row["Bound"] for row in rows(POLICY, ["What", "Bound"])}
+    head = f"{protocol.MOST_HEAD >> 10} KiB and {protocol.MOST_FIELDS} headers in {protocol.PATIENCE:.0f} seconds"
+    assert head in bounds["a request"]
+    assert f"{body.MOST >> 10} KiB or 1 MiB in {body.PATIENCE:.0f} seconds" in bounds["a request"]
+    waiting = bounds["bytes that wait in memory for slow clients"]
+    assert waiting.startswith(f"{connection_bounds.MOST_WAITING >> 20} MiB")
+    answer = f"{pairs.LIMIT >> 10} KiB, {pairs.MOST} pairs, {url_list.MOST_ENTRIES} relations"
+    assert bounds["an answer of an Archive"].startswith(answer)
+    assert bounds["a persistent URL"] == f"{MAX_LENGTH} characters"
 
 
 def mode(path: Path) -> str:
