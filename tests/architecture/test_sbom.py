@@ -27,11 +27,11 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     return written(tmp_path_factory.mktemp("sbom") / "deep" / "ibi.cdx.json", LOCK)
 
 
-def test_it_is_valid_by_the_schema_of_cyclonedx(text: str) -> None:
+def test_the_bill_of_materials_is_valid_by_the_schema_of_cyclonedx(text: str) -> None:
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
 
 
-def test_it_lists_what_the_lock_does_and_every_hash(text: str) -> None:
+def test_the_bill_of_materials_lists_what_the_lock_does_and_every_hash(text: str) -> None:
     locked = dict(re.findall(r"^([a-z0-9-]+)==([^\s;]+)", LOCK.read_text(encoding="utf-8"), re.MULTILINE))
     components = json.loads(text)["components"]
     assert {each["name"]: each["version"] for each in components} == locked
@@ -45,7 +45,7 @@ def test_what_runs_is_told_from_what_only_installs(text: str) -> None:
     assert {scopes[name] for name in ("uv", "hatchling", "editables")} == {"excluded"}
 
 
-def test_it_names_no_machine_and_no_registry(text: str) -> None:
+def test_the_bill_of_materials_names_no_machine_and_no_registry(text: str) -> None:
     urls = set(re.findall(r"https?://[^\"/]+", text))
     assert urls == {"http://cyclonedx.org"}
     assert "file:" not in text

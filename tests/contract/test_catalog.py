@@ -254,7 +254,7 @@ def test_a_dump_is_a_line_for_each_item_and_tells_all(catalog: Adapter) -> None:
     assert b'"local":{"followers":["a.br"],"schema":1,"state":"Original","transferable":false}' in lines[0]
 
 
-def test_it_is_closed_once_and_closing_again_does_nothing(catalog: Adapter) -> None:
+def test_closing_a_catalogue_again_does_nothing(catalog: Adapter) -> None:
     catalog.put(item(1))
     catalog.close()
     catalog.close()

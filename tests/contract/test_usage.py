@@ -110,7 +110,7 @@ def test_a_label_counts_in_any_spelling(usage: UsageLog) -> None:
     assert [str(rep) for rep, _ in usage.totals()] == [str(ONE)]
 
 
-def test_it_takes_what_the_rules_of_counting_give(usage: UsageLog) -> None:
+def test_a_usage_log_takes_what_the_rules_of_counting_give(usage: UsageLog) -> None:
     recent, now = Recent(), Instant.parse("2026-11-15T23:59:59Z")
     for seconds in (0, 1, 31):
         counted = counted_download(item(1), "a.pdf", "8.8.8.8", recent, Instant(now.seconds + seconds), robot=False)

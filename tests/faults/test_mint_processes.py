@@ -53,7 +53,7 @@ def test_a_million_labels_in_batches_of_a_thousand(tmp_path: Path) -> None:
     assert ends == sorted(ends)
 
 
-def test_they_take_turns(tmp_path: Path) -> None:
+def test_processes_that_mint_together_take_turns(tmp_path: Path) -> None:
     """Nobody is kept waiting until another is through."""
     machine = Machine(tmp_path)
     minted = mint_together(machine, [Orders(batches=50, wait=True)] * PROCESSES)

@@ -120,7 +120,9 @@ def test_an_odd_network_is_refused_with_the_registration(
 
 
 @pytest.mark.parametrize("host", ["0x7f.1", "127.1", "127.0.0.1.", "example.org@127.0.0.1", "127.0.0.1/", "[::1"])
-def test_so_is_an_odd_host(looking_up: tuple[WholeResolver, LoopbackArchive], host: str) -> None:
+def test_an_odd_host_is_refused_with_the_registration(
+    looking_up: tuple[WholeResolver, LoopbackArchive], host: str
+) -> None:
     with pytest.raises(AssertionError, match="urn:ibi:problem"):
         looking_up[0].register(OTHER, hosts=[host])
 

@@ -69,7 +69,7 @@ async def test_who_may_not_list_the_files_cannot_try_their_names(
 
 
 @pytest.mark.parametrize("path", ["/secret.txt", "/nothing.txt"])
-async def test_nor_by_way_of_a_resolver(path: str) -> None:
+async def test_who_may_not_list_the_files_cannot_try_their_names_by_way_of_a_resolver(path: str) -> None:
     unlisted = Visibility(CLOSED.networks, listing=False)
     app = archive_app(kept(REP, files=FILES, visibility=unlisted))
     answer = await app.get(asked("8.8.8.8", path))
@@ -81,7 +81,7 @@ async def test_nor_by_way_of_a_resolver(path: str) -> None:
 @pytest.mark.parametrize(
     "path", [f"{DOC}/", DOC, METADATA, f"{METADATA}?format=json", f"{METADATA}?format=oai_dc", RECORD]
 )
-async def test_nor_is_the_name_of_its_first_file_told(visibility: Visibility, path: str) -> None:
+async def test_the_name_of_the_main_file_of_an_unlisted_item_is_not_told(visibility: Visibility, path: str) -> None:
     unlisted = Visibility(visibility.networks, visibility.embargo, listing=False)
     app = archive_app(kept(REP, files=FILES, target="secret.txt", visibility=unlisted))
     for wanted in ({}, {"accept": "text/html"}):

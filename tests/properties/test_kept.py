@@ -14,7 +14,7 @@ STEPS = st.lists(st.one_of(st.tuples(st.just("keep"), KEYS), st.tuples(st.sample
 
 
 @given(most=st.integers(1, 4), steps=STEPS)
-def test_it_behaves_like_a_plain_list_of_those_used_last(most: int, steps: list[tuple[str, int]]) -> None:
+def test_a_cache_behaves_like_a_plain_list_of_those_used_last(most: int, steps: list[tuple[str, int]]) -> None:
     kept: LruCache[int, str] = LruCache(most)
     model: OrderedDict[int, str] = OrderedDict()
     for number, (step, key) in enumerate(steps):

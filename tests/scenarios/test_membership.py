@@ -59,7 +59,7 @@ def stop(server: subprocess.Popen[str]) -> str:
     return err
 
 
-def test_it_is_included_at_the_start_confirmed_and_excluded_at_the_stop(tmp_path: Path) -> None:
+def test_an_archive_is_included_at_the_start_confirmed_and_excluded_at_the_stop(tmp_path: Path) -> None:
     with scripted_resolver() as resolver:
         archive = Archive(tmp_path, resolver)
         with archive.up() as (server, url):
@@ -112,7 +112,7 @@ def test_a_stop_with_the_resolver_away_is_a_clean_one(tmp_path: Path) -> None:
         stop(server)
 
 
-def test_it_is_switched_off_and_on_while_it_runs(tmp_path: Path) -> None:
+def test_an_archive_is_switched_off_and_on_while_it_runs(tmp_path: Path) -> None:
     with scripted_resolver() as resolver:
         archive = Archive(tmp_path, resolver)
         with archive.up() as (server, _):

@@ -183,7 +183,7 @@ def test_the_modifier_leads_to_the_right_bytes(network: Network, modifier: str, 
 
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("modifier", LEADS_TO)
-def test_so_do_the_verbs_with_the_language_named_and_the_original_required(
+def test_the_verbs_with_the_language_named_and_the_original_required_lead_to_the_right_bytes(
     network: Network, modifier: str, share: str
 ) -> None:
     """R Tables 8.4 and 8.5: what the query asks for is what a modifier would."""

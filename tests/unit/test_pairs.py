@@ -14,7 +14,7 @@ from ibi.pairs import LIMIT, MOST, Pairs, encoded_word
 PAIRS = Pairs([("state", "Original"), ("ibi", ("rep", "a.br/b/2009/07.21.13.23"))])
 
 
-def test_it_is_a_mapping() -> None:
+def test_pairs_are_a_mapping() -> None:
     assert isinstance(PAIRS, Mapping)
     assert dict(PAIRS) == {"state": "Original", "ibi": ("rep", "a.br/b/2009/07.21.13.23")}
     assert PAIRS.get("url") is None
@@ -29,12 +29,12 @@ def test_order_does_not_matter_to_equality_and_hash() -> None:
     assert {other, PAIRS} == {PAIRS}
 
 
-def test_it_differs_from_other_pairs_and_from_other_things() -> None:
+def test_pairs_differ_from_other_pairs_and_from_other_things() -> None:
     assert Pairs([("state", "Copy")]) != Pairs([("state", "Original")])
     assert Pairs([("state", "Copy")]) != {"state": "Copy"}
 
 
-def test_it_cannot_change() -> None:
+def test_pairs_cannot_change() -> None:
     with pytest.raises(AttributeError):
         PAIRS._values = {}
     with pytest.raises(AttributeError):
@@ -45,7 +45,7 @@ def test_it_cannot_change() -> None:
         PAIRS["state"] = "Copy"  # type: ignore[index]
 
 
-def test_it_survives_copying_and_pickling() -> None:
+def test_pairs_survive_copying_and_pickling() -> None:
     assert copy.deepcopy(PAIRS) == PAIRS
     assert pickle.loads(pickle.dumps(PAIRS)) == PAIRS
 
@@ -54,7 +54,7 @@ def test_a_word_may_be_of_a_subclass_of_str() -> None:
     assert Pairs([("state", State.ORIGINAL)]).encode() == b"state Original"
 
 
-def test_its_repr_builds_it_again() -> None:
+def test_the_repr_of_pairs_builds_them_again() -> None:
     assert repr(Pairs([("a", "1"), ("b", ("2",))])) == "Pairs([('a', '1'), ('b', ('2',))])"
 
 

@@ -106,7 +106,9 @@ class TestErrors:
             (f"http://urlib.net/{IBIP}).", 36, f"perhaps {IBIP} was meant"),
         ],
     )
-    def test_they_say_what_is_wrong_and_where_in_the_text_received(self, target: str, offset: int, said: str) -> None:
+    def test_an_error_says_what_is_wrong_and_where_in_the_text_received(
+        self, target: str, offset: int, said: str
+    ) -> None:
         error = refused(target)
         assert (error.text, error.offset) == (target, offset)
         assert said in str(error)
@@ -115,7 +117,7 @@ class TestErrors:
         assert refused(f"/{IBIP}.").code == "punctuated-label"
         assert refused(f"/{IBIP}=").code == "invalid-persistent-url"
 
-    def test_they_survive_pickling(self) -> None:
+    def test_an_error_survives_pickling(self) -> None:
         error = pickle.loads(pickle.dumps(refused(f"/{IBIP}.")))
         assert isinstance(error, PunctuatedLabel)
         assert error.details == {"suggestion": IBIP}
@@ -201,16 +203,16 @@ class TestValue:
         with pytest.raises(InvalidPersistentUrl):
             PersistentUrl(LABEL, query=(pair,))
 
-    def test_it_is_hashable_and_survives_pickling(self) -> None:
+    def test_a_persistent_url_is_hashable_and_survives_pickling(self) -> None:
         url = PersistentUrl.parse(f"/{IBIP}!:(BibINPE)/a?b=c")
         assert pickle.loads(pickle.dumps(url)) == url
         assert len({url, PersistentUrl.parse(f"/{IBIP.lower()}!:(bibinpe)/a?b=c")}) == 1
 
-    def test_it_cannot_change(self) -> None:
+    def test_a_persistent_url_cannot_change(self) -> None:
         with pytest.raises(AttributeError):
             PersistentUrl(LABEL).file_list = True  # type: ignore[misc]
 
-    def test_it_says_what_is_asked_of_archives(self) -> None:
+    def test_a_persistent_url_says_what_is_asked_of_archives(self) -> None:
         url = PersistentUrl.parse(f"/{IBIP}!?ibiurl.verblist=GetFileList")
         assert url.verb_list.verbs == ("GetLastEdition", "GetFileList")
 

@@ -89,12 +89,12 @@ class TestValue:
         with pytest.raises(InvalidRelation):
             Metadata(name)
 
-    def test_it_is_hashable_and_survives_pickling(self) -> None:
+    def test_a_relation_is_hashable_and_survives_pickling(self) -> None:
         relation = r("!+(pt-BR):(BibINPE)+")
         assert pickle.loads(pickle.dumps(relation)) == relation
         assert len({relation, r("!+(pt-BR):(bibinpe)+"), Relation.ITSELF}) == 2
 
-    def test_it_cannot_change(self) -> None:
+    def test_a_relation_cannot_change(self) -> None:
         with pytest.raises(AttributeError):
             Relation.ITSELF.steps = ()  # type: ignore[misc]
 
@@ -172,7 +172,7 @@ class TestMatching:
 
 
 class TestPrefixes:
-    def test_they_come_longest_first_and_without_the_empty_one(self) -> None:
+    def test_proper_prefixes_come_longest_first_and_without_the_empty_one(self) -> None:
         assert r("!+(pt):+").proper_prefixes() == (r("!+(pt):"), r("!+(pt)"), r("!"))
         assert r(":").proper_prefixes() == ()
         assert Relation.ITSELF.proper_prefixes() == ()
@@ -234,7 +234,7 @@ class TestChanges:
 
 
 class TestVerbList:
-    def test_it_is_a_pair_of_relation_and_flag(self) -> None:
+    def test_a_verb_list_is_a_pair_of_relation_and_flag(self) -> None:
         relation, file_list = VerbList.parse("getfilelist GetMetadata")
         assert (relation, file_list) == (r(":"), True)
 

@@ -12,7 +12,7 @@ def test_if_the_first_two_segments_are_an_ibip_the_rest_is_a_path() -> None:
     assert url.file_path == "/2010/08.25.12.38"
 
 
-def test_it_is_so_in_lower_case_too() -> None:
+def test_the_first_two_segments_are_an_ibip_in_lower_case_too() -> None:
     url = PersistentUrl.parse("/lk47b6w/362sfkh/2010/08.25.12.38")
     assert url.label == Ibip.parse("LK47B6W/362SFKH")
     assert url.label.spelling == "lk47b6w/362sfkh"

@@ -23,7 +23,7 @@ def test_each_parses_and_stays_as_it_is(text: str) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), list(combinations(SPELLINGS, 2)))
-def test_they_are_different_labels(one: str, other: str) -> None:
+def test_names_with_and_without_a_port_are_different_labels(one: str, other: str) -> None:
     assert RepositoryName.parse(one) != RepositoryName.parse(other)
     assert len({RepositoryName.parse(one), RepositoryName.parse(other)}) == 2
 

@@ -34,7 +34,7 @@ def test_an_answer_that_depends_on_the_clients_address_may_not(allowed: str) -> 
     assert answer(Visibility((network(allowed),))).max_age(NOW, 300) == 0
 
 
-def test_its_metadata_is_for_everybody_all_the_same() -> None:
+def test_an_answer_about_metadata_of_a_restricted_item_may_be_kept() -> None:
     assert answer(Visibility((network("10.0.0.0/8"),)), ":").max_age(NOW, 300) == 300
 
 

@@ -20,7 +20,7 @@ async def test_the_key_of_the_standards_example_is_refused_where_it_matters() ->
     assert resolver.found() is None
 
 
-async def test_it_is_accepted_with_a_warning_in_a_sandbox_and_where_it_is_allowed() -> None:
+async def test_the_key_of_the_example_is_accepted_with_a_warning_in_a_sandbox_and_where_it_is_allowed() -> None:
     for resolver, allowed in ((MembershipApp(sandbox=True), False), (MembershipApp(), True)):
         registered = await resolver.desk.register(EXAMPLE, allow_weak_key=allowed)
         assert resolver.found() == registered.registration

@@ -36,7 +36,7 @@ async def test_only_an_empty_answer_is_final() -> None:
     assert record.asked == [parse(OTHER)]  # what is here costs nothing
 
 
-async def test_it_is_judged_anew_for_every_answer() -> None:
+async def test_finality_is_judged_anew_for_every_answer() -> None:
     record = Record()
     app = archive_app(is_final=record)
     for final in ("yes", "yes", None, None):
@@ -64,11 +64,11 @@ async def test_where_nothing_is_known_nothing_is_said() -> None:
         (b"y es", False),
     ],
 )
-def test_it_is_read_strictly(value: bytes, final: bool) -> None:
+def test_the_header_of_a_final_answer_is_read_strictly(value: bytes, final: bool) -> None:
     assert reply_of(HttpResponse(200, b"", final=value)) == Answered(None, 0, final=final)
 
 
-def test_it_means_nothing_beside_an_answer_or_a_transfer() -> None:
+def test_the_header_means_nothing_beside_an_answer_or_a_transfer() -> None:
     about_something = reply_of(HttpResponse(200, ANSWER, b"text/plain", final=b"yes"))
     assert isinstance(about_something, Answered)
     assert not about_something.final

@@ -65,7 +65,7 @@ def copies(value: bytes, body: bytes = ANSWER) -> object:
         (b"8JMKD3MGP8W/3UM2JL2" + b" " * 9000, ()),
     ],
 )
-def test_they_are_read_strictly(value: bytes, labels: object) -> None:
+def test_the_holders_of_copies_are_read_strictly(value: bytes, labels: object) -> None:
     assert copies(value) == labels
 
 

@@ -44,7 +44,7 @@ def test_the_last_edition_is_the_end_of_the_line() -> None:
         assert last.labels == forms(NAMES[2])
 
 
-def test_it_is_not_known_if_an_edition_between_is_elsewhere_or_gone() -> None:
+def test_the_last_edition_is_not_known_if_one_between_is_elsewhere_or_gone() -> None:
     catalog = line(3)
     first, middle = (editions.find_forms(catalog, forms(name)) for name in NAMES[:2])
     assert first is not None

@@ -28,7 +28,7 @@ def test_the_first_date_that_tells_a_year(dates: list[str], expected: Issued | N
     assert issued(DescriptiveMetadata(date=tuple(map(Text, dates)))) == expected
 
 
-def test_it_is_written_as_precisely_as_it_is_known() -> None:
+def test_a_date_of_issue_is_written_as_precisely_as_it_is_known() -> None:
     assert [str(date) for date in (Issued(987), Issued(2009, 2), Issued(2009, 2, 6))] == [
         "0987",
         "2009-02",

@@ -37,12 +37,12 @@ def test_the_way_in_and_out() -> None:
 UNCONFIRMED = InclusionStatus(confirmed=False)
 
 
-def test_it_is_included_even_if_the_resolver_could_not_call_back() -> None:
+def test_an_archive_is_included_even_if_the_resolver_could_not_call_back() -> None:
     there = ASKING.after(UNCONFIRMED)
     assert (there.phase, there.confirmed, there.known, there.reason) == (Phase.INCLUDED, False, True, None)
 
 
-def test_it_asks_again_until_the_resolver_has_got_through() -> None:
+def test_an_archive_asks_again_until_the_resolver_has_got_through() -> None:
     each, waits = ASKING.after(AWAY).after(AWAY).after(UNCONFIRMED), []
     for _ in range(12):
         assert (each.phase, each.request) == (Phase.INCLUDED, ServiceSubject.INCLUSION_REQUEST)
@@ -53,7 +53,7 @@ def test_it_asks_again_until_the_resolver_has_got_through() -> None:
     assert each.after(InclusionStatus(confirmed=True)) == IN
 
 
-def test_it_stays_included_while_it_cannot_ask_whether_it_is_reached() -> None:
+def test_an_archive_stays_included_while_it_cannot_ask_whether_it_is_reached() -> None:
     failed = ASKING.after(UNCONFIRMED).after(AWAY)
     assert (failed.phase, failed.known, failed.reason, failed.wait(0)) == (Phase.INCLUDED, True, "away", 2)
     assert failed.after(UNCONFIRMED).reason is None

@@ -25,7 +25,7 @@ translated = item(OTHER, at=AT, files=("m.xml",), language=LanguageTag("pt"), tr
 NOTHING = PlainCatalog()
 
 
-def test_it_is_recorded_once_and_can_be_withdrawn() -> None:
+def test_a_metadata_item_is_recorded_once_and_can_be_withdrawn() -> None:
     known = record_metadata_item(NOTHING, described, forms(META))
     assert known.metadata_item == forms(META)
     assert record_metadata_item(NOTHING, known, forms(META)) == known

@@ -59,7 +59,7 @@ def test_a_mistyped_data_directory_is_refused_and_not_made(
 
 
 @pytest.mark.parametrize("command", ["token list", "person list", "resolver list", "mint --verify-log"])
-def test_nor_is_one_made_because_an_identity_is_given(
+def test_a_mistyped_data_directory_is_not_made_because_an_identity_is_given(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IBI_MINT_HOST", "ids.urlib.net")

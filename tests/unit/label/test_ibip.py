@@ -10,7 +10,7 @@ from ibi import Ibip, Instant, InvalidLabel, RepositoryName
 TEXT = "8JMKD3MGP3W34T/47GAF6S"
 
 
-def test_its_parts() -> None:
+def test_an_ibip_has_the_parts_of_its_text() -> None:
     label = Ibip.parse(TEXT)
     assert label.form == "ibip"
     assert label.prefix == "8JMKD3MGP3W34T"

@@ -11,7 +11,7 @@ from ibi.label.repository_name import canonical_prefix
 TEXT = "sid.inpe.br/mtc-m18@80/2009/02.16.17.46"
 
 
-def test_its_parts() -> None:
+def test_a_repository_name_has_the_parts_of_its_text() -> None:
     label = RepositoryName.parse(TEXT)
     assert label.form == "rep"
     assert label.prefix == "sid.inpe.br/mtc-m18@80"

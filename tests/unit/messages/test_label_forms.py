@@ -21,7 +21,7 @@ def test_each_form_has_its_place() -> None:
     assert forms.labels == (REP, IBIP)
 
 
-def test_it_is_a_value() -> None:
+def test_label_forms_are_a_value() -> None:
     assert {LabelForms(REP, IBIP), LabelForms.of(REP, IBIP)} == {LabelForms(REP, IBIP)}
     assert LabelForms(REP) != LabelForms(REP, IBIP)
 

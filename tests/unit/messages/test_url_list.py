@@ -157,7 +157,7 @@ def test_what_speaks_of_very_many_relations_is_not_read() -> None:
         parse_url_list(speaking_of(many))
 
 
-def test_it_is_refused_before_the_rest_is_looked_at() -> None:
+def test_an_answer_with_very_many_relations_is_refused_before_the_rest_is_looked_at() -> None:
     many = [f".metadata(rest{number})" for number in range(3 * MOST_ENTRIES)]
     before = url_list_module._remembered_parts.cache_info().misses
     with pytest.raises(InvalidMessage):

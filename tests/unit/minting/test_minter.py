@@ -299,7 +299,7 @@ def test_a_clock_behind_refuses_at_once_and_says_how_far() -> None:
     assert decision.state == TickState(after(3600))
 
 
-def test_it_recovers_when_the_clock_has_caught_up() -> None:
+def test_minting_recovers_when_the_clock_has_caught_up() -> None:
     state = TickState(after(3600))
     reading = READING._replace(wall=after(3601))
     assert dates(queue(ONE, state=state, reading=reading).outcomes[0])[0] > after(3600)

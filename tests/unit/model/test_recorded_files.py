@@ -36,7 +36,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
-def test_they_are_equal_to_the_tuple_of_the_files() -> None:
+def test_recorded_files_are_equal_to_the_tuple_of_the_files() -> None:
     one = recorded()
     assert isinstance(one.files, RecordedFiles)
     assert one == WHOLE
@@ -98,7 +98,7 @@ def test_what_is_wrong_with_a_file_is_said_when_it_is_looked_at(spoilt: bytes) -
 
 
 @pytest.mark.parametrize("spoilt", [b"1", b"{}", b'{"path":1}'])
-def test_so_is_what_is_wrong_with_a_name(spoilt: bytes) -> None:
+def test_what_is_wrong_with_a_name_is_said_when_it_is_looked_at(spoilt: bytes) -> None:
     files = RecordedFiles(msgspec.Raw(b"[" + spoilt + b"]"))
     with pytest.raises(InvalidDocument):
         files.paths  # noqa: B018 - it is looked at

@@ -45,7 +45,7 @@ def test_nothing_else_is_an_archive() -> None:
     assert ref() != "one.example.org"
 
 
-def test_its_own_host_is_declared_at_every_port_and_in_any_case() -> None:
+def test_the_own_host_of_an_archive_is_declared_at_every_port_and_in_any_case() -> None:
     archive = ref(address="One.example.org:8080")
     assert archive.declares("one.EXAMPLE.org")
     assert archive.declares("one.example.org:9")

@@ -199,7 +199,7 @@ class TestANextEdition:
         assert isinstance(outcome, Redirect)
         assert outcome.archive == NEW
 
-    def test_that_is_the_item_itself_is_none(self) -> None:
+    def test_a_next_edition_that_is_the_item_itself_is_none(self) -> None:
         circle = points(NEW, ibi__nextedition=ITEM)
         among_others = Scripted({(NEW, ITEM, "!"): circle, (OLD, ITEM, "!"): has(OLD, qualifier=".lastedition")})
         outcome = among_others.outcome(f"/{ITEM}!")

@@ -102,7 +102,7 @@ def test_every_reader_gets_the_redirect_of_his_own_link_in_his_own_name(target: 
         assert kept.outcome(link, base, clients) == made(link, base, clients, kept.found)
 
 
-def test_that_there_is_nothing_is_the_same_for_every_reader() -> None:
+def test_a_kept_not_found_is_the_same_for_every_reader() -> None:
     cache, nothing = Cache(), NotFound(LABEL, HEARD)
     cache.keep(wish(), nothing, 0, 0.0)
     kept = cache.find(wish(), 0.0)
@@ -132,7 +132,7 @@ def test_nothing_is_kept_without_leave_nor_for_ever() -> None:
         (NoArchiveAnswered(LABEL, SILENT, None, timed_out=False), 0),
     ],
 )
-def test_that_there_is_nothing_is_kept_for_a_moment_if_everybody_was_heard(outcome: Outcome, age: int) -> None:
+def test_a_not_found_is_kept_for_a_moment_if_all_archives_answered(outcome: Outcome, age: int) -> None:
     cache = Cache()
     assert cache.keep(wish(), outcome, 300, 0.0) == age
     found = cache.find(wish(), 0.0)

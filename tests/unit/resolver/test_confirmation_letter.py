@@ -10,7 +10,7 @@ from ibi.resolver.letters import confirmation_letter
 SERVICE = LabelForms.parse("rep sid.inpe.br/mtc-m19/2013/09.04.12.27.57 ibip 8JMKD3MGP7W/3EPGUE5")
 
 
-def test_it_says_in_two_languages_who_is_registered_where_and_what_to_do_next() -> None:
+def test_the_letter_says_in_two_languages_who_is_registered_where_and_what_to_do_next() -> None:
     registration = Registration(SERVICE, "$argon2id$secret", Instant.parse("2026-11-15T12:00:00Z"))
     letter = confirmation_letter(registration, "banon@dpi.inpe.br", "https://urlib.net")
     assert letter.to == "banon@dpi.inpe.br"

@@ -19,7 +19,7 @@ def test_who_gives_a_url_of_another_host_does_not_hide_that_the_item_was_deleted
     assert (outcome.by, outcome.copies) == (HOME, ())
 
 
-def test_nor_is_it_one_of_those_that_have_a_copy() -> None:
+def test_who_gives_a_url_of_another_host_is_not_among_those_that_have_a_copy() -> None:
     known = KnownHolder({parse(LABEL): HOME})
     outcome = resolve(LABEL, {LIAR: lambda _: FOREIGN, HOME: lambda _: GONE}, routing=known)
     assert isinstance(outcome, Deleted)

@@ -137,7 +137,7 @@ class TestTheHomeAnswers:
         routing = replace(ROUTING, holders={parse(ITEM): OLD_LIAR}, first=(OLD_LIAR,))
         assert chosen(World({OLD_LIAR: has(OLD_LIAR), HOME: has(HOME)}, routing).outcome()) == HOME
 
-    def test_its_deletion_is_final(self) -> None:
+    def test_the_deletion_of_a_home_is_final(self) -> None:
         outcome = World({LIAR: has(LIAR), HOME: Reply(GONE, 0.6), COPY: has(COPY, "Copy")}).outcome()
         assert isinstance(outcome, Deleted)
         assert outcome.by == HOME
@@ -147,17 +147,17 @@ class TestTheHomeAnswers:
         assert chosen(World({LIAR: gone, HOME: Reply(has(HOME), 1.5)}).outcome()) == HOME
         assert isinstance(World({LIAR: gone, HOME: Failure.UNREACHABLE}).outcome(), NoArchiveAnswered)
 
-    def test_its_word_on_files_is_final(self) -> None:
+    def test_the_word_of_a_home_on_files_is_final(self) -> None:
         world = World({LIAR: has(LIAR), HOME: Reply(body(HOME, f"rep {ITEM}"), 1.2)})
         outcome = world.outcome(f"/{ITEM}/figures/1.png")
         assert isinstance(outcome, RelatedItemMissing)
 
-    def test_its_word_on_editions_is_final(self) -> None:
+    def test_the_word_of_a_home_on_editions_is_final(self) -> None:
         home = {(ITEM, "!"): Reply(has(HOME, relation=".lastedition"), 1.2)}
         liar = {(ITEM, "!"): points(LIAR, ibi__nextedition=BOGUS), (BOGUS, "!"): has(LIAR, of=BOGUS)}
         assert chosen(World({LIAR: liar, HOME: home}).outcome(f"/{ITEM}!")) == HOME
 
-    def test_its_word_on_editions_is_final_also_by_a_filtered_answer(self) -> None:
+    def test_the_word_of_a_home_on_editions_is_final_also_by_a_filtered_answer(self) -> None:
         """Asked for the metadata of the last edition, it gives neither a next edition nor its state."""
         home = {(ITEM, "!:"): Reply(body(HOME, f"rep {ITEM}"), 1.2), (ITEM, ":"): has(HOME, relation=".metadata")}
         liar = {
@@ -307,7 +307,7 @@ class TestAHomeWithoutTheOriginal:
         assert outcome.why is Unsettled.SEVERAL
         assert {claim.archive for claim in outcome.claims} == {LIAR, OLD_LIAR}
 
-    def test_its_copy_serves_if_no_other_claims_the_original(self) -> None:
+    def test_the_copy_of_a_home_serves_if_no_other_claims_the_original(self) -> None:
         assert chosen(World({HOME: has(HOME, "Copy"), COPY: has(COPY, "Copy")}).outcome()) == HOME
 
     def test_a_final_empty_answer_is_not_found_and_no_other_is_asked(self) -> None:
@@ -327,13 +327,13 @@ class TestASuccessor:
     TO = NEW_HOLDER.service.labels[0]
 
     @pytest.mark.parametrize("kept", [b"", has(HOME, "Copy")], ids=["empty", "Copy"])
-    def test_that_the_home_names_decides(self, kept: bytes) -> None:
+    def test_a_successor_that_the_home_names_decides(self, kept: bytes) -> None:
         says = {OLD_LIAR: has(OLD_LIAR), HOME: Reply(kept, to=self.TO), NEW_HOLDER: has(NEW_HOLDER)}
         world = World(says)
         assert chosen(world.outcome()) == NEW_HOLDER
         assert world.who_was_asked == {HOME, NEW_HOLDER}
 
-    def test_that_a_stranger_names_does_not(self) -> None:
+    def test_a_successor_that_a_stranger_names_does_not_decide(self) -> None:
         says = {LIAR: Reply(b"", to=LIAR.service.labels[0]), HOME: Reply(has(HOME), 1.5)}
         assert chosen(World(says).outcome()) == HOME
         stranger = {
@@ -343,7 +343,7 @@ class TestASuccessor:
         }
         assert chosen(World({**stranger, OLD_LIAR: b""}).outcome()) == NEW_HOLDER
 
-    def test_that_is_known_is_asked_beside_the_home(self) -> None:
+    def test_a_known_successor_is_asked_beside_the_home(self) -> None:
         routing = replace(ROUTING, successors={parse(ITEM): (self.TO,)})
         world = World({HOME: Reply(b"", 0.15, to=self.TO), NEW_HOLDER: has(NEW_HOLDER), LIAR: has(LIAR)}, routing)
         assert chosen(world.outcome()) == NEW_HOLDER
@@ -352,13 +352,13 @@ class TestASuccessor:
     @pytest.mark.parametrize(
         "home", [Failure.UNREACHABLE, None, has(HOME), GONE], ids=["dead", "mute", "claims", "gone"]
     )
-    def test_that_is_known_stays_whatever_the_home_claims(self, home: bytes | Failure | None) -> None:
+    def test_a_known_successor_stays_whatever_the_home_claims(self, home: bytes | Failure | None) -> None:
         """A home restored from an older backup takes nothing back."""
         routing = replace(ROUTING, successors={parse(ITEM): (self.TO,)})
         for url in (f"/{ITEM}", f"/{ITEM}{ORIGINAL}"):
             assert chosen(World({HOME: home, NEW_HOLDER: has(NEW_HOLDER)}, routing).outcome(url)) == NEW_HOLDER
 
-    def test_that_is_silent_leaves_the_claim_of_the_home_to_be_shown_and_its_copy_to_be_followed(self) -> None:
+    def test_a_silent_successor_leaves_the_claim_of_the_home_to_be_shown_and_its_copy_to_be_followed(self) -> None:
         routing = replace(ROUTING, successors={parse(ITEM): (self.TO,)})
         shown = World({HOME: has(HOME), NEW_HOLDER: Failure.UNREACHABLE}, routing).outcome()
         assert isinstance(shown, UnprovenClaims)
@@ -380,7 +380,7 @@ class TestASuccessor:
         says = {HOME: has(HOME), NEW_HOLDER: Reply(b"", to=HOME.service.labels[0]), LIAR: has(LIAR)}
         assert chosen(World(says, routing).outcome()) == HOME
 
-    def test_that_has_nothing_lets_no_stranger_in(self) -> None:
+    def test_a_successor_that_has_nothing_lets_no_stranger_in(self) -> None:
         routing = replace(ROUTING, successors={parse(ITEM): (self.TO,)})
         empty = World({HOME: Reply(b"", to=self.TO), NEW_HOLDER: b"", LIAR: has(LIAR)}, routing).outcome()
         assert isinstance(empty, UnprovenClaims)
@@ -388,7 +388,7 @@ class TestASuccessor:
         back = World({HOME: has(HOME), NEW_HOLDER: b"", LIAR: has(LIAR)}, routing).outcome()
         assert chosen(back) == HOME
 
-    def test_that_is_not_registered_here_cannot_be_asked(self) -> None:
+    def test_a_successor_that_is_not_registered_here_cannot_be_asked(self) -> None:
         unknown = parse("elsewhere.org/x/2008/03.17.15.17")
         outcome = World({HOME: Reply(b"", to=unknown), LIAR: b""}).outcome()
         assert isinstance(outcome, NoArchiveAnswered)

@@ -56,7 +56,7 @@ def test_one_that_is_included_is_asked_with_what_it_was_registered_with() -> Non
     )
 
 
-def test_it_is_not_confirmed_before_it_was_called() -> None:
+def test_an_archive_is_not_confirmed_before_it_was_called() -> None:
     inclusion = included(REGISTERED, REQUEST, NOW).inclusion
     assert inclusion is not None
     assert not inclusion.confirmed

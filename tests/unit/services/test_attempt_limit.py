@@ -19,7 +19,7 @@ def test_a_few_cost_nothing() -> None:
     assert attempts.wait("a", 0.0) == 0.0
 
 
-def test_then_each_takes_twice_as_long_up_to_a_bound() -> None:
+def test_each_further_wrong_key_takes_twice_as_long_up_to_a_bound() -> None:
     attempts, now, waits = Attempts(), 0.0, []
     for _ in range(FREE + 8):
         attempts.begin("a", now)

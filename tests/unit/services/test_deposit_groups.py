@@ -58,7 +58,7 @@ def group(tmp_path: Path) -> Group:
     return Group(tmp_path / "data")
 
 
-def test_they_are_one_group(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deposits_made_together_are_one_group(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     before = group.store.content.create_all
 

@@ -186,7 +186,7 @@ def test_what_comes_without_a_length_is_refused_as_soon_as_it_is_too_much(desk: 
     assert desk.held() == (1, 0)
 
 
-def test_nor_do_several_that_come_without_a_length_have_more_together(desk: Desk) -> None:
+def test_several_uploads_without_a_length_have_no_more_together(desk: Desk) -> None:
     uploads = [desk.upload(desk.begin(), "a.txt", 0) for _ in range(3)]
     for number in range(33):
         uploads[number % 3].write(b"x" * 30)
@@ -218,7 +218,7 @@ def test_what_does_not_come_leaves_its_room_to_others(desk: Desk) -> None:
     assert desk.held() == (1, 1000)
 
 
-def test_so_does_one_that_nobody_has_any_more(desk: Desk) -> None:
+def test_an_upload_that_is_no_longer_held_leaves_its_room_to_others(desk: Desk) -> None:
     draft = desk.begin()
     coming = desk.upload(draft, "a.txt", 1000)
     assert desk.held() == (1, 1000)

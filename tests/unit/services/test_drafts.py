@@ -105,7 +105,7 @@ def test_a_publication_that_died_is_asked_for_again_and_makes_one_item(desk: Des
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_so_does_the_publication_of_an_edition(desk: Desk, step: str) -> None:
+def test_a_publication_of_an_edition_that_died_makes_one_item_when_asked_for_again(desk: Desk, step: str) -> None:
     old = desk.publish(desk.begin())
     draft = desk.begin(Description(metadata=DESCRIBED.metadata, edition_of=old.labels))
     desk.dies_at = step
@@ -177,7 +177,9 @@ def test_what_somebody_else_has_changed_meanwhile_is_not_overwritten(desk: Desk)
         desk.publish(mine)
 
 
-def test_nor_is_what_changes_after_the_last_look_at_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_item_that_changes_after_the_last_look_at_it_is_not_overwritten(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     item = desk.publish(desk.begin())
     mine, theirs = (desk.drafts.begin_update(ANA, item.rep).record.id for _ in range(2))
     desk.send(theirs, "theirs.txt")
@@ -309,7 +311,7 @@ def test_what_a_crash_left_of_an_upload_goes_and_what_is_on_its_way_does_not(des
     assert [file.size for file in desk.publish(draft).files] == [7, 24]
 
 
-def test_nor_does_what_has_come_and_is_about_to_be_recorded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_leaves_what_has_come_and_is_about_to_be_recorded(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     draft, keep = desk.begin(), desk.files.keep
 
     def late(*given: Any) -> None:

@@ -74,7 +74,7 @@ def test_a_copy_that_stays_says_it_too(store: ArchiveStore) -> None:
 
 @pytest.mark.parametrize("keep_copy", [False, True])
 @pytest.mark.parametrize("damaged", [False, True])
-def test_it_survives_a_rebuild(tmp_path: Path, keep_copy: bool, damaged: bool) -> None:
+def test_a_transfer_survives_a_rebuild(tmp_path: Path, keep_copy: bool, damaged: bool) -> None:
     with ArchiveStore(tmp_path) as store:
         item = deposited(store)
         transfers(store).release(item.rep, TO, WHO, keep_copy=keep_copy)

@@ -42,7 +42,7 @@ def test_the_same_key_counts_once() -> None:
     assert (cache.get("a"), cache.get("b"), len(cache)) == ("AAA", "B", 2)
 
 
-def test_it_can_be_emptied() -> None:
+def test_a_cache_can_be_emptied() -> None:
     cache: BoundedCache[str, str] = BoundedCache(100, 10)
     cache.keep("a", "A", 10)
     cache.clear()

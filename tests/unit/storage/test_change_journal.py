@@ -56,7 +56,7 @@ def test_what_was_under_way_at_the_end_is_told_once(place: Path) -> None:
     assert left(place) == ()
 
 
-def test_it_is_told_again_if_looking_at_it_failed(place: Path) -> None:
+def test_what_was_under_way_is_told_again_if_looking_at_it_failed(place: Path) -> None:
     journal = ChangeJournal(place, "boot")
     journal.begin(["one"])
     journal.close()

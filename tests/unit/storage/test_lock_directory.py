@@ -12,7 +12,7 @@ from ibi.storage.errors import LockRefused
 from ibi.storage.locks import LockDirectory
 
 
-def test_it_is_made_for_everybody(tmp_path: Path) -> None:
+def test_the_directory_of_locks_is_made_for_all_users(tmp_path: Path) -> None:
     directory = LockDirectory(tmp_path / "a" / "locks")
     assert stat.S_IMODE(directory.path.stat().st_mode) == 0o1777
     descriptor = directory.open("one")

@@ -53,7 +53,7 @@ def test_an_empty_log_is_at_its_beginning(log: MintLogFile) -> None:
     assert list(log.lines(0, 0)) == []
 
 
-def test_it_is_known_where_the_log_ends(log: MintLogFile) -> None:
+def test_a_log_knows_where_it_ends(log: MintLogFile) -> None:
     middle = appended(log, LINES[:2])
     end = appended(log, LINES[2:], middle)
     assert log.is_at(end)

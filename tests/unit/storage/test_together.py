@@ -95,7 +95,7 @@ def test_a_group_waits_for_those_who_were_there_a_moment_ago(work: Held, monkeyp
     assert sorted(work.groups[-1]) == [7, 8]
 
 
-def test_and_not_for_ever(work: Held) -> None:
+def test_a_group_does_not_wait_for_ever(work: Held) -> None:
     together = Batcher(work)
     after_one(work, together, 5, 6, 7)
     assert together.run(9) == 18

@@ -116,7 +116,7 @@ async def test_an_address_that_is_not_of_the_whole_internet_is_refused(address: 
 
 
 @pytest.mark.parametrize("address", [*LOCAL, "fe80::1%1"])
-async def test_so_is_a_name_that_stands_for_one_wherever_it_comes_in_the_list(address: str) -> None:
+async def test_a_name_that_stands_for_a_private_address_is_refused_wherever_it_comes_in_the_list(address: str) -> None:
     for found in ([address], [PUBLIC, address], [address, PUBLIC], [PUBLIC, PUBLIC_6, address]):
         assert await guard(found).check_address("archive.example.org", 80) is FORBIDDEN
 

@@ -150,7 +150,7 @@ async def test_an_answer_is_read(says: bytes, answer: object) -> None:
 
 
 @pytest.mark.parametrize(("says", "answer"), LISTS)
-async def test_it_may_come_byte_by_byte(says: bytes, answer: object) -> None:
+async def test_an_answer_may_come_byte_by_byte(says: bytes, answer: object) -> None:
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         for at in range(len(says)):
@@ -281,7 +281,7 @@ async def test_who_asks_waits_no_longer_than_it_has(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("talk", [never, dripping])
-async def test_nor_than_the_budget_of_the_archive(talk: Talk) -> None:
+async def test_who_asks_waits_no_longer_than_the_budget_of_the_archive(talk: Talk) -> None:
     archives = ArchiveHttp(AddressGuard(), budgets=Budgets(total=0.1))
     async with raw_archive(talk) as archive:
         assert await archives.ask(archive.ref(), REQUEST, within=LONG) is Failure.TIMED_OUT

@@ -87,7 +87,9 @@ async def test_a_connection_is_used_again(archives: ArchiveHttp) -> None:
         http() + b"garbage",
     ],
 )
-async def test_it_is_not_when_the_archive_says_so_or_says_too_much(archives: ArchiveHttp, says: bytes) -> None:
+async def test_a_connection_is_not_used_again_when_the_archive_says_so_or_says_too_much(
+    archives: ArchiveHttp, says: bytes
+) -> None:
     async with raw_archive(says) as archive:
         for number in range(3):
             assert await archives.ask(archive.ref(), request(number), within=LONG) == NOTHING
@@ -118,7 +120,7 @@ async def test_a_connection_that_ended_while_nobody_used_it_is_no_failure(archiv
             archive.hang_up()
 
 
-async def test_nor_is_one_that_ends_just_when_it_is_used_again(archives: ArchiveHttp) -> None:
+async def test_a_connection_that_ends_just_when_it_is_used_again_is_no_failure(archives: ArchiveHttp) -> None:
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(http())
@@ -311,7 +313,7 @@ async def test_more_than_may_wait_are_turned_away_at_once() -> None:
     await archives.close()
 
 
-async def test_that_many_wait_in_vain_is_no_failure_of_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_that_wait_in_vain_are_no_failure_of_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("ibi.transport.archive_http._now", lambda: now)
     archives, gate = ArchiveHttp(AddressGuard(), budgets=Budgets(connections=1)), Gate()
@@ -326,7 +328,9 @@ async def test_that_many_wait_in_vain_is_no_failure_of_the_archive(monkeypatch: 
 
 
 @pytest.mark.parametrize(("left", "is_late"), [(1.0, True), (50.0, False)])
-async def test_nor_is_that_one_had_waited_too_long_when_its_turn_came(left: float, is_late: bool) -> None:
+async def test_a_call_that_had_waited_too_long_at_its_turn_is_no_failure_of_the_archive(
+    left: float, is_late: bool
+) -> None:
     gate, replies = Gate(), list[object]()
     async with raw_archive(gate) as archive:
         budgets = Budgets(total=60.0)

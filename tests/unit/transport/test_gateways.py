@@ -108,7 +108,7 @@ async def test_one_that_fails_is_an_archive_that_fails(error: Exception, failure
 
 
 @pytest.mark.parametrize("hears", [True, False])
-async def test_it_is_thanked_with_the_message_itself(over_http: ArchiveHttp, hears: bool) -> None:
+async def test_the_own_archive_is_thanked_with_the_message_itself(over_http: ArchiveHttp, hears: bool) -> None:
     own = Own(hears=hears)
     gateways = Gateways([own.archive], over_http)
     assert await own.archive.acknowledge(OWN, ACKNOWLEDGMENT) is hears
@@ -126,7 +126,7 @@ async def test_nobody_else_is_thanked_at_once(over_http: ArchiveHttp) -> None:
 
 
 @pytest.mark.parametrize(("body", "confirmed"), [(b"confirmation yes", True), (b"", False)])
-async def test_it_is_called_back(body: bytes, confirmed: bool) -> None:
+async def test_the_own_archive_is_called_back(body: bytes, confirmed: bool) -> None:
     own = Own(confirms=body)
     assert (await own.archive.confirm(OWN)).confirmed is confirmed
     assert own.queries == [InclusionConfirmationRequest().to_query()]

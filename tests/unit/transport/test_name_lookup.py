@@ -35,7 +35,7 @@ async def test_an_answer_is_kept_for_as_long_as_it_says() -> None:
     assert server.asked == ["a.example"] * 2
 
 
-async def test_that_a_name_is_unknown_is_not_kept() -> None:
+async def test_an_unknown_name_is_not_kept() -> None:
     server = Server([], ["192.0.2.1"])
     assert await server.lookup.addresses("a.example") == []
     assert await server.lookup.addresses("a.example") == ["192.0.2.1"]
@@ -58,7 +58,7 @@ async def test_a_lookup_that_fails_in_its_own_way_is_no_answer(monkeypatch: pyte
     await until(lambda: bool(told))
 
 
-async def test_so_is_one_for_which_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lookup_for_which_there_is_no_thread_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -71,7 +71,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
         ("http://0.0.0.0", False),
     ],
 )
-def test_it_is_known_who_can_listen_in(server: str, private: bool) -> None:
+def test_an_origin_knows_whether_others_can_listen_in(server: str, private: bool) -> None:
     assert Origin.parse(server).is_private is private
 
 

@@ -12,7 +12,7 @@ from ibi.web.starting import StartingServer, starting_app
 from tests.support.running_server import running
 
 
-def test_it_lives_is_not_ready_and_says_so_to_everyone() -> None:
+def test_a_starting_server_lives_is_not_ready_and_says_so_to_everyone() -> None:
     with running(starting_app) as server:
         response, said = server.ask("GET", "/healthz")
         assert (response.status, said) == (200, {"status": "alive"})
@@ -33,7 +33,7 @@ def test_a_reader_gets_a_page(language: str, words: str) -> None:
         assert words in said.decode()
 
 
-def test_it_gives_the_socket_back() -> None:
+def test_a_starting_server_gives_the_socket_back() -> None:
     with listen("127.0.0.1", 0) as listener:
         starting = StartingServer(listener)
         starting.stop()  # without having been started

@@ -8,7 +8,7 @@ from ibi import InvalidLabel
 from ibi.label.generate import mount_prefix_of_repository_name
 
 
-def test_it_parts_the_first_word_from_the_subdomain() -> None:
+def test_a_prefix_parts_the_first_word_from_the_subdomain() -> None:
     assert mount_prefix_of_repository_name("mtc-m18.sid.inpe.br", 80) == "sid.inpe.br/mtc-m18"
 
 

@@ -104,7 +104,7 @@ def test_an_ibip_is_no_repository_name() -> None:
         RepositoryName.parse("8JMKD3MGP8W/34PGRBS")
 
 
-def test_it_is_case_insensitive() -> None:
+def test_a_repository_name_is_case_insensitive() -> None:
     lower = ibi.parse("sid.inpe.br/mtc-m18@80/2009/02.16.17.46")
     mixed = ibi.parse("sid.INPE.br/MTC-m18@80/2009/02.16.17.46")
     assert lower == mixed

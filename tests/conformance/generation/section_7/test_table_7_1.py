@@ -82,7 +82,7 @@ def test_a_repository_name_is_no_ibip() -> None:
         Ibip.parse("sid.inpe.br/mtc-m18@80/2009/02.16.17.46")
 
 
-def test_it_is_case_insensitive() -> None:
+def test_an_ibip_is_case_insensitive() -> None:
     upper, lower = ibi.parse("8JMKD3MGP8W/34PGRBS"), ibi.parse("8jmkd3mgp8w/34pgrbs")
     assert upper == lower
     assert hash(upper) == hash(lower)

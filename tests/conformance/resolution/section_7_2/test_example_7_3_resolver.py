@@ -18,7 +18,7 @@ async def test_the_example_is_answered_byte_for_byte() -> None:
     assert resolver.addresses == []
 
 
-async def test_its_registration_is_kept_and_it_is_included_again() -> None:
+async def test_an_excluded_archive_stays_registered_and_is_included_again() -> None:
     resolver = MembershipApp()
     registered = await resolver.register()
     await resolver.send()

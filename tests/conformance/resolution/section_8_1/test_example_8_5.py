@@ -7,11 +7,11 @@ from ibi.persistent_url import PersistentUrl
 URL = "http://urlib.net/8JMKD3MGP8W/35MMLL8?ibiurl.verblist=GetLastEdition+GetMetadata(oai_dc)"
 
 
-def test_it_is_equivalent_to_the_second_url_of_example_8_4() -> None:
+def test_the_url_with_verbs_is_equivalent_to_the_second_of_example_8_4() -> None:
     assert PersistentUrl.parse(URL) == PersistentUrl.parse("http://urlib.net/8JMKD3MGP8W/35MMLL8!:(oai_dc)")
 
 
-def test_its_verbs_are_read_in_their_order() -> None:
+def test_the_verbs_are_read_in_their_order() -> None:
     assert PersistentUrl.parse(URL).relation.verbs == ("GetLastEdition", "GetMetadata(oai_dc)")
 
 

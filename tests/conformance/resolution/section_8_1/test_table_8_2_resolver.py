@@ -133,7 +133,9 @@ def test_the_modifier_leads_to_the_right_item(modifier: str, share: str, follow_
 
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("modifier", LEADS_TO)
-def test_so_it_does_with_the_languages_named_and_the_original_required(modifier: str, share: str) -> None:
+def test_the_modifier_leads_to_the_right_item_with_the_languages_named_and_the_original_required(
+    modifier: str, share: str
+) -> None:
     url = f"{NAMES['1en']}{modifier.replace('+', '+(pt)')}?ibiurl.requireditemstatus=Original"
     outcome = resolve(url, network(share), "en")
     assert isinstance(outcome, Redirect)

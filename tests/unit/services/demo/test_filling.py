@@ -33,7 +33,7 @@ def _item(store: ArchiveStore, known: dict, name: str) -> Item:  # type: ignore[
     return found
 
 
-def test_it_has_one_of_each_kind(store: ArchiveStore, tmp_path: Path) -> None:
+def test_the_demonstration_has_one_item_of_each_kind(store: ArchiveStore, tmp_path: Path) -> None:
     known = fill(deposits(store), tmp_path, SITE)
 
     first, second = (_item(store, known, f"thesis, {which} edition") for which in ("first", "second"))

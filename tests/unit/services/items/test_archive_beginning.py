@@ -27,7 +27,7 @@ def url(kept: ItemRepository, begun: ArchiveRecord) -> str | None:
     return kept.find(begun.service.labels[0]).target_url
 
 
-def test_its_item_follows_an_archive_that_moves_and_stays_what_it_is(
+def test_the_own_item_follows_an_archive_that_moves_and_stays_what_it_is(
     kept: ItemRepository, made: Deposits, begun: ArchiveRecord
 ) -> None:
     before = kept.find(begun.service.labels[0])

@@ -103,7 +103,7 @@ def test_all_are_verified_and_then_those_that_have_waited_longest(store: Archive
     assert ledger.summary().oldest == NOW + 60
 
 
-def test_it_goes_on_where_another_process_ended(tmp_path: Path, store: ArchiveStore, clock: Clock) -> None:
+def test_verification_goes_on_where_another_process_ended(tmp_path: Path, store: ArchiveStore, clock: Clock) -> None:
     fill(store, 2)
     assert scheduled(store, clock).step()
     with ArchiveStore(tmp_path) as again:

@@ -164,7 +164,7 @@ async def test_one_that_is_excluded_or_forgotten_is_called_no_more() -> None:
     assert town.calls == []
 
 
-async def test_it_runs_beside_a_server_and_ends_with_it() -> None:
+async def test_calling_again_runs_beside_a_server_and_ends_with_it() -> None:
     town = Town()
     await town.begin()
     town.resolver.desk.start()

@@ -77,7 +77,7 @@ async def test_who_guesses_does_not_keep_the_archive_out_that_has_been_here() ->
     assert (await resolver.send(client=ELSEWHERE)).status == 200
 
 
-async def test_nor_after_a_restart_if_it_comes_from_where_it_was() -> None:
+async def test_who_guesses_does_not_keep_the_archive_out_after_a_restart_if_it_comes_from_where_it_was() -> None:
     before = MembershipApp()
     await before.register()
     await before.send(client="150.163.34.239")
@@ -87,7 +87,7 @@ async def test_nor_after_a_restart_if_it_comes_from_where_it_was() -> None:
     assert (await resolver.send(client="150.163.34.7")).status == 200
 
 
-async def test_nor_does_a_neighbour_that_has_a_wrong_key() -> None:
+async def test_a_neighbour_with_a_wrong_key_does_not_keep_the_archive_out() -> None:
     before = MembershipApp()
     await before.register()
     await before.send(client="150.163.34.239")

@@ -93,7 +93,7 @@ async def kept(data: Path) -> AsyncIterator[Kept]:
         await one.service.stop()
 
 
-async def test_it_joins_at_the_start_and_leaves_at_the_stop(tmp_path: Path) -> None:
+async def test_an_archive_joins_at_the_start_and_leaves_at_the_stop(tmp_path: Path) -> None:
     async with kept(tmp_path) as one:
         await one.answer("inclusionRequest", IN)
         await one.clock.slept.get()
@@ -103,7 +103,7 @@ async def test_it_joins_at_the_start_and_leaves_at_the_stop(tmp_path: Path) -> N
         assert MembershipFiles(tmp_path).read() == Membership()
 
 
-async def test_it_tries_again_less_and_less_often(tmp_path: Path) -> None:
+async def test_an_archive_tries_again_less_and_less_often(tmp_path: Path) -> None:
     async with kept(tmp_path) as one:
         for wait in (1, 2, 4):
             await one.answer("inclusionRequest", AWAY)

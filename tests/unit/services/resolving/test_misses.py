@@ -232,7 +232,7 @@ def test_a_server_that_stops_leaves_none_waiting() -> None:
 # --- a share of each round -------------------------------------------------------------------------------------------
 
 
-async def test_so_many_begin_in_one_round_and_those_who_ask_take_turns() -> None:
+async def test_a_bounded_number_begins_in_one_round_and_those_who_ask_take_turns() -> None:
     share, begun = TickShare(2), list[str]()
 
     async def work(who: str) -> None:

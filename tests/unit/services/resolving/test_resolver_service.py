@@ -260,7 +260,7 @@ class TestRemembering:
         assert isinstance(found.outcome, Redirect)
         assert found.max_age == 600
 
-    def test_so_is_what_the_archive_of_the_labels_own_origin_says(self) -> None:
+    def test_what_the_archive_of_the_labels_own_origin_says_is_kept_whichever_is_silent(self) -> None:
         home = ArchiveRef(LabelForms.of(parse("lab.br/arq/2000/01.01.00.00")), "home.example.org", registered=9)
         last = body(home, f"rep {REP}", **{**LAST, "url.lastedition": "http://home.example.org/last"})
         found, gateway = once({A: After(9, b""), home: After(0.02, last, 600)}, f"/{REP}!")
@@ -412,7 +412,7 @@ class TestRemembering:
         assert isinstance(unheard, NoArchiveAnswered)
         assert unheard.home == moved
 
-    def test_that_it_was_deleted_says_who_might_contradict_and_is_then_not_kept(self) -> None:
+    def test_a_deletion_that_a_silent_archive_might_contradict_names_it_and_is_not_kept(self) -> None:
         """E20, E24: whoever says so is not known to have been its holder."""
         gone = body(A, f"rep {REP}", state="Deleted", timestamp="2020-05-06T07:08:09Z")
         found, _ = once({A: After(0.01, gone), B: After(0.01, Failure.UNREACHABLE), C: After(0.01, b"")})
@@ -513,14 +513,14 @@ class TestTheHome:
         (claim,) = beliefs.claims()
         assert (claim.label, claim.claimant, claim.times) == (parse(REP), A.service.labels[0], 2)
 
-    def test_that_has_nothing_yet_is_asked_again_at_once(self) -> None:
+    def test_a_home_that_has_nothing_yet_is_asked_again_at_once(self) -> None:
         """The item may be deposited the next moment."""
         gateway = ScriptedGateway({HOME: After(0.01, Answered(None, final=True)), A: After(0.01, item(A))})
         found = self.visits(gateway, f"/{REP}", f"/{REP}")
         assert [(type(each.outcome), each.max_age) for each in found] == [(NotFound, 0)] * 2
         assert [archive for archive, _ in gateway.asked] == [HOME, HOME]
 
-    def test_that_has_nothing_leaves_the_one_claim_that_is_followed_unkept_and_unremembered(self) -> None:
+    def test_a_home_that_has_nothing_leaves_the_one_claim_that_is_followed_unkept_and_unremembered(self) -> None:
         beliefs = MemoryBeliefs()
         gateway = ScriptedGateway({HOME: After(0.01, b""), A: After(0.01, item(A), max_age=300)})
         found = self.visits(gateway, f"/{REP}", f"/{REP}", beliefs=beliefs)
@@ -580,7 +580,7 @@ class TestTheHome:
 class TestFreshOnes:
     """What is kept is not looked at for them: each asks Archives."""
 
-    def test_so_many_at_a_time_and_the_rest_is_refused_without_asking_anybody(self) -> None:
+    def test_fresh_resolutions_at_a_time_are_bounded_and_the_rest_is_refused_unasked(self) -> None:
         counted, gateway = Counted(), ScriptedGateway({A: After(1.0, item(A))})
         service = resolving(gateway, watcher=counted, traces=trace_limiter(2, 2))
 
@@ -630,7 +630,7 @@ class TestFreshOnes:
 class TestLinksThatWait:
     """Each link that nobody has asked for yet is a question to every Archive."""
 
-    def test_so_many_at_a_time_and_the_rest_is_refused_without_asking_anybody(self) -> None:
+    def test_links_that_wait_are_bounded_and_the_rest_is_refused_unasked(self) -> None:
         counted, gateway = Counted(), ScriptedGateway({A: After(1.0, b""), B: After(1.0, b"")})
         links = link_limiter(9, 2)
         service = resolving(gateway, watcher=counted, links=links)
@@ -669,7 +669,7 @@ class TestLinksThatWait:
         in_virtual_time(run())
         assert len(links) == 0
 
-    def test_so_it_is_if_nobody_goes_on_with_what_was_begun(self) -> None:
+    def test_a_turn_is_free_again_if_what_was_begun_is_not_gone_on_with(self) -> None:
         links = link_limiter(1, 1)
         service = resolving(ScriptedGateway({A: After(0.1, item(A))}), links=links)
 
@@ -713,7 +713,7 @@ class TestMisses:
 
         assert all(isinstance(each.outcome, Redirect) for each in in_virtual_time(run()))
 
-    def test_so_it_is_if_more_wait_than_can_have_a_turn(self) -> None:
+    def test_what_is_in_the_archive_of_the_server_is_found_if_more_wait_than_can_have_a_turn(self) -> None:
         counted, missing = Counted(), "/lab.br/arq/2009/07.21.14.44"
 
         def says(request: UrlRequest) -> bytes:

@@ -29,7 +29,7 @@ def fields() -> dict[str, Any]:
     return decoded
 
 
-def test_it_is_read_as_it_was_written() -> None:
+def test_an_inventory_is_read_as_it_was_written() -> None:
     assert Inventory.decode(INVENTORY.encode()) == INVENTORY
     assert (INVENTORY.head, INVENTORY.name) == (2, NAME)
 

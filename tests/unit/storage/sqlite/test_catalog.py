@@ -344,7 +344,7 @@ def test_a_closed_catalogue_says_so_and_may_be_closed_again(path: Path) -> None:
         catalog.put(item(1))
 
 
-def test_it_may_be_closed_while_others_read(path: Path) -> None:
+def test_a_catalogue_may_be_closed_while_others_read(path: Path) -> None:
     catalog = SqliteCatalog(path)
     catalog.put(item(1))
     started = threading.Barrier(5, timeout=20)

@@ -137,7 +137,7 @@ async def test_a_disk_with_nothing_to_spare_is_told_as_such(tmp_path: Path) -> N
         assert "tell the administrator of this server" in refused.json()["detail"]
 
 
-async def test_nor_does_it_take_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_disk_with_nothing_to_spare_takes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with records_app(tmp_path, quota=DraftQuota(reserve=1)) as app:
         draft = await app.begin()
         assert (await app.send(draft, "a.txt")).status == 201

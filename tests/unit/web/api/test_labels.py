@@ -486,7 +486,7 @@ async def test_while_the_clock_is_behind_nothing_is_minted_and_the_answer_says_w
     assert int(answer.headers["retry-after"]) == problem["retry_after"] == 60
 
 
-async def test_it_mints_again_when_the_clock_is_back() -> None:
+async def test_the_server_mints_again_when_the_clock_is_back() -> None:
     async with minting_app() as minting:
         await minting.mint()
         minting.clocks.jump(-60)

@@ -54,7 +54,7 @@ def test_every_route_of_a_server_with_all_parts_is_described() -> None:
     assert found == {(path, method) for path, item in described.items() for method in item}
 
 
-async def test_it_is_served_as_it_stands() -> None:
+async def test_the_description_is_served_as_it_stands() -> None:
     async with minting_app() as minting:
         answer = await minting.get("/api/openapi.json")
     assert answer.json() == DOCUMENT

@@ -40,7 +40,7 @@ async def test_the_host_of_the_bytes_has_nothing_else(path: str) -> None:
         *("/api/identity", "/api/records", "/api/labels", "/metrics", "/healthz", f"/{REP}", f"/{REP}?servicesubject="),
     ],
 )
-async def test_nor_is_there_anything_beside_the_collection(path: str, method: str) -> None:
+async def test_the_host_of_the_bytes_has_nothing_beside_the_collection(path: str, method: str) -> None:
     answer = await app().get(path, {"host": "content.lab.br", "accept": "text/html"}, method=method)
     assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
     assert "set-cookie" not in answer.headers

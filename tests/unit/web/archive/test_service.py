@@ -63,7 +63,7 @@ async def body(app: ArchiveApp, path: str) -> bytes:
         "/8jmkd3mgp8w/3um2jl2",
     ],
 )
-async def test_it_answers_at_both_forms_of_its_label_in_any_spelling(place: str) -> None:
+async def test_the_service_answers_at_both_forms_of_its_label_in_any_spelling(place: str) -> None:
     assert b"state Original" in await body(archive_app(kept(REP, IBIP)), url_request(place=place))
 
 

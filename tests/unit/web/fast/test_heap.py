@@ -45,7 +45,7 @@ def test_what_is_free_is_given_back() -> None:
     assert not any(looked_at(memory, heap, now) for now in range(20, 100, 10))
 
 
-def test_it_is_not_tried_all_the_time() -> None:
+def test_giving_memory_back_is_not_tried_all_the_time() -> None:
     memory = Memory()
     heap = Heap(lambda: memory.size, memory.trim)
     heap.is_due(0)

@@ -117,7 +117,7 @@ def connection() -> Connection:
     return Connection()
 
 
-def test_it_is_closed_when_its_time_is_up(connection: Connection) -> None:
+def test_an_idle_connection_is_closed_when_its_time_is_up(connection: Connection) -> None:
     connection.ask()
     connection.loop.go_on(KEPT - 1)
     assert not connection.transport.is_closed
@@ -125,7 +125,7 @@ def test_it_is_closed_when_its_time_is_up(connection: Connection) -> None:
     assert connection.transport.is_closed
 
 
-def test_its_time_begins_anew_with_every_request(connection: Connection) -> None:
+def test_the_time_of_a_connection_begins_anew_with_every_request(connection: Connection) -> None:
     for number in range(1, 6):
         connection.ask()
         connection.loop.go_on(KEPT - 1)

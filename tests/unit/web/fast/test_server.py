@@ -118,7 +118,7 @@ def test_all_addresses_are_reached_by_the_loopback_one() -> None:
 # --- answering --------------------------------------------------------------------------------------------------------
 
 
-def test_it_answers_and_does_not_say_what_it_is_made_of() -> None:
+def test_the_server_answers_and_does_not_say_what_it_is_made_of() -> None:
     with running(made().app) as server:
         response, body = server.ask("GET", "/healthz")
     assert (response.status, body) == (200, {"status": "alive"})

@@ -85,7 +85,7 @@ async def test_only_links_of_the_web_are_links() -> None:
     assert not [link for link in page.links if link.startswith("javascript")]
 
 
-async def test_it_says_how_to_cite_it() -> None:
+async def test_the_page_says_how_to_cite_the_item() -> None:
     page = await shown(kept(REP, IBIP, metadata=THESIS, language=ENGLISH), resolver=RESOLVER)
 
     assert "BANON, Gerald" in page.text  # ABNT
@@ -406,7 +406,7 @@ async def test_a_tombstone_says_when_why_and_what(path: str) -> None:
 
 
 @pytest.mark.parametrize(("language", "words"), [("pt-BR", "Como citar"), ("es", "Cómo citar"), ("de", "How to cite")])
-async def test_it_speaks_the_readers_language(language: str, words: str) -> None:
+async def test_the_page_speaks_the_readers_language(language: str, words: str) -> None:
     answer = await archive_app(kept(REP)).get(PAGE, {"accept-language": language})
 
     assert words in read_page(answer.body).text

@@ -63,7 +63,7 @@ async def test_a_sandbox_says_what_it_is() -> None:
     }
 
 
-async def test_it_says_why_the_clock_is_not_believed() -> None:
+async def test_the_identity_says_why_the_clock_is_not_believed() -> None:
     async with minting_app() as minting:
         await minting.mint()
         minting.clocks.jump(3600)

@@ -54,7 +54,7 @@ def test_everybody_who_was_asked_has_a_lane_and_every_message_a_row() -> None:
     assert any("nothing came in time" in step for step in steps)
 
 
-def test_it_ends_with_where_the_reader_goes() -> None:
+def test_the_figure_ends_with_where_the_reader_goes() -> None:
     under_way = resolved(1)
     assert isinstance(under_way.outcome, Redirect)
 
@@ -73,7 +73,7 @@ def test_a_crowd_shares_a_lane() -> None:
     assert "36 × nothing came in time" in words(drawn)
 
 
-def test_it_speaks_the_readers_language_and_is_named_for_screen_readers() -> None:
+def test_the_figure_speaks_the_readers_language_and_is_named_for_screen_readers() -> None:
     drawn = figure(resolved(2), "pt-BR")
 
     picture = next(drawn.iter("svg"))

@@ -266,7 +266,7 @@ class TestWhatToDoNext:
         assert facts["deleted_at"] == "2020-05-06T07:08:09Z"
         assert [each["address"] for each in facts["copies"]] == ["b.example.org"]
 
-    async def test_that_it_was_a_later_edition_that_was_deleted(self) -> None:
+    async def test_an_alert_says_that_a_later_edition_was_deleted(self) -> None:
         facts = await told(resolver_app({A: until_deleted}), f"/{REP}!:(oai_dc)")
         assert facts["type"] == "urn:ibi:problem:item-deleted"
         assert (facts["label"], facts["at"]) == (REP, LATER)
@@ -294,7 +294,7 @@ class TestWhatToDoNext:
         facts = await told(resolver_app({A: only_itself}), f"/{REP}{modifier}")
         assert [each["url"] for each in facts["next"]] == [f"/{REP}{each}" for each in advised]
 
-    async def test_that_it_is_the_metadata_that_is_not_translated(self) -> None:
+    async def test_an_alert_says_that_the_metadata_is_not_translated(self) -> None:
         facts = await told(resolver_app({A: only_itself}), f"/{REP}:+(en)")
         assert facts["detail"] == f"The metadata of {REP} is not there in the language asked for."
         assert [each["url"] for each in facts["next"]] == [f"/{REP}:"]
@@ -350,7 +350,7 @@ class TestWhatToDoNext:
     @pytest.mark.parametrize(
         ("failure", "status"), [(Failure.UNREACHABLE, 502), (Failure.MALFORMED, 502), (Failure.TIMED_OUT, 504)]
     )
-    async def test_that_our_own_archive_has_nothing_is_not_the_word_of_the_others(
+    async def test_our_own_archive_without_the_item_does_not_speak_for_the_others(
         self, failure: Failure, status: int
     ) -> None:
         app = resolver_app({A: b"", B: failure, C: Failure.UNREACHABLE}, own=A)
@@ -366,7 +366,7 @@ class TestWhatToDoNext:
         named_by_a = str(A.service.labels[0]).replace("2008", "2009")
         assert (await app.get(f"/{named_by_a}")).status == 404
 
-    async def test_that_the_archive_of_an_item_is_switched_off(self) -> None:
+    async def test_an_alert_says_that_the_archive_of_an_item_is_switched_off(self) -> None:
         service = LabelForms.of(parse("lab.br/arq/2008/03.17.15.17"))
         app = resolver_app({A: b""}, away=(service,))
         answer = await app.get(f"/{REP}")
@@ -381,7 +381,7 @@ class TestWhatToDoNext:
         found = resolver_app({trusted: item(trusted, "Copy")}, away=(service,))
         assert (await found.get(f"/{REP}")).status == 302, "a Copy elsewhere will do if somebody vouches for it"
 
-    async def test_that_the_archive_of_what_the_link_leads_to_is_switched_off(self) -> None:
+    async def test_an_alert_says_that_the_archive_of_what_the_link_leads_to_is_switched_off(self) -> None:
         service = LabelForms.of(parse("lab.br/arq/2008/03.17.15.17"))
         app = resolver_app({replace(A, vouched=True): until_nowhere, B: b""}, away=(service,))
         answer = await app.get(f"/{REP}!")
@@ -391,7 +391,7 @@ class TestWhatToDoNext:
         assert (facts["label"], facts["at"]) == (REP, LATER)
         assert facts["next"][0]["url"] == f"/{REP}"
 
-    async def test_that_nobody_could_be_asked_for_what_the_link_leads_to(self) -> None:
+    async def test_an_alert_says_that_no_archive_could_be_asked_for_what_the_link_leads_to(self) -> None:
         facts = await told(resolver_app({A: until_nowhere, B: Failure.UNREACHABLE}, own=A), f"/{REP}!")
         assert facts["type"] == "urn:ibi:problem:no-archive-answered"
         assert facts["at"] == LATER

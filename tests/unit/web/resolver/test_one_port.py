@@ -61,7 +61,7 @@ async def test_a_link_between_repositories_leads_to_the_resolver(port: OnePort) 
     assert (answer.status, answer.headers["location"]) == (302, f"{BASE}/{OTHER}/b.txt")
 
 
-async def test_it_is_counted(port: OnePort) -> None:
+async def test_every_resolution_is_counted(port: OnePort) -> None:
     await port.get(f"/{REP}")
     await port.get(f"/{REP}")
     await port.get(f"/{OTHER}")

@@ -110,7 +110,7 @@ TRACE = f"/{REP}?ibiurl.trace=json"
 @pytest.mark.parametrize(
     ("turns", "bound"), [(trace_limiter(2, 9), "server"), (trace_limiter(9, 2), "network")], ids=["server", "network"]
 )
-def test_so_many_traces_at_a_time_and_the_rest_comes_again_later(turns: ConcurrencyLimiter, bound: str) -> None:
+def test_traces_at_a_time_are_bounded_and_the_rest_comes_again_later(turns: ConcurrencyLimiter, bound: str) -> None:
     archives = SlowArchives()
     with served(archives, traces=turns, policy=Policy(budget=60)) as server, ThreadPoolExecutor(2) as pool:
         under_way: list[Future[Any]] = [pool.submit(server.ask, "GET", TRACE) for _ in range(2)]
@@ -153,7 +153,7 @@ def test_whoever_hangs_up_gets_no_more_turns_for_it() -> None:
 # --- links that wait --------------------------------------------------------------------------------------------------
 
 
-def test_so_many_links_wait_at_a_time_and_the_rest_comes_again_later() -> None:
+def test_links_that_wait_are_bounded_and_the_rest_comes_again_later() -> None:
     archives, links = SlowArchives(), link_limiter(9, 1)
     other = f"/{REP[:-2]}44"
     with served(archives, links=links, policy=Policy(budget=60)) as server, ThreadPoolExecutor(1) as pool:

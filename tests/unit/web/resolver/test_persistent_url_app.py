@@ -40,7 +40,7 @@ class TestRedirect:
     async def test_links_in_use_are_understood(self, target: str) -> None:
         assert (await resolver_app({A: item(A)}).get(target)).status == 302
 
-    async def test_it_is_kept_no_longer_than_the_archive_allows(self) -> None:
+    async def test_a_redirect_is_kept_no_longer_than_the_archive_allows(self) -> None:
         """E32."""
         assert (await resolver_app({A: item(A)}).get(f"/{REP}")).headers["cache-control"] == "no-store"
         app = resolver_app({A: at_once(item(A), 300)})
@@ -50,7 +50,7 @@ class TestRedirect:
         assert len(app.gateway.asked) == 1
         assert len(app.gateway.thanked) == 2
 
-    async def test_it_varies_with_what_it_depends_on(self) -> None:
+    async def test_a_redirect_varies_with_what_it_depends_on(self) -> None:
         translated = body(
             A,
             f"rep {REP}",
@@ -114,7 +114,9 @@ class TestRecord:
             (f"/{REP}", {"accept": "application/json"}),
         ],
     )
-    async def test_it_tells_instead_of_sending(self, target: str, headers: dict[str, str]) -> None:
+    async def test_a_record_tells_where_the_link_leads_instead_of_redirecting(
+        self, target: str, headers: dict[str, str]
+    ) -> None:
         app = resolver_app({A: item(A)})
         answer = await app.get(target, headers)
         assert answer.status == 200
@@ -183,7 +185,7 @@ class TestTrace:
             "it was not waited for: another answer was good",
         ]
 
-    async def test_it_is_made_anew_each_time(self) -> None:
+    async def test_a_trace_is_made_anew_each_time(self) -> None:
         app = resolver_app({A: at_once(item(A), 300)})
         await app.get(f"/{REP}")
         assert len((await app.get(f"/{REP}?ibiurl.trace=json")).json()["hops"]) == 1
