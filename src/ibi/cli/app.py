@@ -22,7 +22,7 @@ _GROUPS = {
         "resolver": "Register Archives, list, change and remove them",
     },
     "Mint and keep": {
-        "mint": "Mint labels that nobody else can get",
+        "mint": "Mint globally unique labels",
         "deposit": "Keep files, folders or a Web service as an item",
         "update": "Give an item other files or another description",
         "relate": "Say what the next edition or a translation is",
@@ -76,6 +76,6 @@ class _Lazy(click.Group):
 @click.version_option(__version__, prog_name="ibi", message="%(prog)s %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """Internet Based Identifiers: labels that nobody else can get, and links to them that last."""
+    """Internet Based Identifiers: globally unique labels, and links to them that last."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

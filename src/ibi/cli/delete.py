@@ -10,7 +10,7 @@ from ibi.cli.output import as_json_option
 
 @click.command()
 @click.argument("label", metavar="LABEL")
-@click.option("--reason", metavar="TEXT", required=True, help="Why; everybody may read it.")
+@click.option("--reason", metavar="TEXT", required=True, help="Why; this is public.")
 @click.option("--replaced-by", metavar="IBI", help="The item that readers should look at instead.")
 @click.option("--purge", is_flag=True, help="Remove earlier versions too, also of an item deleted before: for good.")
 @as_json_option

@@ -41,7 +41,7 @@ _OPTIONS = (
         help="What it is: Text, Dataset, Software and so on (DCMI), or any other word; may be repeated.",
     ),
     click.option("--license", "licence", metavar="LICENCE", help="An SPDX identifier such as CC-BY-4.0, or a URL."),
-    click.option("--embargo", metavar="DATE", help="Until when nobody gets the files, as in 2027-01-31."),
+    click.option("--embargo", metavar="DATE", help="Until when the files are withheld, as in 2027-01-31."),
     click.option(
         "--allow",
         "allowed",

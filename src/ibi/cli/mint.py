@@ -56,7 +56,7 @@ def mint(
     accept_identity: bool,
     **flags: str | None,
 ) -> None:
-    """Mint labels that nobody else can get. Each is on disk before it is shown."""
+    """Mint globally unique labels. Each is on disk before it is shown."""
     settings = settings_from(**flags) if verify_log else settings_to_mint(**flags)
     if settings.is_remote:
         _refuse_for_a_server(

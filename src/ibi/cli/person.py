@@ -68,7 +68,7 @@ def create(name: str, role: str, *, password_stdin: bool, as_json: bool, **flags
 @as_json_option
 @_where
 def list_people(*, as_json: bool, **flags: str | None) -> None:
-    """List everybody who has an account."""
+    """List the people who have an account."""
     with opened_desk(settings_from(**flags)) as desk:
         for each in desk.list():
             if as_json:

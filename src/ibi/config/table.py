@@ -138,7 +138,7 @@ SETTINGS: tuple[Setting, ...] = (
         NETWORKS,
         None,
         "The networks of proxies that are believed when they say for whom they ask (`X-Forwarded-For`); without it"
-        " nobody is.",
+        " none is.",
     ),
     Setting(
         "connections_per_client",
@@ -332,7 +332,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         SIZE_BOUND,
         "1 GB",
-        "How much drafts leave free on the disk, whoever's they are; 0 lets them fill it.",
+        "How much the drafts of all depositors leave free on the disk; 0 lets them fill it.",
     ),
     Setting(
         "archive.copies_at",
