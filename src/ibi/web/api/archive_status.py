@@ -1,4 +1,5 @@
-"""`GET /api/archive`, how an Archive stands, and `GET /api/usage`, how much all of it is used: for whoever may read."""
+"""`GET /api/archive`, the status of an Archive, and `GET /api/usage`, the use of all its items; both need a read
+token."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from ibi.web.api.records import JSON, usage_counts
 from ibi.web.http.request_errors import InvalidParameter, NotFound
 
 MOST_TOTALS: Final = 10_000
-"""Items of one answer."""
+"""Items in one answer."""
 
 
 class StandingPages:
@@ -42,7 +43,7 @@ class StandingPages:
         )
 
     async def usage(self, request: Request) -> Response:
-        """Every item that was used, in the order of repository names, a page at a time."""
+        """Return the use of every item that was used, ordered by repository name, a page at a time."""
         self._callers.token(request, Scope.READ)
         log, after = self._site.usage, _after(request)
         if log is None:

@@ -1,4 +1,5 @@
-"""`/api/archives`: the register of the resolver. Who is asked, everybody may know; the rest is for administrators."""
+"""`/api/archives`: the resolver's register of Archives. Which Archives it asks is public; the rest is for
+administrators."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ArchivePages:
-    """Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any case."""
+    """Endpoints of the register. Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any
+    case."""
 
     def __init__(self, desk: RegistrationAdmin, authentication: Authentication) -> None:
         self._desk, self._authentication = desk, authentication
@@ -115,7 +117,8 @@ class ArchivePages:
         self._authentication.require(request.scope["headers"], Scope.ADMIN)
 
     def _is_admin(self, request: Request) -> bool:
-        """Without a token, and with one of a lesser scope, as everybody; a wrong one is told so."""
+        """Whether the request has an admin token. No token or a lesser scope means the public view; an invalid token
+        raises."""
         headers = request.scope["headers"]
         if not values(headers, b"authorization"):
             return False
@@ -139,7 +142,7 @@ async def _body(request: Request, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        # msgspec says which member is wrong and how, and does not quote it.
+        # msgspec's message names the wrong member and the fault without quoting the value.
         text = " ".join(str(error).split())
         raise MalformedBody(reason=text[:1].lower() + text[1:200]) from None
 

@@ -1,4 +1,5 @@
-"""Who asks: bearer tokens (RFC 6750), in the Authorization header alone. A token in a URL would end up in logs."""
+"""Authentication of API requests: bearer tokens (RFC 6750), in the Authorization header alone. A token in a URL would
+end up in logs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ class Authentication:
         self._tokens, self._clocks = tokens, clocks
 
     def require(self, headers: RawHeaders, needed: Scope) -> Token:
-        """The token that came with a request, if it allows what is `needed`; otherwise an error that says so."""
+        """Return the token that came with a request, if it allows what is `needed`; otherwise raise an error that says
+        so."""
         try:
             scheme, _, text = (only_value(headers, b"authorization") or "").partition(" ")
         except ValueError:
@@ -30,5 +32,6 @@ class Authentication:
 
 
 def name_of(token: Token) -> str:
-    """How the mint log and the memory of keys call whoever asked with this token: for good, whatever its name."""
+    """The permanent identifier of a token in the mint log and the idempotency records, independent of the token's
+    name."""
     return f"token:{token.id}"

@@ -1,4 +1,4 @@
-"""Who changes the items of an Archive: the token that came with a request, as the desk knows depositors."""
+"""Callers that change the items of an Archive: from the token of a request to the depositor that the services know."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ibi.web.http.request_errors import ReadOnlyArchive
 Made = TypeVar("Made")
 
 _SHORT_WORKS: Final = 16
-"""Changes at a time; most of them wait, for the disk or for each other."""
+"""Changes that run at a time; most of them wait, for the disk or for each other."""
 _BULK_WORKS: Final = 2
-"""Pieces of uploads that are hashed and written at a time. It keeps the processors busy; with more threads the event
+"""Pieces of uploads that are hashed and written at a time. Two keep the processors busy; with more threads the event
 loop would wait behind all of them for a processor and for the interpreter's lock, at each of its steps."""
 _LONG_WORKS: Final = 4
-"""Publications at a time: they read every byte of what is published, and readers are not to wait for that."""
+"""Publications that run at a time: each reads every byte that it publishes, and readers must not wait for that."""
 
 
 class Callers:
-    """Recognises them, and leads them to the desk."""
+    """Recognises callers by their tokens and runs their changes in thread pools."""
 
     def __init__(self, site: ArchiveSite, authentication: Authentication) -> None:
         self.site, self._authentication = site, authentication
@@ -57,22 +57,22 @@ class Callers:
         return self.site.desk
 
     async def beside(self, work: Callable[[], Made]) -> Made:
-        """Waiting for the disk is done beside the event loop, and for whoever has the same draft beside those who only
-        read: a hundred changes of one draft keep no reader waiting."""
+        """Run short work that waits for the disk or for a draft's lock, in a thread. Its pool is not the one of
+        requests that only read: a hundred changes of one draft keep no reader waiting."""
         return await asyncio.get_running_loop().run_in_executor(self._short_works, work)
 
     async def in_bulk(self, work: Callable[[], Made]) -> Made:
-        """Hash and write what a client sends, beside the event loop and in the order of arrival."""
+        """Hash and write what a client sends, in a thread and in the order of arrival."""
         return await asyncio.get_running_loop().run_in_executor(self._bulk_works, work)
 
     async def at_length(self, work: Callable[[], Made]) -> Made:
-        """Done beside the event loop, and beside the short works that others wait for."""
+        """Run long work in threads of its own, so that short work does not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
 
 
 def depositor(token: Token) -> Depositor:
-    """Drafts are the name's, so that whoever gets a new token under the old name finds them; without a name, the
-    token's own."""
+    """The depositor behind a token. Drafts belong to the token's name, so that a new token under the old name finds
+    them; those of a token without a name belong to that token."""
     own = name_of(token)
     return Depositor(
         owner=f"name:{token.name}" if token.name else own, name=token.name or own, librarian=token.scope >= Scope.ADMIN

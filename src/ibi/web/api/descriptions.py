@@ -1,4 +1,4 @@
-"""What somebody says of a draft, as JSON. Every member is known, or the request is refused with the member named."""
+"""The description of a draft, read from JSON. A request with an unknown member is refused, and the member named."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request_errors import InvalidMember, MalformedBody
 
 MOST_JSON: Final = 1024 * 1024
-"""Bytes of a description: an abstract has some thousands."""
+"""Bytes of a description; an abstract has some thousands."""
 
 MOST_VALUES: Final = 20_000
 """Values of all elements together. The longest list of authors so far had some fifteen thousand."""
 
 MOST_NETWORKS: Final = 1000
-"""From which an item can be seen: every request for it looks at them."""
+"""Networks from which an item can be seen: every request for it checks them all."""
 
 _AGENTS: Final = frozenset({"contributor", "creator"})
 _RELATIONS: Final = ("edition_of", "translation_of", "describes")
 _PLACE: Final = "body"
 _NAMES: Final[dict[type[InvalidInput], str]] = {InvalidFileName: "target"}
-"""By what is wrong, the member that it is wrong with, where nothing else tells it."""
+"""The member at fault, by the class of the error, where nothing else tells it."""
 _OURS: Final = {"target_url": "url"}
 
 
@@ -54,7 +54,7 @@ async def json_object(request: Request, *, most: int = MOST_JSON) -> dict[str, A
 
 
 def described(document: dict[str, Any]) -> Description:
-    """The description in a document. Where a text alone says enough, it may stand for the object."""
+    """Read the description in a document. Where a text alone says enough, it may stand for the object."""
     written = {name: _written_out(name, value) for name, value in document.items() if value is not None}
     with refusing_members("language"):
         language = written.get("language")
@@ -91,7 +91,7 @@ def _values(element: str, values: Any) -> Any:
 
 @contextmanager
 def refusing_members(member: str | None = None) -> Iterator[None]:
-    """What is wrong with a member, told with the name of the member."""
+    """Name the member in errors about its value."""
     try:
         yield
     except InvalidDocument as error:

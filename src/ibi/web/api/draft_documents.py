@@ -51,7 +51,7 @@ def sent_file(site: ArchiveSite, draft: str, file: File) -> dict[str, Any]:
 
 
 def quota_document(quota: DraftQuota, held: Holding) -> dict[str, Any]:
-    """What somebody has in drafts, and may have; null is no bound."""
+    """What a depositor has in drafts, and may have; null means no limit."""
     return {
         "drafts": held.drafts,
         "most_drafts": quota.drafts or None,
@@ -61,7 +61,7 @@ def quota_document(quota: DraftQuota, held: Holding) -> dict[str, Any]:
 
 
 def publication_document(site: ArchiveSite, published: Published) -> dict[str, Any]:
-    """What the command prints, and more."""
+    """A publication as JSON: what the command prints, and more."""
     item, rep = published.item, published.item.rep.spelling
     return {
         "rep": rep,
@@ -75,7 +75,7 @@ def publication_document(site: ArchiveSite, published: Published) -> dict[str, A
 
 
 def item_url(site: ArchiveSite, item: Item) -> str:
-    """Where a reader gets who names no file."""
+    """The address of the item for a reader who names no file."""
     if item.target_url is not None:
         return item.target_url
     if item.target is None or item.state is State.DELETED:
@@ -84,7 +84,7 @@ def item_url(site: ArchiveSite, item: Item) -> str:
 
 
 def draft_validators(view: DraftView) -> Validators:
-    """Another tag after every change of the draft or of one of its files."""
+    """Validators whose tag changes with the draft and with each of its files."""
     said = [
         description_document(view.record.description),
         [file_document(file) for file in view.files],
@@ -94,7 +94,7 @@ def draft_validators(view: DraftView) -> Validators:
 
 
 def file_validators(file: File) -> Validators:
-    """By its tag alone: when a file of a draft was sent is not kept."""
+    """Validators of a file: its tag alone, because the time at which a draft's file was sent is not stored."""
     return Validators(file.sha512, 0)
 
 

@@ -33,9 +33,9 @@ from ibi.web.http.request_errors import InvalidMember, InvalidParameter, Unknown
 
 JSON: Final = "application/json"
 MOST_LISTED: Final = 1000
-"""Drafts of one answer."""
+"""Drafts in one answer."""
 MOST_MESSAGE: Final = 1000
-"""Characters of what is said of a change."""
+"""Characters of the message about a change."""
 
 _LISTED: Final = 100
 _SMALL: Final = 64 * 1024
@@ -43,7 +43,8 @@ _NO_STORE: Final = {"cache-control": "no-store"}
 
 
 class DraftPages:
-    """For whoever has a token of the scope deposit: their own drafts, or with one of the scope admin everybody's."""
+    """Endpoints of drafts. A token of the scope deposit opens the depositor's own drafts, one of the scope admin all
+    drafts."""
 
     def __init__(self, callers: Callers, queue: MintQueue) -> None:
         self._callers, self._queue = callers, queue
@@ -106,7 +107,7 @@ class DraftPages:
         return self._answer(begun, HTTPStatus.CREATED)
 
     async def describe_update(self, request: Request) -> Response:
-        """The draft of an item there is, or else a new one, with this description."""
+        """Describe the existing draft of an item, or else a new one."""
         who, desk = self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/draft").required_label
         description, check = described(await json_object(request) or {}), _conditions(request)
@@ -134,7 +135,8 @@ class DraftPages:
     # --- publication ---
 
     async def publish(self, request: Request) -> Response:
-        """Answers when everything is on the disk. Whoever hears no answer asks again: it becomes one item."""
+        """Answers when everything is on the disk. A client that gets no answer may repeat the request: it becomes one
+        item."""
         token, desk = self._callers.token(request, Scope.DEPOSIT), self._callers.desk
         who, draft = depositor(token), record_target(request.scope, "/publish").required_draft
         key, check = idempotency_key(request.scope["headers"]), _conditions(request)
@@ -161,7 +163,7 @@ def _conditions(request: Request) -> Check:
 
 
 def _own_key(key: str) -> str:
-    """Apart from the keys of those who ask for labels alone, which the minter remembers too."""
+    """An idempotency key apart from those of `POST /api/labels`, which the minter remembers too."""
     return f"publish:{sha256(key.encode('ascii')).hexdigest()}"
 
 

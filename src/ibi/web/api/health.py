@@ -1,5 +1,5 @@
-"""`GET /healthz`, whether the process lives, and `GET /readyz`, whether it can do what it is there for: mint, and
-answer for what it keeps. For machines that watch it."""
+"""`GET /healthz`, whether the process lives, and `GET /readyz`, whether it can mint and serve its items. For
+monitoring."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def not_ready(reasons: Sequence[IbiError]) -> Response:
 
 
 def _reason(error: IbiError) -> dict[str, object]:
-    """What speaks of this machine's files is for the log alone."""
+    """One reason as JSON. A message about this machine's files goes to the log alone."""
     detail = str(error) if answer_to(error).told else UNTOLD
     return {"code": error.code, "detail": detail, "retry_after": retry_after(error)}

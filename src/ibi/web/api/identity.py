@@ -1,4 +1,4 @@
-"""`GET /api/identity`: who mints here, how finely, and whether its clock is believed. Public."""
+"""`GET /api/identity`: the minter, its granularity, and whether its clock is trusted. Public."""
 
 from __future__ import annotations
 

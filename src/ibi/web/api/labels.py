@@ -1,4 +1,4 @@
-"""`POST /api/labels`: labels for whoever has a token of the scope deposit."""
+"""`POST /api/labels`: minting labels, with a token of the scope deposit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ibi.web.http.request_errors import MalformedBody, MemberMissing, UnknownMem
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 CHUNK = 1000
-"""Labels rendered at a time: between two chunks everybody else gets a turn."""
+"""Labels rendered at a time: between two chunks other requests get a turn."""
 
 _SHOWN = 40
 _NO_STORE = {"cache-control": "no-store"}
@@ -56,7 +56,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 
 class Labels:
-    """An ASGI application of its own, spared what a framework does for each request."""
+    """The endpoint that mints, as an ASGI application of its own: it saves what a framework does for each request."""
 
     def __init__(self, queue: MintQueue, authentication: Authentication, metrics: Metrics) -> None:
         self._queue, self._authentication, self._metrics = queue, authentication, metrics
@@ -70,7 +70,7 @@ class Labels:
             self._metrics.refused(error)
             raise
         self._metrics.served(time.perf_counter() - began)
-        # From here on the labels are on disk: whatever becomes of the connection, the same key gets the same labels.
+        # From here on the labels are on disk: even if the connection breaks, the same key gets the same labels.
         if share.count > CHUNK:
             chunks = _lines(share) if wanted.media == NDJSON else _array(share)
             await StreamingResponse(_in_turns(chunks), 201, _NO_STORE, wanted.media)(scope, receive, send)
@@ -78,7 +78,7 @@ class Labels:
             await _send_whole(share, wanted.media, send)
 
     async def _wanted(self, headers: RawHeaders, receive: Receive) -> _Wanted:
-        """What the request asks for, checked whole before anything is minted: first who asks, then what for."""
+        """Check the whole request before anything is minted: first the token, then the body."""
         token = self._authentication.require(headers, TokenScope.DEPOSIT)
         media = choose(values(headers, b"accept"), (JSON, NDJSON))
         key = idempotency_key(headers)
@@ -89,7 +89,7 @@ class Labels:
 
 
 def _count(body: bytes) -> int:
-    """The count in a body: a JSON object with that member and no other."""
+    """Read the count in a body: a JSON object with that member and no other."""
     try:
         count = _BODY.decode(body).count
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -100,7 +100,7 @@ def _count(body: bytes) -> int:
 
 
 def _diagnosis(body: bytes) -> IbiError:
-    """What is wrong with a body that could not be read."""
+    """The error that says why a body could not be read."""
     try:
         members = _MEMBERS.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -141,7 +141,7 @@ def _lines(share: Share) -> Iterator[bytes]:
 
 
 def _array(share: Share) -> Iterator[bytes]:
-    """The same JSON as of a short answer, in parts."""
+    """The JSON of a short answer, in parts."""
     labels, opening = _rendered(share), b'{"labels":['
     while chunk := list(islice(labels, CHUNK)):
         yield opening + _ENCODER.encode(chunk)[1:-1]

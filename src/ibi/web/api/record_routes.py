@@ -22,8 +22,8 @@ from ibi.web.http.methods import Handler, by_method
 def record_routes(
     site: ArchiveSite, authentication: Authentication, queue: MintQueue, upload_refused: Callable[[str], object] = str
 ) -> list[Route]:
-    """A label is any number of segments, and so is the name of a file: what follows them comes first. `upload_refused`
-    counts uploads by the code of the error."""
+    """Labels and names of files have any number of segments, so routes with something after them come first.
+    `upload_refused` counts refused uploads by the code of the error."""
     callers = Callers(site, authentication)
     drafts, uploads, relations = (
         DraftPages(callers, queue),
@@ -55,6 +55,6 @@ def record_routes(
 
 def _route(path: str, **handlers: Handler) -> Route:
     route = Route(path, by_method(**handlers), methods=list(handlers))
-    # A name with a line feed in it is a wrong name, and told as one: not a place that there is not.
+    # A name with a line feed in it has to reach the handler, which reports an invalid name rather than 404.
     route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)
     return route

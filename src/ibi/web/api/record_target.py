@@ -1,4 +1,4 @@
-"""What a path below `/api/records/` names: an item by a label, or a draft by its id; and what of it.
+"""Paths below `/api/records/`: they name an item by its label or a draft by its id, and a part of it.
 
 Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any case.
 """
@@ -24,7 +24,7 @@ _FILES = b"/files/"
 
 @dataclass(frozen=True, slots=True)
 class RecordTarget:
-    """Either `label` or `draft` is there."""
+    """What a path names. Either `label` or `draft` is set."""
 
     label: Label | None = None
     draft: str | None = None
@@ -46,8 +46,8 @@ class RecordTarget:
 
 
 def record_target(scope: Scope, rest: str, *, names_file: bool = False) -> RecordTarget:
-    """What the path names, if it ends with `rest` after the label or id, or with the name of a file; else `NotFound`,
-    or what is wrong with the label."""
+    """Parse a path that ends with `rest` after the label or id, or with the name of a file. Otherwise raise `NotFound`,
+    or the error in the label."""
     path = raw_path(scope)
     if not path.startswith(PREFIX):
         raise NotFound()
@@ -82,7 +82,7 @@ def _of_item(text: str, rest: str, *, names_file: bool) -> RecordTarget:
 
 
 def _file_name(raw: bytes) -> str:
-    """Names that are kept are UTF-8; that of a request for what is kept elsewhere need not be (E33)."""
+    """Decode the name of a file. Stored names are UTF-8; one asked for that is kept elsewhere need not be (E33)."""
     name = unquote_to_bytes(raw)
     try:
         return name.decode()

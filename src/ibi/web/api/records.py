@@ -1,6 +1,6 @@
-"""`/api/records/<label>`, its files and its use: an item for programs. Descriptions are for everybody.
+"""`/api/records/<label>`, its files and its use: an item for programs. Descriptions are public.
 
-Who shows a token that allows to read sees all of an item, also the files that its depositor does not want listed.
+A token that allows to read opens all of an item, also the files that its depositor does not want listed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, Memb
 
 JSON: Final = "application/json"
 MOST_REASON: Final = 10_000
-"""Characters of why something was deleted."""
+"""Characters of the reason for a deletion."""
 
 _NO_CACHE: Final = {"cache-control": "no-cache"}
 _PRIVATE: Final = {"cache-control": "private, no-cache", "vary": "Authorization"}
@@ -37,7 +37,7 @@ _MEMBERS: Final = ("reason", "replaced_by", "purge")
 
 
 class RecordPages:
-    """Items; what is asked of a draft is handed on to `drafts`."""
+    """Endpoints of items; requests about a draft are handed on to `drafts`."""
 
     def __init__(self, callers: Callers, drafts: DraftPages) -> None:
         self._callers, self._site, self._drafts = callers, callers.site, drafts
@@ -68,14 +68,14 @@ class RecordPages:
         return _answer({"days": days, "links": record_links(self._site, item)}, item)
 
     async def delete(self, request: Request) -> Response:
-        """An item leaves its tombstone, a draft nothing."""
+        """Delete an item, which leaves a tombstone, or a draft, which leaves nothing."""
         token = self._callers.token(request, Scope.DEPOSIT)
         target = record_target(request.scope, "")
         if target.draft is not None:
             return await self._drafts.discard(request, target.draft)
         reason, replaced_by, purge = _deletion(dict(request.query_params))
         if purge:
-            # Gone for good, with every version: what only a librarian should do.
+            # A purge removes every version for good, which only a librarian should do.
             self._callers.token(request, Scope.ADMIN)
         label, desk, who = target.required_label, self._callers.desk, depositor(token)
         item = await self._callers.beside(
@@ -116,6 +116,6 @@ def usage_counts(usage: Usage) -> dict[str, int]:
 
 
 def _answer(body: Mapping[str, Any], item: Item, *, in_full: bool = False) -> Response:
-    """What is left of a deleted item is told with the status that says so (E24)."""
+    """The record of a deleted item is sent with status 410 (E24)."""
     status = HTTPStatus.GONE if item.state is State.DELETED else HTTPStatus.OK
     return json_answer(body, status, _PRIVATE if in_full else _NO_CACHE, JSON)

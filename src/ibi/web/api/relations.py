@@ -1,4 +1,4 @@
-"""`/api/records/<label>/relations`: what an item says of others, told and withdrawn as `ibi relate` does."""
+"""`/api/records/<label>/relations`: relations of an item to others, recorded and withdrawn as `ibi relate` does."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RelationPages:
         return await self._changed(request, _recording(await self._said(request)))
 
     async def withdraw(self, request: Request) -> Response:
-        """What is withdrawn stands in the query, as what is deleted does."""
+        """Withdraw a relation, which is named in the query as in the other DELETE requests."""
         self._callers.depositor(request)
         return await self._changed(request, _withdrawing(dict(request.query_params)))
 
@@ -80,7 +80,8 @@ def _withdrawing(said: dict[str, Any]) -> Change:
 
 
 def _read(said: dict[str, Any]) -> tuple[str, Label, LanguageTag | None]:
-    """What is said, the other item, and the language if it is a translation: one thing at a time."""
+    """Return the kind of relation, the other item, and the language of a translation. Exactly one relation may be
+    given."""
     unknown = next((name for name in said if name not in _MEMBERS), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))

@@ -1,4 +1,4 @@
-"""`/api/tokens`: tokens created, listed and revoked by whoever has one of the scope admin."""
+"""`/api/tokens`: tokens created, listed and revoked with a token of the scope admin."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BODY = msgspec.json.Decoder(_Body)
 
 
 class TokenPages:
-    """Changing tokens waits for the disk: it is done beside the event loop."""
+    """Endpoints of tokens. Changing tokens waits for the disk, so it runs in a thread."""
 
     def __init__(self, desk: TokenAdmin, authentication: Authentication) -> None:
         self._desk, self._authentication = desk, authentication
@@ -63,7 +63,7 @@ async def _beside(work: Callable[[], Made]) -> Made:
 
 
 def _one_line(error: Exception) -> str:
-    """msgspec says which member is wrong and how."""
+    """msgspec's message on one line: it names the wrong member and the fault."""
     text = " ".join(str(error).split())
     return text[:1].lower() + text[1:200]
 

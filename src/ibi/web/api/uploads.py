@@ -1,7 +1,7 @@
-"""`/api/records/<draft>/files/<path>`: the files of a draft, sent and removed.
+"""`/api/records/<draft>/files/<path>`: uploading and removing the files of a draft.
 
-A body of any size passes through in pieces: hashed and written beside the event loop, never whole in memory. It is a
-file of the draft when all of it has come, is on the disk, and is what the sender says it is; until then there is none.
+A body of any size passes through in pieces, hashed and written in threads, never whole in memory. It becomes a file of
+the draft when all of it has arrived, is on the disk, and matches the sender's digest; until then there is no file.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from ibi.web.http.request_errors import (
 from ibi.web.http.request_middleware import REQUEST
 
 PIECE: Final = 64 * 1024
-"""Bytes that are worth a trip to the disk. What an upload has in memory is not much more, whatever the size of the
-file: many come at a time."""
+"""Bytes that are worth a trip to the disk. An upload has not much more in memory, whatever the size of the file,
+because many come at a time."""
 
 LEAST_SPEED: Final = 1000
 """Bytes a second, over as many seconds as an upload may pause: less than the slowest modem has. What comes slower keeps
 a connection, a thread's attention and room on the disk for days."""
 
 _NOT_TOLD: Final = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
-"""Media types that programs send who know no better: the name of the file tells more."""
+"""Media types that programs send by default: the name of the file tells more."""
 _NO_STORE: Final = {"cache-control": "no-store"}
 _WORTH_A_LINE: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.INSUFFICIENT_STORAGE})
 _LOG = structlog.get_logger("ibi.archive")
@@ -63,7 +63,7 @@ class UploadPages:
         refused: Callable[[str], object] = str,
     ) -> None:
         """`patience` are the seconds that an upload may fall behind `least_speed`, in bytes a second; `refused` counts
-        uploads that are, by the code of the error."""
+        refused uploads by the code of the error."""
         self._callers, self._site, self._refused = callers, callers.site, refused
         self._patience, self._least_speed = patience, least_speed
 
@@ -77,7 +77,8 @@ class UploadPages:
             raise
 
     async def _put(self, request: Request) -> Response:
-        """What can be refused is refused before a byte is asked for: `Expect: 100-continue` spares the rest."""
+        """Check all that can be checked before a byte is asked for: `Expect: 100-continue` spares the client the
+        rest."""
         who, desk = self._callers.depositor(request), self._callers.desk
         headers = request.scope["headers"]
         draft, path = _file(record_target(request.scope, "", names_file=True))
@@ -119,8 +120,8 @@ class UploadPages:
 
 
 async def _pieces(receive: Receive, patience: float, least_speed: int) -> AsyncIterator[bytes]:
-    """The body in pieces worth a trip to the disk. Each byte buys time to wait for the next ones, up to `patience`;
-    only waits for the sender count, not what the disk takes."""
+    """Read the body in pieces worth a trip to the disk. Each byte buys time to wait for the next ones, up to
+    `patience`; only waits for the sender count, not those for the disk."""
     piece, more, left, clock = bytearray(), True, patience, asyncio.get_running_loop().time
     while more:
         began = clock()
@@ -135,7 +136,7 @@ async def _pieces(receive: Receive, patience: float, least_speed: int) -> AsyncI
         body, more = message.pop("body", b""), message.get("more_body", False)
         if not piece and len(body) >= PIECE:
             yield body  # as it came: a copy would be as much memory again
-            body = b""  # nor is it kept while the next is waited for
+            body = b""  # not kept while the next one is awaited
         piece += body
         if len(piece) >= PIECE or (piece and not more):
             yield bytes(piece)
@@ -143,24 +144,25 @@ async def _pieces(receive: Receive, patience: float, least_speed: int) -> AsyncI
 
 
 def _file(target: RecordTarget) -> tuple[str, str]:
-    assert target.file is not None  # it was asked for one
+    assert target.file is not None  # parsed with `names_file`
     return target.required_draft, target.file
 
 
 def _check_whole(headers: RawHeaders) -> None:
-    """A part would be taken for the whole (RFC 9110 §14.5), and something coded for the file itself."""
+    """Refuse partial and encoded bodies: a part would be stored as the whole (RFC 9110 §14.5), an encoding as the
+    file."""
     if values(headers, b"content-range"):
         raise InvalidParameter(field="Content-Range", reason="a file is sent whole")
     if any(coding.strip().lower() not in {"", "identity"} for coding in values(headers, b"content-encoding")):
         raise UnsupportedMediaType(field="Content-Encoding", wanted="sent as it is, without a coding")
-    # Chunks are put together again before it comes here; another coding nobody undoes.
+    # The server has joined chunks before this point; no other transfer coding is decoded.
     codings = ",".join(values(headers, b"transfer-encoding")).split(",")
     if any(coding.strip().lower() not in {"", "chunked", "identity"} for coding in codings):
         raise UnsupportedMediaType(field="Transfer-Encoding", wanted="sent as it is, or in chunks")
 
 
 def _media_type(headers: RawHeaders) -> str | None:
-    """What the sender says the file is, if that says anything."""
+    """The media type that the sender declares, unless it is a default that says nothing."""
     try:
         given = only_value(headers, b"content-type") or ""
     except ValueError:
@@ -178,12 +180,12 @@ def _announced(headers: RawHeaders) -> int:
         length = (only_value(headers, b"content-length") or "0").lstrip("0") or "0"
     except ValueError:
         raise MalformedBody(reason="two lengths are announced for it") from None
-    # More digits than any disk has bytes are not worth converting.
+    # Longer numbers exceed the size of any disk and are not worth converting.
     return int(length[:18]) if length.isascii() and length.isdigit() else 0
 
 
 def _conditions(headers: RawHeaders) -> FileCheck:
-    """If-Match of the file there is; If-None-Match: * if there should be none."""
+    """Check If-Match against the existing file, and `If-None-Match: *` against its absence."""
 
     def check(file: File | None) -> None:
         if file is None:
