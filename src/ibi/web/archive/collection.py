@@ -1,7 +1,7 @@
 """`/col/<rep>/…`: an item's bytes, the list of its files, and its description.
 
-The path is decoded once and holds a label and the exact name of a file of that item, or there is nothing there: no
-spelling of `..` means anything.
+The path is decoded once and must hold a label and the exact name of a file of that item; no spelling of `..` has a
+meaning.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from ibi.web.pages.preview import PREVIEW
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
 _CONDITIONS: Final = frozenset({b"if-none-match", b"if-modified-since"})
-"""With these, a reader who has the file already is sent nothing of it."""
+"""Headers with which a reader who has the file already is sent none of it."""
 
 
 class Collection:
-    """An ASGI application. Who may see what is judged by the address that fetches it, whatever a resolver was told."""
+    """An ASGI application. Access is judged by the address that fetches the bytes, whatever a resolver was told."""
 
     def __init__(self, site: ArchiveSite, resolver: str | None = None) -> None:
         """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one."""
@@ -63,7 +63,7 @@ class Collection:
             await without_body(answer, scope)(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
-        """None if the answer is a file, which is sent already."""
+        """Return the answer; None if it is a file, which is sent already."""
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
         path = decoded(raw_path(scope)).removeprefix(PREFIX)
@@ -101,7 +101,8 @@ class Collection:
         return self._target(item, scope)
 
     def _target(self, item: Item, scope: Scope) -> Response:
-        """One address for each file: links inside the target file start from its own, and caches keep it once."""
+        """Redirect to the one address of the file: links inside it are relative to that address, and caches store it
+        once."""
         urls, may_see = self._site.urls, self._may_see(item, reader_address(scope, self._site.proxies))
         if item.target is not None and (may_see or item.visibility.listing):
             return redirect(urls.file(item, item.target))
@@ -125,7 +126,7 @@ class Collection:
             return gone(self._site, item, scope)
         file, address = item.file(path), reader_address(scope, self._site.proxies)
         may_see = self._may_see(item, address)
-        # Who may neither list the files nor see them is not told which names there are.
+        # A reader who may neither list the files nor see them does not learn which names exist.
         if file is None and (may_see or item.visibility.listing):
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
         if is_to_run(scope["headers"]):
@@ -144,8 +145,8 @@ class Collection:
         return None
 
     async def _check(self, item: Item, file: File, opened: VerifiedFile, answer: FileAnswer) -> None:
-        """What is known to be damaged is not begun to be sent. Who has the file already is not told of it: what they
-        have is right. A part of a large file is given out when its blocks are known."""
+        """Refuse to send bytes that are known to be damaged. A reader who has the file already is not told: their bytes
+        are right. A part of a large file is sent once its blocks are known."""
         integrity = self._site.integrity
         if integrity is not None and answer.status != HTTPStatus.NOT_MODIFIED:
             integrity.require_file(str(item.rep), file.path, opened.digest)
@@ -156,8 +157,9 @@ class Collection:
                 raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
 
     def _opened(self, item: Item, file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:
-        """The file, and what it is. Blocks. One that lost bytes on the disk is given to no one as if it were whole. A
-        small one that is sent for certain is read `at_once`: to come here again would cost more."""
+        """Open the file and return it with its media type. Blocks. A file that lost bytes on the disk is never sent as
+        if it were whole. A small one that is certainly sent is read `at_once`: another trip to a thread would cost
+        more."""
         opened = self._site.open_file(item, file.path)
         try:
             if opened.digest == file.sha512 and opened.size != file.size:
@@ -170,7 +172,8 @@ class Collection:
             raise
 
     def _headers(self, item: Item, path: str, media_type: str) -> dict[str, str]:
-        """What may be kept is asked for again each time: visibility and content may have changed meanwhile."""
+        """Headers that let caches store the file but revalidate it each time: visibility and content may have
+        changed."""
         caching = "no-cache" if item.visibility.is_public else "private, no-cache"
         safe = safety_headers(media_type, path, pages=self._site.origin)
         return {**safe, "cache-control": caching}
@@ -183,7 +186,8 @@ class Collection:
     # --- what is not here ---
 
     def _sent_on(self, label: Label, rest: str, query: str) -> Response:
-        """E34: links between repositories are relative, and lead here wherever the other one is kept."""
+        """Redirect to the resolver (E34): links between repositories are relative, and lead here wherever the other one
+        is kept."""
         resolver = self._resolver
         wanted = None if resolver is None else _persistent(label, rest, query)
         if resolver is None or wanted is None:
@@ -195,11 +199,11 @@ def _media_type(file: File, opened: VerifiedFile) -> str:
     try:
         return media_type_in_full(file.media_type, opened)
     except ContentDamaged:
-        return file.media_type  # noted; a reader who has the file already is still told so
+        return file.media_type  # noted; a reader who has the file already still gets 304
 
 
 def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
-    """The persistent URL of what an address of this kind names, if it could name anything."""
+    """The persistent URL of what such an address names; None if it can name nothing."""
     pairs = decode_query(query)
     if rest == _METADATA:
         named = next((value for name, value in pairs if name == "format"), None)
@@ -221,7 +225,7 @@ def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
 
 
 def without_body(answer: Response, scope: Scope) -> Response:
-    """The same to a HEAD: the headers of the whole, and no more."""
+    """The answer to a HEAD: the headers of the whole, without its body."""
     if scope["method"] == "HEAD":
         answer.body = b""
     return answer

@@ -1,7 +1,7 @@
 """Two hosts on one port: depositors' bytes on a host of their own (`content_url`), everything else on the other.
 
-A document that somebody deposited can then act on nothing that readers are signed in to. Which host a request is for
-only its Host header tells; it decides what is served, and never what a link says.
+A deposited document then cannot act on anything that readers are signed in to. Only the Host header tells which host a
+request is for; it decides what is served, and never what a link says.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _PLACE: Final = "/col/"
 
 
 class ContentHost:
-    """Where a request should have gone. A host that is neither of the two, as behind a proxy that tells another one,
-    gets what it asks for, shut in as on the host of the pages."""
+    """Tells which of the two hosts a request should have gone to. A request for a third host, as behind a proxy that
+    sends another name, is served with the restrictions of the pages' host."""
 
     def __init__(self, site: ArchiveSite) -> None:
         self._site = site
@@ -31,32 +31,32 @@ class ContentHost:
         self._content = authority_of_url(site.content_url or site.public_url)
 
     def is_asked(self, scope: Scope) -> bool:
-        """Whether there is nothing else on the host that this is asked of."""
+        """Whether the request is for a host that serves bytes alone."""
         return self._site.has_own_content_host and self._is(self._content, self._pages, scope)
 
     def for_bytes(self, scope: Scope) -> str | None:
-        """The URL at which bytes are had that are asked of the host of the pages."""
+        """The URL of the same bytes on the content host, for a request to the host of the pages."""
         if self._site.has_own_content_host and self._is(self._pages, self._content, scope):
             return f"{self._site.content_url}{_target(scope)}"
         return None
 
     @staticmethod
     def _is(wanted: Authority | None, other: Authority | None, scope: Scope) -> bool:
-        """Whether the request is for `wanted`: at any port if the name alone tells it from the `other`, for cookies do
-        not tell ports apart."""
+        """Whether the request is for `wanted`: at any port if its name differs from the `other`'s, since cookies ignore
+        ports."""
         asked = requested_authority(scope)
         if asked is None or wanted is None:
             return False
         return asked == wanted or (asked.host == wanted.host and (other is None or other.host != wanted.host))
 
     def for_pages(self, scope: Scope) -> str | None:
-        """The URL of a page that is asked of the host of the bytes."""
+        """The URL of the same page on its own host, for a request to the content host."""
         return f"{self._site.public_url}{_target(scope)}" if self.is_asked(scope) else None
 
 
 class BytesAlone:
-    """Pure ASGI, around everything that has an address: on the host of the bytes there is nothing but the collection,
-    so that nobody can sign in there, and no document can ask the API as one of its own origin."""
+    """Pure ASGI around the whole application: the content host serves nothing but the collection, so that signing in is
+    impossible there, and no document can call the API from its own origin."""
 
     def __init__(self, app: ASGIApp, host: ContentHost) -> None:
         self._app, self._host = app, host

@@ -1,6 +1,6 @@
-"""The bytes of a file as an answer: whole or a part, read and checked beside the event loop, a piece at a time.
+"""The bytes of a file as an answer: whole or a part, read and checked in threads, a piece at a time.
 
-What is found damaged before the first byte was sent is refused; later, the connection is broken before the last piece.
+Damage found before the first byte was sent is refused; later, the connection is broken before the last piece.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from ibi.web.http.request_middleware import AnswerBroken
 MOST_SENT: Final = 256 * 1024
 """Bytes handed to the connection at a time."""
 _SLOW: Final = 1.0
-"""Seconds for a block: a reader who takes longer gets small pieces from then on."""
+"""Seconds in which a reader takes a block; after a longer one they get small pieces."""
 
 
 class BlockMemory:
-    """Memory for whole blocks, shared by all downloads: those of quick readers cost less in large pieces. Readers for
-    whom there is none, or who are slow, get small pieces. For one event loop."""
+    """Memory for whole blocks, shared by all downloads: quick readers cost less in large pieces. When it is used up,
+    and for slow readers, pieces are small. For one event loop."""
 
     def __init__(self, most: int = 16 << 20) -> None:
         self._left = most
@@ -49,7 +49,7 @@ _MEMORY: Final = BlockMemory()
 
 
 class FileAnswer:
-    """One request for one file that the reader may see. Decided before the first byte is sent."""
+    """The answer to one request for one file that the reader may see. Decided before the first byte is sent."""
 
     def __init__(
         self, item: Item, file: VerifiedFile, method: str, headers: RawHeaders, memory: BlockMemory = _MEMORY
@@ -70,12 +70,12 @@ class FileAnswer:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is less than the whole file that is sent."""
+        """Whether less than the whole file is sent."""
         return self._sends_body and self.length < self._file.size and self.status == HTTPStatus.PARTIAL_CONTENT
 
     async def send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
-        """`headers` are those of the whole file, whatever part of it is sent. `ContentDamaged` if that was found before
-        anything was sent, `AnswerBroken` if after."""
+        """Send the file. `headers` are those of the whole file, whatever part of it is sent. Raises `ContentDamaged` if
+        damage was found before anything was sent, `AnswerBroken` if after."""
         try:
             await self._send(receive, send, headers)
         finally:
@@ -107,7 +107,7 @@ class FileAnswer:
         return headers
 
     def _take(self) -> None:
-        """For a block that is sent and, of a longer part, for the next one, which is read meanwhile."""
+        """Take memory for the block that is sent and, of a longer part, for the next one, which is read meanwhile."""
         wanted = min(self._file.size, BLOCK) if self.length <= BLOCK else 2 * BLOCK
         is_worth_it = not (self._taken or self._is_slow or self._file.is_at_hand)
         if is_worth_it and self._memory.take(wanted):
@@ -121,7 +121,7 @@ class FileAnswer:
         self._taken = 0
 
     async def _send_body(self, rest: Iterator[bytes], receive: Receive, send: Send) -> None:
-        """To a reader who has gone, uvicorn sends without complaint: of a large file it is asked who is still there."""
+        """uvicorn reports no error when the reader has gone, so for a large file the disconnect is watched for."""
         leaving = asyncio.ensure_future(_left(receive)) if self.length > PIECE else None
         left, coming = self.length, None
         piece, self._first = self._first, b""
@@ -152,14 +152,14 @@ class FileAnswer:
 
 
 def _abandon(coming: asyncio.Future[bytes]) -> None:
-    """What was found wrong with a piece that no one waits for is noted already."""
+    """Drop a piece that is no longer needed; damage found in it has been noted already."""
     if coming.done() and not coming.cancelled():
         coming.exception()
     coming.cancel()
 
 
 async def _send_piece(piece: bytes, send: Send) -> None:
-    """Waits until the reader has taken enough of it: the next piece would wait in memory too."""
+    """Send a piece and wait until the reader has taken enough of it: the next piece would wait in memory too."""
     view = memoryview(piece)
     for start in range(0, len(view), MOST_SENT):
         await send({"type": "http.response.body", "body": view[start : start + MOST_SENT], "more_body": True})

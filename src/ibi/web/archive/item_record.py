@@ -1,7 +1,7 @@
 """An item as a JSON document, for programs: its description, its files and its links.
 
-Restricted files are protected where they are fetched. A restricted Web service is elsewhere and protects nothing: its
-URL is told to permitted readers only.
+Restricted files are protected where they are fetched. A restricted Web service is elsewhere and protects nothing, so
+its URL is shown to permitted readers only.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.long_json import LongList
 
 _ADMINISTRATIVE = frozenset({"schema", "source", "followers"})
-"""Whom an Archive exchanges copies with is no part of what it says of an item."""
+"""With which Archives copies are exchanged is not part of an item's description."""
 
 
 def item_record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict[str, Any]:
-    """The item as a document, with links; without its files if they may not be listed, and without the digests of files
-    and the URL of a service that are not for everybody, unless it is told `in_full`."""
+    """The item as a document with links. Unless `in_full`, it lacks the files if they may not be listed, and the
+    digests of restricted files and the URL of a restricted service."""
     shared = {name: value for name, value in item_document(item.without_files()).items() if name != "schema"}
     local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
     if item.visibility.listing or in_full:
@@ -57,8 +57,8 @@ def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
 
 
 def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
-    """Of ten thousand, no more is in memory than somebody reads. Whoever knows the digest of a short file may guess
-    what is in it: of files that are not for everybody it is not told."""
+    """The files of an item, made as they are read: of ten thousand few are in memory. The digest of a short file lets
+    its content be guessed, so that of restricted files it is left out."""
     hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512"})
 
     def shown(file: File) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
 
 
 def public_service_url(site: ArchiveSite, item: Item) -> str | None:
-    """The URL of the service that the item is, unless it is restricted; None for an item that is no service, too."""
+    """The URL of an item that is a service open to all readers; None for any other item."""
     is_restricted = bool(item.visibility.networks) or item.visibility.is_embargoed(site.now)
     return None if is_restricted else item.target_url
 

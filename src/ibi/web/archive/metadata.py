@@ -1,4 +1,4 @@
-"""`/col/<rep>/metadata`: an item's page, and the same for programs: JSON, Dublin Core, and what is cited by."""
+"""`/col/<rep>/metadata`: an item's page, and the same for programs: JSON, Dublin Core, and citation formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibi.web.pages.item_page import ItemPage, tombstone_page
 from ibi.web.pages.signposting import FORMATS as FOR_PROGRAMS
 
 FORMATS: Final = ("html", *FOR_PROGRAMS)
-# The media types that somebody may ask for; of a format that has two, the first is the one it is sent as.
+# Media types that may be asked for; a format that has two is sent as the first.
 _MEDIA: Final = {HTML: "html", **{media: name for name, media in FOR_PROGRAMS.items()}, "text/xml": "oai_dc"}
 _NO_CACHE: Final = {"cache-control": "no-cache"}
 
@@ -33,7 +33,8 @@ class MetadataPage:
         self._site, self._page = site, ItemPage(site)
 
     async def answer(self, item: Item, named: str | None, scope: Scope) -> Response:
-        """In the format that is `named`, or else in the one that the reader likes best. Deleted: what is left (410)."""
+        """Answer in the format that is `named`, or else in the one that the reader prefers. A deleted item has status
+        410."""
         chosen = _format(named, scope["headers"])
         if chosen == "html":
             return await self._page.answer(item, scope)
@@ -52,7 +53,7 @@ class MetadataPage:
 
 
 def gone(site: ArchiveSite, item: Item, scope: Scope) -> Response:
-    """What anybody gets who asks for anything of a deleted item but its description: a problem, or a page."""
+    """The answer to a request for any part of a deleted item but its description: a problem, or a page."""
     if wants_page(scope["headers"]):
         return tombstone_page(site, item, scope)
     tombstone = item.tombstone

@@ -20,7 +20,7 @@ _BEGINNING = (
 
 
 def oai_dc(item: Item, persistent_url: str) -> bytes:
-    """The document. What the record says elsewhere than in its description stands in the element meant for it."""
+    """Write the document. Facts that the record has outside its description go into the elements meant for them."""
     lines = (
         f"  <dc:{name}{_language(language)}>{escape(value, quote=False)}</dc:{name}>\n"
         for name, value, language in _values(item, persistent_url)

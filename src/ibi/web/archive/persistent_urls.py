@@ -1,6 +1,6 @@
 """`/<ibi><modifier><path>?<query>`: a persistent URL sent to an Archive on its own (R §8.1).
 
-What is here is found here; everything else is the resolver's to find, if there is one.
+Items of this Archive are found here; all others are left to the resolver, if there is one.
 """
 
 from __future__ import annotations
@@ -81,21 +81,21 @@ def _read(scope: Scope) -> PersistentUrl:
     try:
         return PersistentUrl.parse(raw_target(scope))
     except InvalidPersistentUrl:
-        # A label has a slash in it: `/favicon.ico` is no mistyped one.
+        # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
         if "/" not in decoded(raw_path(scope)).strip("/"):
             raise NotFound() from None
         raise
 
 
 def _preferences(wanted: PersistentUrl, scope: Scope) -> tuple[Preference, ...]:
-    """E21: the language that a link names takes the place of the browser's."""
+    """The reader's languages; one that the link names takes the place of the browser's (E21)."""
     if wanted.language is not None:
         return preferences(wanted.language)
     return preferences(", ".join(values(scope["headers"], b"accept-language")))
 
 
 def _with_query(url: str, wanted: PersistentUrl, content_type: ContentType) -> str:
-    """E35: pairs for the item itself go to it byte for byte, before any `#`, and to nothing but the item."""
+    """Append the pairs meant for the item itself, byte for byte and before any `#`; only the item gets them (E35)."""
     query = wanted.query_string
     if not query or wanted.file_list or content_type is not ContentType.DATA:
         return url
