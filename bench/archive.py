@@ -40,7 +40,7 @@ from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
 from ibi.services.archive_answers import MOST_KEPT
-from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
+from ibi.services.items.archive_store import CATALOGUE, STORE, ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.taken_files import unread_files
 from ibi.services.minting.mint_queue import MintQueue
@@ -293,9 +293,7 @@ def deposit_large(data: Path) -> tuple[Item, Path]:
         item = Deposits(store, CountedLabels(2_000_000_000), MachineClocks()).deposit(
             draft_of("large.pdf"), {"large.pdf": Stream(read)}, "bench"
         )
-        with store.content.open(str(item.rep), "doc/large.pdf") as file:
-            assert file.path is not None
-            return item, Path(file.path)
+    return item, data / STORE / str(item.rep) / "v1/content/doc/large.pdf"
 
 
 def downloads(home: Path, server: Running, item: Item, kept_at: Path) -> Iterator[Figure]:

@@ -133,8 +133,7 @@ def large(place: Path) -> Iterator[Figure]:
 
 
 def source(store: OcflStore, name: str) -> str:
-    with store.open(name, "doc/large") as file:
-        return str(file.path)
+    return f"{store.root}/{name}/v1/content/doc/large"
 
 
 def drain(store: OcflStore, name: str) -> None:

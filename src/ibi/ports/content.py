@@ -54,13 +54,6 @@ class OpenFile(Protocol):
     def size(self) -> int: ...
     @property
     def digest(self) -> str: ...
-    @property
-    def path(self) -> str | None:
-        """Where it lies on the disk, if on one."""
-
-    def fileno(self) -> int:
-        """The descriptor of a plain file, for zero-copy; -1 if there is none. It belongs to this object."""
-
     def read(self, offset: int, length: int) -> bytes:
         """At most `length` bytes from `offset` on; nothing after the end. From any thread."""
 

@@ -131,15 +131,10 @@ class MemoryContent:
 class MemoryFile:
     """The port's `OpenFile` on bytes."""
 
-    path: str | None = None
-
     def __init__(self, content: bytes, digest: str) -> None:
         self._content = content
         self.size = len(content)
         self.digest = digest
-
-    def fileno(self) -> int:
-        return -1
 
     def read(self, offset: int, length: int) -> bytes:
         return self._content[offset : offset + length]

@@ -66,14 +66,10 @@ class ObjectDirectory:
 class OpenContent:
     """The port's `OpenFile` on a plain file."""
 
-    def __init__(self, descriptor: int, digest: str, path: str) -> None:
+    def __init__(self, descriptor: int, digest: str) -> None:
         self._descriptor = descriptor
         self.size = os.fstat(descriptor).st_size
         self.digest = digest
-        self.path: str | None = path
-
-    def fileno(self) -> int:
-        return self._descriptor
 
     def read(self, offset: int, length: int) -> bytes:
         return os.pread(self._descriptor, length, offset)

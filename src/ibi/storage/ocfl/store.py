@@ -142,7 +142,7 @@ class OcflStore:
 
     def _opened(self, found: ObjectDirectory, place: str, digest: str) -> OpenContent:
         try:
-            return OpenContent(found.open(place), digest, f"{self.root}/{found.name}/{place}")
+            return OpenContent(found.open(place), digest)
         except OSError as error:
             raise_if_exhausted(error)
             raise ContentDamaged(name=found.name, problem="E092", reason=f"{place}: {error.strerror}") from error
