@@ -12,7 +12,8 @@ from ibi.messages import url_list
 from ibi.model.account import Scope
 from ibi.persistent_url import MAX_LENGTH
 from ibi.storage.sqlite.tokens import FILE_NAME, SqliteTokens
-from ibi.web.http import body, connection_bounds, protocol
+from ibi.web.fast import connection_bounds, protocol
+from ibi.web.http import body
 from tests.docs.tables import ROOT, code_spans, rows
 
 PAGE = ROOT / "docs" / "security.md"
