@@ -34,10 +34,10 @@ from bench.serving import IBI, Running, running
 from ibi.instant import Instant
 from ibi.label import RepositoryName, parse
 from ibi.messages import LabelForms
-from ibi.messages.field import ArchiveProtocol
 from ibi.model.registration import Inclusion, Registration
 from ibi.services.items.archive_store import CATALOGUE
 from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.vocabulary import ArchiveProtocol
 
 __all__ = ["figures"]
 

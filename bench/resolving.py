@@ -29,11 +29,11 @@ from bench.figure import Figure, figure_table
 from bench.serving import IBI, Client, Running, Spent, nginx, running
 from ibi.instant import Instant
 from ibi.label import RepositoryName
-from ibi.messages.field import ArchiveProtocol
 from ibi.model.registration import Inclusion, Registration
 from ibi.services.items.archive_store import CATALOGUE
 from ibi.storage.archive_record import read_archive_record
 from ibi.storage.sqlite.registry import SqliteRegistry
+from ibi.vocabulary import ArchiveProtocol
 
 __all__ = ["figures"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from ibi.archive.citation import work
 from ibi.archive.citation.names import read_name
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network
 from tests.support.archive_app import NOW, REP, ArchiveApp, archive_app, deleted, kept

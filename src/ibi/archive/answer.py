@@ -14,13 +14,13 @@ from ibi.archive.url_list import Assembler, has_url
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import Confirmation, Notice
-from ibi.messages.field import State
 from ibi.messages.home_fields import Field, copies_field, transferred_field
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.query import UnknownSubject
 from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.ports.catalog import Catalog
+from ibi.vocabulary import State
 
 _CONFIRMATION = Confirmation().encode()
 _NOTICE = Notice().encode()

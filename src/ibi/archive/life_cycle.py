@@ -30,10 +30,10 @@ from ibi.archive.errors import (
 from ibi.archive.file_names import check_file_names
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Draft, Item, Tombstone, name_one_item
 from ibi.model.transfer import Transfer
+from ibi.vocabulary import State
 
 
 class Standing(Enum):

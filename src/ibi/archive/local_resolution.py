@@ -15,14 +15,15 @@ from ibi.archive.related_items import find_forms, later_editions
 from ibi.archive.url_list import Assembler
 from ibi.language_range import Preference, chosen_language
 from ibi.languages import LanguageTag
-from ibi.messages.field import ContentType, State, ip_address
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import UrlEntry, UrlList
+from ibi.messages.values import ip_address
 from ibi.model.item import Item, name_one_item
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.catalog import Catalog
 from ibi.relation import Relation, Translation
+from ibi.vocabulary import ContentType, State
 
 
 @dataclass(frozen=True, slots=True)

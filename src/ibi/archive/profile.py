@@ -15,8 +15,8 @@ from typing import Final
 
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.messages.field import IpAddress
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.values import IpAddress
 from ibi.model.item import Item
 from ibi.model.visibility import Visibility
 from ibi.pairs import percent_encoded

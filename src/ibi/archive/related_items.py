@@ -30,11 +30,11 @@ from ibi.archive.errors import (
 from ibi.archive.life_cycle import Act, require
 from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, Translations, name_one_item
 from ibi.ports.catalog import Catalog, Link
 from ibi.relation import Metadata, Relation, Step, Translation
+from ibi.vocabulary import State
 
 
 def find_forms(catalog: Catalog, forms: LabelForms) -> Item | None:

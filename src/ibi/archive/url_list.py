@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from ibi.archive.profile import ArchiveProfile, Reader
 from ibi.archive.related_items import Described, Held, Named, Related, Relatives, described_by, find_forms
-from ibi.messages.field import ContentType, State
 from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
@@ -15,6 +14,7 @@ from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.model.item import Item
 from ibi.ports.catalog import Catalog
 from ibi.relation import Relation
+from ibi.vocabulary import ContentType, State
 
 
 def assemble_url_list(

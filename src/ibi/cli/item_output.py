@@ -12,12 +12,12 @@ from ibi.archive.profile import ArchiveUrls
 from ibi.cli.output import print_json, print_lines, shown
 from ibi.config import Settings
 from ibi.label import Label
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent
 from ibi.persistent_url import PersistentUrl
+from ibi.vocabulary import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable

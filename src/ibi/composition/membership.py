@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from ibi import __version__
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidMessage
-from ibi.messages.field import ArchiveProtocol, ip_address
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionRequest
+from ibi.messages.values import ip_address
 from ibi.storage.membership_files import MembershipFiles
+from ibi.vocabulary import ArchiveProtocol
 
 if TYPE_CHECKING:
     from ibi.services.membership.membership import MembershipService

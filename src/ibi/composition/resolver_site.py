@@ -19,7 +19,6 @@ from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.home_prefix import home_prefix
-from ibi.messages.field import ArchiveProtocol
 from ibi.ports.beliefs import Beliefs
 from ibi.ports.clocks import Clocks
 from ibi.ports.registry import Registry
@@ -41,6 +40,7 @@ from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways, LocalArchive
+from ibi.vocabulary import ArchiveProtocol
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.errors import log_untold
 from ibi.web.resolver_site import ResolverSite

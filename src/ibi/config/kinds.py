@@ -158,7 +158,7 @@ def _read_registration_key(text: str) -> Secret:
 
 
 def _read_mail_address(text: str) -> str:
-    from ibi.messages.field import mail_address
+    from ibi.messages.values import mail_address
 
     try:
         return mail_address(text)

@@ -11,7 +11,6 @@ from ibi.messages.answers import (
     Notice,
     parse_answer,
 )
-from ibi.messages.field import ArchiveProtocol, ContentType, IpAddress, State, ip_address, ip_addresses
 from ibi.messages.key import RegistrationKey, UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
@@ -32,6 +31,8 @@ from ibi.messages.registration import RegistrationMail
 from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
 from ibi.messages.service import ServiceSubject, resolver_service, service_url, subject_of
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList, parse_url_list
+from ibi.messages.values import IpAddress, ip_address, ip_addresses
+from ibi.vocabulary import ArchiveProtocol, ContentType, State
 
 __all__ = [
     "Acknowledgment",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ibi.messages import field
+from ibi.messages import values
 from ibi.messages.service import ServiceSubject
 from ibi.messages.url_list import Deletion, UrlList, parse_url_list
 from ibi.pairs import Pairs, encoded_word
@@ -33,7 +33,7 @@ class Confirmation(_OneLineAnswer):
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> Confirmation:
-        field.read_word(pairs, "confirmation", _exactly("yes"))
+        values.read_word(pairs, "confirmation", _exactly("yes"))
         return cls()
 
     def to_pairs(self) -> Pairs:
@@ -46,7 +46,7 @@ class Notice(_OneLineAnswer):
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> Notice:
-        field.read_words(pairs, "notice", lambda words: _exactly("acknowledgment received")(" ".join(words)))
+        values.read_words(pairs, "notice", lambda words: _exactly("acknowledgment received")(" ".join(words)))
         return cls()
 
     def to_pairs(self) -> Pairs:
@@ -61,9 +61,9 @@ class InclusionStatus(_OneLineAnswer):
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> InclusionStatus:
-        field.read_word(pairs, "status.archive", _exactly("included"))
+        values.read_word(pairs, "status.archive", _exactly("included"))
         return cls(
-            field.read_word(pairs, "status.confirmation", _exactly("successful", "unsuccessful")) == "successful"
+            values.read_word(pairs, "status.confirmation", _exactly("successful", "unsuccessful")) == "successful"
         )
 
     def to_pairs(self) -> Pairs:
@@ -77,7 +77,7 @@ class ExclusionStatus(_OneLineAnswer):
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> ExclusionStatus:
-        field.read_word(pairs, "status.archive", _exactly("excluded"))
+        values.read_word(pairs, "status.archive", _exactly("excluded"))
         return cls()
 
     def to_pairs(self) -> Pairs:
@@ -101,7 +101,7 @@ class ErrorAnswer(_OneLineAnswer):
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> ErrorAnswer:
-        return cls(field.read_words(pairs, "error", _joined))
+        return cls(values.read_words(pairs, "error", _joined))
 
     def to_pairs(self) -> Pairs:
         return Pairs([("error", tuple(self.text.split()))])
@@ -112,7 +112,7 @@ def _joined(words: tuple[str, ...]) -> str:
 
 
 def _exactly(*constants: str) -> Callable[[str], str]:
-    return lambda text: field.one_of(text, *constants)
+    return lambda text: values.one_of(text, *constants)
 
 
 Answer = Confirmation | Notice | InclusionStatus | ExclusionStatus | ErrorAnswer | UrlList | Deletion

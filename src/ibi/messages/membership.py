@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeVar
 
 from ibi.label import Label, parse
-from ibi.messages import field
-from ibi.messages.field import ArchiveProtocol, IpAddress
+from ibi.messages import values
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.service import ServiceRequest, ServiceSubject, take
+from ibi.messages.values import IpAddress
+from ibi.vocabulary import ArchiveProtocol
 
 FORM_NAMES: Final[Mapping[str, str]] = {"ibip": "archiveserviceibip", "rep": "archiveservicerep"}
 """For each form, the pair that gives the label of the Archive's service in that form beside `archiveserviceibi` (E59).
@@ -46,13 +47,13 @@ class _MembershipRequest(ServiceRequest):
     )
 
     def __post_init__(self) -> None:
-        field.read("archiveaddress", self.archive_address, field.host_and_port)
-        field.read("archiveip", (self.archive_ip,), field.checked_addresses)
-        field.read("archiveplatformversion", self.platform_version, field.platform_version)
-        field.read("archiveadmemailaddress", self.admin_mail_address, field.mail_address)
+        values.read("archiveaddress", self.archive_address, values.host_and_port)
+        values.read("archiveip", (self.archive_ip,), values.checked_addresses)
+        values.read("archiveplatformversion", self.platform_version, values.platform_version)
+        values.read("archiveadmemailaddress", self.admin_mail_address, values.mail_address)
         other = self.other_label
         if other is not None:
-            field.read(FORM_NAMES[other.form], other, lambda label: LabelForms.of(self.archive_service_ibi, label))
+            values.read(FORM_NAMES[other.form], other, lambda label: LabelForms.of(self.archive_service_ibi, label))
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -65,8 +66,8 @@ class _MembershipRequest(ServiceRequest):
         return cls(
             archive_address=take(found, "archiveaddress", str),
             archive_service_ibi=take(found, "archiveserviceibi", parse),
-            archive_ip=take(found, "archiveip", field.ip_address),
-            archive_protocol=take(found, "archiveprotocol", field.archive_protocol),
+            archive_ip=take(found, "archiveip", values.ip_address),
+            archive_protocol=take(found, "archiveprotocol", values.archive_protocol),
             platform_version=take(found, "archiveplatformversion", str),
             admin_mail_address=take(found, "archiveadmemailaddress", str),
             registration_key=take(found, "registrationkey", RegistrationKey),

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.messages import field
+from ibi.messages import values
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import FORM_NAMES
@@ -66,7 +66,7 @@ class RegistrationMail:
     def __post_init__(self) -> None:
         other = self.other_label
         if other is not None:
-            field.read(FORM_NAMES[other.form], other, lambda label: LabelForms.of(self.service_label, label))
+            values.read(FORM_NAMES[other.form], other, lambda label: LabelForms.of(self.service_label, label))
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -87,8 +87,8 @@ class RegistrationMail:
         from email.utils import formatdate
 
         message = EmailMessage(policy=SMTP)
-        message["From"] = field.read("From", sender, field.mail_address)
-        message["To"] = field.read("To", recipient, field.mail_address)
+        message["From"] = values.read("From", sender, values.mail_address)
+        message["To"] = values.read("To", recipient, values.mail_address)
         message["Subject"] = SUBJECT
         if date is not None:
             message["Date"] = formatdate(date.seconds, usegmt=True)
@@ -125,12 +125,12 @@ def _check_structure(raw: bytes) -> None:
 
 def _the_one(found: list[tuple[str, str]], name: str, reader: Callable[[str], T]) -> T:
     """The value that all lines of a name give: a reply that quotes the mail repeats them."""
-    values = {field.read(name, text, reader) for given, text in found if given == name}
-    if not values:
+    read = {values.read(name, text, reader) for given, text in found if given == name}
+    if not read:
         raise MissingPair(name, 0, "the line {name} = … is missing", name=name)
-    if len(values) > 1:
+    if len(read) > 1:
         raise RepeatedPair(name, 0, "the line {name} = … is there twice, and they differ", name=name)
-    return values.pop()
+    return read.pop()
 
 
 def _other_form(found: list[tuple[str, str]], service: Label) -> Label | None:

@@ -12,14 +12,15 @@ from typing import ClassVar, Final
 
 from ibi.errors import InvalidMessage
 from ibi.label import Label, parse
-from ibi.messages import field
-from ibi.messages.field import ContentType, IpAddress, State
+from ibi.messages import values
 from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
 from ibi.messages.query import decode_query, select
 from ibi.messages.service import ServiceRequest, ServiceSubject, subject_among, take
+from ibi.messages.values import IpAddress
 from ibi.relation import Relation, VerbList
+from ibi.vocabulary import ContentType, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +42,16 @@ class UrlRequest(ServiceRequest):
     )
 
     def __post_init__(self) -> None:
-        field.read("clientinformation.ipaddress", self.client_addresses, field.checked_addresses)
+        values.read("clientinformation.ipaddress", self.client_addresses, values.checked_addresses)
         if self.file_path is not None:
-            path = field.read("parsedibiurl.filepath", self.file_path, field.file_path)
+            path = values.read("parsedibiurl.filepath", self.file_path, values.file_path)
             object.__setattr__(self, "file_path", path)
 
     @classmethod
     def _from_pairs(cls, found: Mapping[str, str]) -> UrlRequest:
-        verbs = field.read("parsedibiurl.verblist", found.get("parsedibiurl.verblist", ""), _verb_list)
+        verbs = values.read("parsedibiurl.verblist", found.get("parsedibiurl.verblist", ""), _verb_list)
         return cls(
-            client_addresses=take(found, "clientinformation.ipaddress", field.ip_addresses),
+            client_addresses=take(found, "clientinformation.ipaddress", values.ip_addresses),
             label=take(found, "parsedibiurl.ibi", parse),
             relation=verbs.relation,
             file_path=found.get("parsedibiurl.filepath"),
@@ -88,15 +89,15 @@ class Acknowledgment(ServiceRequest):
     )
 
     def __post_init__(self) -> None:
-        field.read("clientinformation.ipaddress", self.client_addresses, field.checked_addresses)
+        values.read("clientinformation.ipaddress", self.client_addresses, values.checked_addresses)
         if self.state is State.DELETED:
             raise InvalidMessage("state=Deleted", 6, "no reader is sent to what has been deleted")
-        object.__setattr__(self, "url", field.read("url", self.url, field.url))
-        object.__setattr__(self, "persistent_url", field.read("url.persistent", self.persistent_url, field.url))
+        object.__setattr__(self, "url", values.read("url", self.url, values.url))
+        object.__setattr__(self, "persistent_url", values.read("url.persistent", self.persistent_url, values.url))
 
     def for_clients(self, clients: tuple[IpAddress, ...]) -> Acknowledgment:
         """The same on behalf of others. What stays was read when this was made, and is not read again."""
-        field.read("clientinformation.ipaddress", clients, field.checked_addresses)
+        values.read("clientinformation.ipaddress", clients, values.checked_addresses)
         made, put = object.__new__(Acknowledgment), object.__setattr__
         put(made, "client_addresses", clients)
         put(made, "content_type", self.content_type)
@@ -110,12 +111,12 @@ class Acknowledgment(ServiceRequest):
     @classmethod
     def _from_pairs(cls, found: Mapping[str, str]) -> Acknowledgment:
         return cls(
-            client_addresses=take(found, "clientinformation.ipaddress", field.ip_addresses),
-            content_type=take(found, "contenttype", field.content_type),
+            client_addresses=take(found, "clientinformation.ipaddress", values.ip_addresses),
+            content_type=take(found, "contenttype", values.content_type),
             url=take(found, "url", str),
             persistent_url=take(found, "url.persistent", str),
             url_key=take(found, "urlkey", UrlKey),
-            state=take(found, "state", field.state) if found.get("state") else None,
+            state=take(found, "state", values.state) if found.get("state") else None,
             ibi=take(found, "ibi", LabelForms.parse) if found.get("ibi") else None,
         )
 

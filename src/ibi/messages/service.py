@@ -10,9 +10,9 @@ from typing import ClassVar, Final, TypeVar
 
 from ibi.errors import InvalidMessage
 from ibi.label import Label, parse
-from ibi.messages import field
-from ibi.messages.field import ArchiveProtocol
+from ibi.messages import values
 from ibi.messages.query import MissingSubject, UnknownSubject, decode_query, encode_query, select
+from ibi.vocabulary import ArchiveProtocol
 
 _SUBJECT: Final = "servicesubject"
 _SUBJECT_ALONE: Final = frozenset({_SUBJECT})
@@ -37,12 +37,12 @@ class ServiceSubject(StrEnum):
     ACKNOWLEDGMENT = "acknowledgment"
 
 
-_subject = field.member(ServiceSubject)
+_subject = values.member(ServiceSubject)
 
 
 def service_url(address: str, service: Label, protocol: ArchiveProtocol = ArchiveProtocol.HTTP) -> str:
     """The base URL of a service (R §6.1): `http://<address>/<IBI of the service>`."""
-    return f"{protocol.scheme}://{field.read('archiveaddress', address, field.host_and_port)}/{service.spelling}"
+    return f"{protocol.scheme}://{values.read('archiveaddress', address, values.host_and_port)}/{service.spelling}"
 
 
 class ServiceRequest:
@@ -100,4 +100,4 @@ def subject_among(pairs: tuple[tuple[str, str], ...]) -> ServiceSubject:
 
 def take(found: Mapping[str, str], name: str, reader: Callable[[str], T]) -> T:
     """What `reader` makes of a pair that has to be there."""
-    return field.read(name, found.get(name), reader)
+    return values.read(name, found.get(name), reader)

@@ -12,13 +12,13 @@ from typing import Final, TypeVar
 
 from ibi.errors import InvalidMessage, InvalidRelation
 from ibi.instant import Instant
-from ibi.messages import field
-from ibi.messages.field import ContentType, State
+from ibi.messages import values
 from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.query import MissingPair, RepeatedPair
 from ibi.pairs import Pairs, Value
 from ibi.relation import Relation
+from ibi.vocabulary import ContentType, State
 
 # R Table 9.3: the prefixes that a relation qualifies, and the names that look as if one did.
 _QUALIFIED: Final = frozenset({"contenttype", "ibi", "state", "timestamp", "url"})
@@ -52,7 +52,7 @@ class UrlEntry:
         if self.url is None:
             self._check_without_url()
             return
-        object.__setattr__(self, "url", field.read(self._name, self.url, field.url))
+        object.__setattr__(self, "url", values.read(self._name, self.url, values.url))
         if self.content_type is None or self.state is None:
             raise MissingPair(self._name, 0, "a URL is given without its contenttype and its state")
         if self.state is State.DELETED:
@@ -92,7 +92,7 @@ class _ArchiveAnswer:
     platform_software: LabelForms | None
 
     def __post_init__(self) -> None:
-        field.read("archiveaddress", self.archive_address, field.host_and_port)
+        values.read("archiveaddress", self.archive_address, values.host_and_port)
 
     def to_pairs(self) -> Pairs:
         return Pairs((*self._archive_pairs(), *self._item_pairs()))
@@ -184,24 +184,24 @@ def parse_url_list(pairs: Pairs) -> UrlList | Deletion | None:
     if not pairs:
         return None
     archive = (
-        field.read_word(pairs, "archiveaddress", field.host_and_port),
-        field.read_words(pairs, "ibi.archiveservice", LabelForms.from_words),
-        field.read_words(pairs, "ibi.platformsoftware", _forms_or_none) if "ibi.platformsoftware" in pairs else None,
+        values.read_word(pairs, "archiveaddress", values.host_and_port),
+        values.read_words(pairs, "ibi.archiveservice", LabelForms.from_words),
+        values.read_words(pairs, "ibi.platformsoftware", _forms_or_none) if "ibi.platformsoftware" in pairs else None,
     )
     names = _names_by_relation(pairs)
     itself = names.get(Relation.ITSELF, _NO_NAMES)
-    if _word(pairs, itself, "state", field.state) is State.DELETED:
+    if _word(pairs, itself, "state", values.state) is State.DELETED:
         if "url" in itself:
             raise InvalidMessage("url", 0, "what has been deleted has no URL")
-        ibi = field.read_words(pairs, "ibi", LabelForms.from_words)
+        ibi = values.read_words(pairs, "ibi", LabelForms.from_words)
         return Deletion(*archive, ibi, _word(pairs, itself, "timestamp", _timestamp))
     return UrlList(
         *archive,
         entries=tuple(_entries(pairs, names)),
-        next_edition=field.read_words(pairs, "ibi.nextedition", LabelForms.from_words)
+        next_edition=values.read_words(pairs, "ibi.nextedition", LabelForms.from_words)
         if "ibi.nextedition" in pairs
         else None,
-        url_key=field.read_word(pairs, "urlkey", UrlKey) if "urlkey" in pairs else None,
+        url_key=values.read_word(pairs, "urlkey", UrlKey) if "urlkey" in pairs else None,
     )
 
 
@@ -221,7 +221,7 @@ _remembered_timestamp = lru_cache(maxsize=1024)(Instant.parse)
 def _word(pairs: Pairs, names: Mapping[str, str], prefix: str, reader: Callable[[str], T]) -> T | None:
     """The value of one of the pairs of a relation, whose full names by prefix are `names`."""
     name = names.get(prefix)
-    return None if name is None else field.read_word(pairs, name, reader)
+    return None if name is None else values.read_word(pairs, name, reader)
 
 
 def _names_by_relation(pairs: Pairs) -> dict[Relation, dict[str, str]]:
@@ -256,10 +256,10 @@ _remembered_parts = lru_cache(maxsize=4096)(_parts)
 def _entries(pairs: Pairs, names: Mapping[Relation, Mapping[str, str]]) -> Iterator[UrlEntry]:
     """The entries that have something to say. What is said of a URL that is not there is read and dropped."""
     for relation, own in names.items():
-        ibi = field.read_words(pairs, own["ibi"], LabelForms.from_words) if "ibi" in own else None
+        ibi = values.read_words(pairs, own["ibi"], LabelForms.from_words) if "ibi" in own else None
         url = _word(pairs, own, "url", str)
-        content_type = _word(pairs, own, "contenttype", field.content_type)
-        state = _word(pairs, own, "state", field.state)
+        content_type = _word(pairs, own, "contenttype", values.content_type)
+        state = _word(pairs, own, "state", values.state)
         timestamp = _word(pairs, own, "timestamp", _timestamp)
         if url is not None:
             yield UrlEntry(relation, ibi, url, content_type, state, timestamp)

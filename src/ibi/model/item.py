@@ -15,13 +15,13 @@ from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.languages import LanguageTag
-from ibi.messages import field as wire
-from ibi.messages.field import State
+from ibi.messages import values as wire
 from ibi.messages.label_forms import LabelForms
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, RecordedFiles, comparable_path
 from ibi.model.metadata import DescriptiveMetadata, checked_text
 from ibi.model.visibility import Visibility
+from ibi.vocabulary import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.document import (
     Fields,
@@ -38,6 +37,7 @@ from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
+from ibi.vocabulary import State
 
 SCHEMA: Final = 1
 """The version of both documents; a change that an older version would misread raises it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ibi.messages.field import mail_address, read
+from ibi.messages.values import mail_address, read
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.label.home_prefix import home_prefix, parse_home_prefix
-from ibi.messages.field import ArchiveProtocol, IpAddress, host_and_port, mail_address, platform_version, read
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.values import IpAddress, host_and_port, mail_address, platform_version, read
 from ibi.model.visibility import IpNetwork
+from ibi.vocabulary import ArchiveProtocol
 
 MOST_HOSTS: Final = 64
 """Hosts that one registration may declare."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from ibi.instant import Instant
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.model.errors import InvalidNetwork
 
 if TYPE_CHECKING:

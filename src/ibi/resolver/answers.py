@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from ibi.language_range import Preference
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.model.item import name_one_item
 from ibi.relation import LastEdition, Relation
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.language import Choice, Wanted, choose_languages
+from ibi.vocabulary import State
 
 _LAST_EDITION: Final = Relation((LastEdition(),))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ibi.messages.field import ArchiveProtocol, host_and_port
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.values import host_and_port
 from ibi.model.visibility import IpNetwork
+from ibi.vocabulary import ArchiveProtocol
 
 
 @dataclass(frozen=True, slots=True)

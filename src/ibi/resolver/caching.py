@@ -9,8 +9,8 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from ibi.label import Label
 from ibi.language_range import Preference
-from ibi.messages.field import IpAddress, State
 from ibi.messages.url_list import UrlEntry, UrlList
+from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Step, Translation
 from ibi.resolver.answers import Match, ReceivedAnswer
@@ -18,6 +18,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
 from ibi.resolver.trace import Hop, Trace, Verdict
+from ibi.vocabulary import State
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")

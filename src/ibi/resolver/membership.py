@@ -11,9 +11,9 @@ from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.label.home_prefix import home_prefix, parse_home_prefix
-from ibi.messages.field import IpAddress
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionRequest
+from ibi.messages.values import IpAddress
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import IpNetwork, network
 from ibi.resolver.archive_ref import ArchiveRef, host_of

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.label.home_prefix import home_prefix
-from ibi.messages.field import State
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.belief import ClaimKind
 from ibi.model.item import name_one_item
@@ -25,6 +24,7 @@ from ibi.resolver.authority import Authority, Home, Homes, Word, chain_after
 from ibi.resolver.caching import LruCache
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
+from ibi.vocabulary import State
 
 MOST_LABELS: Final = 20_000
 MOST_PREFIXES: Final = 4_000

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName, parse
 from ibi.languages import LanguageTag
-from ibi.messages.field import ContentType, IpAddress, State
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment
 from ibi.messages.url_list import UrlEntry, UrlList
+from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.answers import AnswerSet, Match
@@ -22,6 +22,7 @@ from ibi.resolver.authority import Word
 from ibi.resolver.language import languages_offered
 from ibi.resolver.question import Question
 from ibi.resolver.trace import Failure, Report, Trace
+from ibi.vocabulary import ContentType, State
 
 
 @dataclass(frozen=True, slots=True)

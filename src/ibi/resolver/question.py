@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from ibi.label import Label
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
@@ -17,6 +16,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_AUTHORITY, Authority, Word
 from ibi.resolver.language import Wanted
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
+from ibi.vocabulary import State
 
 _UNASKED: Final = (Failure.UNREACHABLE, Failure.TIMED_OUT, Failure.RESTING, Failure.FORBIDDEN_ADDRESS)
 

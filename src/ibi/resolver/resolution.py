@@ -15,10 +15,10 @@ from typing import Final
 
 from ibi.label import Label
 from ibi.language_range import Preference
-from ibi.messages.field import IpAddress, State
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
+from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.addressing import Addressing
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
@@ -41,6 +41,7 @@ from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import claims_to_show, counted, trusted_elsewhere
 from ibi.resolver.validity import Claim, broken_rule, refused_urls
 from ibi.resolver.wait_policy import Policy, WaitPolicy
+from ibi.vocabulary import State
 
 _POLICY: Final = Policy()
 

@@ -8,13 +8,13 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from ibi.label import Label
-from ibi.messages.field import State
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.model.item import name_one_item
 from ibi.relation import Relation
 from ibi.resolver.answers import Reason, ReceivedAnswer
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
+from ibi.vocabulary import State
 
 
 class Outranking(StrEnum):

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from ibi.errors import InvalidPersistentUrl
 from ibi.language_range import Preference
-from ibi.messages.field import State
 from ibi.model.item import name_one_item
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.answers import AnswerSet, Match, ReceivedAnswer, Referral
@@ -15,6 +14,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
 from ibi.resolver.outcome import Silence, UnprovenClaim, UnprovenClaims, Unsettled
 from ibi.resolver.question import Question
+from ibi.vocabulary import State
 
 
 def counted(question: Question, *, follow_unproven: bool = False) -> tuple[ReceivedAnswer, ...]:

@@ -1,8 +1,8 @@
 """What a resolver believes of an answer.
 
 That it is well-formed, and that its URLs are http or https without user information, stray characters or hosts in odd
-spellings, is seen to where it is read (`ibi.messages.field.url`, E45): no other value of `UrlList` can exist. The rules
-here need to know who was asked for what.
+spellings, is seen to where it is read (`ibi.messages.values.url`, E45): no other value of `UrlList` can exist. The
+rules here need to know who was asked for what.
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ibi.messages.field import State
 from ibi.resolver.answers import Match, Referral
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Word
 from ibi.resolver.question import Question
 from ibi.resolver.validity import OF_THE_WHOLE, RULES, Rule
+from ibi.vocabulary import State
 
 
 @dataclass(frozen=True, slots=True)

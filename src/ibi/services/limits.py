@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from ibi.errors import IbiError
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 
 

@@ -17,11 +17,12 @@ from typing import Final, Generic, TypeVar
 
 from ibi.errors import InvalidInput
 from ibi.label.reach import address_is_global
-from ibi.messages import field as wire_field
-from ibi.messages.field import ArchiveProtocol, IpAddress
+from ibi.messages import values as wire_values
+from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.archive_ref import ArchiveRef, host_of
 from ibi.resolver.trace import Failure
+from ibi.vocabulary import ArchiveProtocol
 
 
 def addresses_of(host: str) -> list[str]:
@@ -198,7 +199,7 @@ class AddressGuard:
     ) -> Checked | Failure:
         """The same of `host[:port]`; an odd spelling of a host (`127.1`, `localhost.`) is refused unread."""
         try:
-            wire_field.host_and_port(authority)
+            wire_values.host_and_port(authority)
         except InvalidInput:
             return Failure.FORBIDDEN_ADDRESS
         host = host_of(authority)

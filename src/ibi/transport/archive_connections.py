@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from ssl import SSLContext
 from typing import Final
 
-from ibi.messages.field import ArchiveProtocol
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Failure, Reply
 from ibi.transport.address_guard import AddressGuard, Checked, SingleFlight
 from ibi.transport.http_connection import HttpConnection, HttpResponse
+from ibi.vocabulary import ArchiveProtocol
 
 _THRESHOLD: Final = 5
 _FIRST_REST: Final = 1.0

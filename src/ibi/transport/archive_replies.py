@@ -8,7 +8,6 @@ from typing import Final
 from ibi.errors import InvalidInput
 from ibi.label import Label
 from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, parse_answer
-from ibi.messages.field import State
 from ibi.messages.home_fields import read_copies, read_final, read_transferred_to
 from ibi.messages.key import UrlKey
 from ibi.messages.service import ServiceSubject
@@ -17,6 +16,7 @@ from ibi.pairs import Pairs
 from ibi.resolver.caching import LruCache
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.http_connection import HttpResponse, freshness
+from ibi.vocabulary import State
 
 _NOTHING: Final = Pairs()
 _NOTICE: Final = Notice().encode()

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from ibi.errors import IbiError
-from ibi.messages.field import mail_address, read
+from ibi.messages.values import mail_address, read
 from ibi.model.letter import Letter
 
 _TIMEOUT: Final = 15.0

@@ -10,13 +10,13 @@ from structlog.testing import capture_logs
 from ibi.errors import InvalidMessage
 from ibi.label import parse
 from ibi.messages import LabelForms, RegistrationKey, RegistrationMail, State, UrlRequest, parse_request
-from ibi.messages.field import ContentType
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Reply
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp
+from ibi.vocabulary import ContentType
 from tests.support.loopback_archives import LoopbackArchives, plain
 from tests.support.membership_app import MembershipApp, query
 

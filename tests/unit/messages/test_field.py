@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ibi.errors import InvalidMessage
-from ibi.messages.field import State, state, url
+from ibi.messages.values import state, url
+from ibi.vocabulary import State
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from ibi.messages import (
     service_url,
     subject_of,
 )
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 
 CLIENTS = ip_addresses("150.163.2.175")
 LABEL = parse("LK47B6W/362SFKH")

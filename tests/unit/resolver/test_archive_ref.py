@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ibi.messages import LabelForms
-from ibi.messages.field import ArchiveProtocol
 from ibi.model.visibility import network
 from ibi.resolver.archive_ref import ArchiveRef
+from ibi.vocabulary import ArchiveProtocol
 
 SERVICE = LabelForms.parse("rep example.org/one/2008/03.17.15.17")
 OTHER = LabelForms.parse("rep example.org/two/2008/03.17.15.17")

@@ -12,10 +12,10 @@ from ibi.archive.counting import issued
 from ibi.archive.search.words import joined
 from ibi.instant import civil
 from ibi.languages import InvalidLanguageTag, LanguageTag
-from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.metadata import Agent, Text
 from ibi.model.search import Facet
+from ibi.vocabulary import State
 
 FIELDS: Final = ("title", "names", "subject", "rest")
 """The fields of words, in the order of their weight."""

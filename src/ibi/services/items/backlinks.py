@@ -20,10 +20,10 @@ from ibi.archive.related_items import (
     record_next_edition,
     record_translation,
 )
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Draft, Item
 from ibi.ports.catalog import Catalog
+from ibi.vocabulary import State
 
 
 def named_by(item: Item | Draft) -> tuple[LabelForms, ...]:

@@ -20,8 +20,8 @@ from ibi.archive.related_items import find_forms
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.messages.field import State, mail_address, url
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.values import mail_address, url
 from ibi.model.content import Change, Source
 from ibi.model.item import Draft, Item
 from ibi.ports.clocks import Clocks
@@ -31,6 +31,7 @@ from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
 from ibi.services.items.item_repository import ItemRepository, NewItem, name_of
 from ibi.services.items.taken_files import TakenFiles
+from ibi.vocabulary import State
 
 STEPS: Final = ("labels reserved", *kept_items.STEPS)
 """Where a crash is tried."""

@@ -25,12 +25,12 @@ from ibi.archive.related_items import (
 from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.languages import LanguageTag
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, name_one_item
 from ibi.ports.catalog import Catalog
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
+from ibi.vocabulary import State
 
 Into = Callable[[Item], Item]
 Record = Callable[[Catalog, Item, LabelForms], Item]

@@ -14,11 +14,11 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.field import IpAddress
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import UrlList
+from ibi.messages.values import IpAddress
 from ibi.model.letter import Letter
 from ibi.model.registration import Inclusion, Registration
 from ibi.ports.clocks import Clocks

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibi.label import Label
-from ibi.messages.field import IpAddress
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.values import IpAddress
 from ibi.model.registration import Registration
 from ibi.model.visibility import IpNetwork
 from ibi.resolver.errors import KeyRefused, TooManyAttempts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ibi.errors import IbiError, InvalidMessage
-from ibi.messages.field import mail_address
+from ibi.messages.values import mail_address
 from ibi.model.letter import Letter
 from ibi.ports.mailer import Mailer
 

@@ -14,10 +14,10 @@ from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.label.home_prefix import parse_home_prefix
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.field import IpAddress
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.values import IpAddress
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import IpNetwork, network
 from ibi.ports.clocks import Clocks

@@ -22,7 +22,7 @@ from typing import Final
 
 import structlog
 
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.services.limits import LimitScope, TooManyLinks, network_of
 

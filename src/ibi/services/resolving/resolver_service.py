@@ -18,7 +18,7 @@ import structlog
 
 from ibi.errors import IbiError
 from ibi.language_range import Preference
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_ROUTING, Homes, Word

@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from ibi.instant import Instant
 from ibi.label import parse
-from ibi.messages.field import ArchiveProtocol, ip_address
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.values import ip_address
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network
+from ibi.vocabulary import ArchiveProtocol
 
 Row = tuple[Any, ...]
 

@@ -15,10 +15,10 @@ from starlette.responses import Response
 
 from ibi.archive.errors import UnknownItem
 from ibi.label import Label, parse
-from ibi.messages.field import State
 from ibi.model.account import Scope
 from ibi.model.item import Item
 from ibi.model.usage import Usage
+from ibi.vocabulary import State
 from ibi.web.api.callers import Callers, depositor
 from ibi.web.api.descriptions import refusing_members
 from ibi.web.api.drafts import DraftPages

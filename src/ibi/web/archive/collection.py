@@ -18,13 +18,14 @@ from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import Reader, encoded_path
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.label import Label, match_label
-from ibi.messages.field import IpAddress, State
 from ibi.messages.query import decode_query
+from ibi.messages.values import IpAddress
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
+from ibi.vocabulary import State
 from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_answer import FileAnswer
 from ibi.web.archive.metadata import MetadataPage, gone

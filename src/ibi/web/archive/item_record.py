@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from ibi.archive.profile import encoded_path
-from ibi.messages.field import State
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, item_document, local_document
+from ibi.vocabulary import State
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.long_json import LongList
 

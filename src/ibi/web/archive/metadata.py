@@ -8,8 +8,8 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Scope
 
-from ibi.messages.field import State
 from ibi.model.item import Item
+from ibi.vocabulary import State
 from ibi.web.archive.item_record import item_record
 from ibi.web.archive.oai_dc import oai_dc
 from ibi.web.archive_site import ArchiveSite

@@ -14,9 +14,9 @@ from ibi.archive.local_resolution import Elsewhere, Gone, Lack, Lacking, Located
 from ibi.archive.profile import FORMATS, Reader
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
-from ibi.messages.field import ContentType
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
+from ibi.vocabulary import ContentType
 from ibi.web.archive.collection import without_body
 from ibi.web.archive.metadata import gone
 from ibi.web.archive_site import ArchiveSite

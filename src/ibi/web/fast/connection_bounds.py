@@ -12,7 +12,7 @@ from ipaddress import ip_network
 from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol
 
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.web.http.reader_address import read_address
 

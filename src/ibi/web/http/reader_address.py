@@ -9,7 +9,7 @@ from typing import Final
 
 from starlette.types import Scope
 
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.web.http.headers import values
 

@@ -8,9 +8,9 @@ from html import escape
 from typing import Final
 
 from ibi.instant import Instant
-from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.metadata import Text
+from ibi.vocabulary import State
 from ibi.web.http.text import short, shown_title
 
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"

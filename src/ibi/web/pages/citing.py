@@ -17,9 +17,9 @@ from ibi.archive.citation.head import highwire, json_ld, script_text
 from ibi.archive.citation.ris import ris
 from ibi.archive.citation.work import Day, Run, Work, work_of
 from ibi.instant import Instant
-from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.metadata import Licence
+from ibi.vocabulary import State
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.content_security import PDF
 

@@ -14,7 +14,7 @@ from ibi.errors import InvalidInput, InvalidLabel, InvalidPersistentUrl
 from ibi.instant import MONTH_NAMES
 from ibi.label import parse
 from ibi.language_range import Preference, preferences
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Trace

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.archive.related_items import described_by
-from ibi.messages.field import State
 from ibi.model.item import Item
+from ibi.vocabulary import State
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.content_security import safety_headers
 from ibi.web.http.reader_address import reader_address

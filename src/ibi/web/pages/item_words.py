@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ibi.messages.field import State
 from ibi.model.metadata import ResourceType
+from ibi.vocabulary import State
 from ibi.web.pages.translation import message
 
 ELEMENTS: Final[Mapping[str, str]] = {

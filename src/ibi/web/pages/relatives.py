@@ -10,9 +10,9 @@ from typing import Final
 from ibi.archive.related_items import find_forms, group, later_editions
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
-from ibi.messages.field import State
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, name_one_item
+from ibi.vocabulary import State
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.text import shown_title
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
+from ibi.vocabulary import State
 from ibi.web.archive_site import ArchiveSite
 
 LONGEST: Final = 2500

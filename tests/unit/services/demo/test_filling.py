@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from ibi.messages.field import State
 from ibi.model.item import Item
 from ibi.services.demo.collection import demo_items
 from ibi.services.demo.filling import FILE_NAME, fill
 from ibi.services.items.archive_store import ArchiveStore
+from ibi.vocabulary import State
 from tests.support.deposit_samples import CountedLabels, deposits, dump
 
 ROOT = Path(__file__).parents[4]
@@ -109,7 +109,7 @@ FILES = {
 """Length and beginning of the SHA-256 of each file: who has seen the demonstration finds the same again."""
 
 
-def test_its_files_are_always_the_same() -> None:
+def test_the_files_of_the_demonstration_are_always_the_same() -> None:
     made = {f"{each.name}/{path}": content for each in demo_items() for path, content in each.files().items()}
     assert {name: (len(content), sha256(content).hexdigest()[:16]) for name, content in made.items()} == FILES
 

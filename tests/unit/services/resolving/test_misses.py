@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from ibi.messages.field import IpAddress
+from ibi.messages.values import IpAddress
 from ibi.services.limits import LimitScope, TooManyLinks
 from ibi.services.resolving.misses import MISS, QUESTION, MissLimit, TickShare
 from tests.support.virtual_time import in_virtual_time, now

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from ibi.errors import InvalidInput, InvalidMessage
 from ibi.messages.query import MissingPair
 from ibi.pairs import Value, percent_encoded
+from ibi.vocabulary import ArchiveProtocol, ContentType, State
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -30,32 +31,6 @@ E = TypeVar("E", bound=StrEnum)
 _MAX_WORD: Final = 256
 _MAX_HOST: Final = 253
 _MAX_ADDRESSES: Final = 64
-
-
-class State(StrEnum):
-    """What an item is in an Archive (R §5.2)."""
-
-    ORIGINAL = "Original"
-    COPY = "Copy"
-    DELETED = "Deleted"
-
-
-class ContentType(StrEnum):
-    """What a URL yields (R Table 9.3)."""
-
-    DATA = "Data"
-    METADATA = "Metadata"
-
-
-class ArchiveProtocol(StrEnum):
-    """How an Archive is spoken to (R Table 7.2); HTTPS is an extension (E22)."""
-
-    HTTP = "HTTP"
-    HTTPS = "HTTPS"
-
-    @property
-    def scheme(self) -> str:
-        return self.value.lower()
 
 
 def read(name: str, given: S | None, reader: Callable[[S], T]) -> T:
