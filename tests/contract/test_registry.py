@@ -19,9 +19,10 @@ from ibi.label import parse
 from ibi.messages import ArchiveProtocol, LabelForms, ip_address
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network
+from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Registry
 from ibi.resolver.errors import AlreadyRegistered, PrefixTaken
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.private_store import keep_private

@@ -19,7 +19,8 @@ from ibi.accounts.tokens import authenticate, new_token
 from ibi.instant import Instant
 from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked, StoreNewer
+from ibi.ports.errors import StoreDamaged
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.tokens import FILE_NAME, SqliteTokens
 from tests.support.memory.tokens import MemoryTokens

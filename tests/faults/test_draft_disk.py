@@ -14,11 +14,11 @@ import pytest
 from ibi.archive.drafts import DiskNearlyFull, DraftQuota, DraftRules
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.ports.errors import DiskFull
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.draft_files import DraftFiles
-from ibi.storage.incoming import DiskFull
 from tests.support.deposit_samples import CountedLabels
 from tests.support.set_clocks import SetClocks
 

@@ -18,6 +18,7 @@ from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.minting.errors import AnotherInstance, ClockRefused
+from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.services.demo.filling import fill
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
@@ -30,7 +31,6 @@ from ibi.services.minting.mint_queue import LocalLabels
 from ibi.services.robots import is_robot
 from ibi.storage.archive_record import ArchiveRecord, read_archive_record
 from ibi.storage.draft_files import DraftFiles
-from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.storage.sqlite.given_out import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite

@@ -21,6 +21,7 @@ from ibi.label.grammar import FIRST_DATE
 from ibi.label.home_prefix import home_prefix
 from ibi.ports.beliefs import Beliefs
 from ibi.ports.clocks import Clocks
+from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
@@ -32,7 +33,6 @@ from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolver_service import ForeignUrls, ResolverService
 from ibi.storage.archive_record import read_archive_record
-from ibi.storage.errors import StoreDamaged
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry

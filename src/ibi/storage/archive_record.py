@@ -14,8 +14,9 @@ from typing import Final
 
 from ibi.errors import InvalidMessage
 from ibi.messages.label_forms import LabelForms
+from ibi.ports.errors import StorageError
 from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
-from ibi.storage.errors import DiskRefused, StorageError, StoreNewer
+from ibi.storage.errors import DiskRefused, StoreNewer
 
 FILE_NAME: Final = "archive.json"
 _SCHEMA: Final = 1

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from ibi.ports.errors import StorageError
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.errors import DiskRefused, NotAStore, StorageError
+from ibi.storage.errors import DiskRefused, NotAStore
 
 
 class refusals:  # like a function; a generator would cost every commit three times as much

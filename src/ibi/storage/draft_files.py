@@ -34,10 +34,11 @@ from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
 from ibi.model.item_json import file_document, read_file
 from ibi.ports.clocks import Clocks
+from ibi.ports.errors import DraftDamaged, StorageError
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import make_directory, sync_directory, write_durably
-from ibi.storage.errors import DiskRefused, StorageError
+from ibi.storage.errors import DiskRefused
 from ibi.storage.incoming import Incoming, room_refusals, unless_incoming
 
 _MOST_DRAFTS: Final = 256
@@ -86,12 +87,6 @@ _PATIENCE: Final = 5.0
 _GLANCE: Final = 0.02
 _LEFT: Final = 86_400
 """Seconds after which a draft without a record is not on its way any more."""
-
-
-class DraftDamaged(StorageError):
-    """{path} is not the record of a draft: {reason}. Put it back from a backup, or remove the folder of this draft."""
-
-    code = "draft-damaged"
 
 
 def new_draft_id() -> str:

@@ -1,14 +1,9 @@
-"""Why a store refuses. Each message says what to do about it."""
+"""Why the stores of this machine refuse: what `ibi.ports.errors` leaves to them. Each message says what to do about
+it."""
 
 from __future__ import annotations
 
-from ibi.errors import IbiError
-
-
-class StorageError(IbiError):
-    """The store cannot be used."""
-
-    code = "storage"
+from ibi.ports.errors import StorageError, StoreDamaged
 
 
 class DiskRefused(StorageError):
@@ -32,17 +27,6 @@ class NotAStore(StorageError):
     """{path} cannot be used as a store of content: {reason}."""
 
     code = "not-a-store"
-
-
-class StoreDamaged(StorageError):
-    """{path} cannot be used: {reason}. Put it back from a backup, without -wal and -shm files beside it."""
-
-    code = "store-damaged"
-
-
-class CatalogDamaged(StoreDamaged):
-    """{path} cannot be used: {reason}. It holds nothing that the store does not: `ibi rebuild` sets it aside and makes
-    it anew from the store; so does the next start of the server."""
 
 
 class AccountsDamaged(StoreDamaged):
@@ -76,13 +60,6 @@ class BeliefsDamaged(StoreDamaged):
 class TicksDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. Move it away with its -wal and -shm files: it is made anew from mint.log beside
     it, and only the idempotency keys of the last days are forgotten."""
-
-
-class StoreIncomplete(StorageError):
-    """{path} lacks {missing} of {items} items that it had, {example} among them. See whether its disk is mounted, or
-    put it back from a newer backup; to go on without those items, run `ibi rebuild`."""
-
-    code = "store-incomplete"
 
 
 class StoreNewer(StorageError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import secrets
@@ -11,31 +10,10 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256, sha512
 from pathlib import Path
 from threading import Lock
-from typing import Final
 
+from ibi.ports.errors import DiskFull, refused_for_room
 from ibi.storage.disk import refusals, sync_directory, sync_file
-from ibi.storage.errors import DiskRefused, StorageError
-
-
-class DiskFull(StorageError):
-    """There is no room left on the disk of this server. Nothing was changed, and what was kept before is whole."""
-
-    code = "disk-full"
-
-
-def refused_for_room(error: BaseException | None) -> bool:
-    """Whether what lies at the root of an error is a disk without room."""
-    while error is not None:
-        if isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _NO_ROOM):
-            return True
-        if getattr(error, "sqlite_errorcode", None) == _SQLITE_FULL:
-            return True
-        error = error.__cause__
-    return False
-
-
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SQLITE_FULL: Final = 13
+from ibi.storage.errors import DiskRefused
 
 
 @contextmanager

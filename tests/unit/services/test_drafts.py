@@ -19,15 +19,15 @@ from ibi.model.draft_record import Description, DraftRecord
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.content import ContentChanged
+from ibi.ports.errors import DiskFull, DraftDamaged
 from ibi.services.drafts import uploads as draft_uploads
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import Depositor, DraftView
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.storage import draft_files
-from ibi.storage.draft_files import DraftDamaged, DraftFiles
+from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import DiskRefused
-from ibi.storage.incoming import DiskFull
 from tests.support.deposit_samples import CountedLabels
 from tests.support.set_clocks import SetClocks
 

@@ -7,9 +7,9 @@ from structlog.testing import capture_logs
 from ibi.minting.errors import ClockBehind, QueueTooLong
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity
+from ibi.ports.errors import StoreDamaged
 from ibi.services.minting.mint_queue import MintGroup, MintQueue
 from ibi.services.readiness import Readiness, StoreUnwritable, clock_refusal
-from ibi.storage.errors import StoreDamaged
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.set_clocks import SetClocks
 

@@ -49,7 +49,7 @@ import json, os, resource, sys
 from ibi.instant import Instant
 from ibi.model.content import Bytes, Change
 from ibi.storage.descriptors import are_exhausted, raise_limit
-from ibi.storage.errors import StorageError
+from ibi.ports.errors import StorageError
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.tokens import SqliteTokens
 from pathlib import Path

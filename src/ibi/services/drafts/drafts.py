@@ -24,13 +24,13 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.item import Item
 from ibi.ports.clocks import Clocks
+from ibi.ports.errors import StorageError
 from ibi.ports.ticks import Labels
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftView, DraftViews
 from ibi.services.drafts.publishing import DraftPublishing
 from ibi.services.drafts.uploads import DraftUploads
 from ibi.services.items.item_repository import ItemRepository
 from ibi.storage.draft_files import DraftFiles, new_draft_id
-from ibi.storage.errors import StorageError
 
 _BETWEEN_SWEEPS: Final = 3600.0
 

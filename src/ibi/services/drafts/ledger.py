@@ -34,8 +34,8 @@ from ibi.instant import Instant
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks
-from ibi.storage.draft_files import DraftDamaged, DraftFiles
-from ibi.storage.errors import StorageError
+from ibi.ports.errors import DraftDamaged, StorageError
+from ibi.storage.draft_files import DraftFiles
 from ibi.storage.incoming import Incoming
 
 

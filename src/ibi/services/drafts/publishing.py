@@ -18,12 +18,11 @@ from ibi.model.content import Keep, Move, Source
 from ibi.model.draft_record import DraftRecord, Publication
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks
+from ibi.ports.errors import DiskFull, StorageError, refused_for_room
 from ibi.ports.ticks import Labels
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository, name_of
 from ibi.storage.draft_files import DraftFiles, Uploaded
-from ibi.storage.errors import StorageError
-from ibi.storage.incoming import DiskFull, refused_for_room
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from ibi.archive.drafts import check_upload, same_name
 from ibi.archive.file_names import check_file_name
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
+from ibi.ports.errors import StorageError
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftViews, Share
 from ibi.services.items.file_selection import media_type_of
 from ibi.storage.draft_files import DraftFiles
-from ibi.storage.errors import StorageError
 from ibi.storage.incoming import Incoming
 
 _BETWEEN_LOOKS: Final = 32 * 1024 * 1024

@@ -23,11 +23,11 @@ from ibi.model.minting import Identity
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Search
 from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.backlinks import named_by
 from ibi.services.items.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, ItemTransferred, name_of
 from ibi.storage.change_journal import ChangeJournal
-from ibi.storage.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.storage.locks import ItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore

@@ -23,12 +23,12 @@ from ibi.model.item_json import decode_item, encode_item, encode_local
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
+from ibi.ports.errors import StorageError
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.backlinks import items_claimed, with_backlink
 from ibi.storage.batching import Batcher
 from ibi.storage.change_journal import ChangeJournal
-from ibi.storage.errors import StorageError
 from ibi.storage.locks import ItemLocks
 
 ITEM: Final = "item.json"

@@ -16,10 +16,10 @@ from structlog.typing import FilteringBoundLogger
 from ibi.archive.damage_letter import damage_letter
 from ibi.errors import IbiError
 from ibi.model.content import Problem, Verification
+from ibi.ports.errors import StorageError
 from ibi.ports.mailer import Mailer
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore
-from ibi.storage.errors import StorageError
 
 _DAY: Final = 86_400
 _HOUR: Final = 3_600

@@ -14,7 +14,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.archive.membership import Membership, Outcome, Phase, exclusion_of
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import ServiceSubject
-from ibi.storage.errors import StorageError
+from ibi.ports.errors import StorageError
 from ibi.storage.membership_files import MembershipFiles
 
 _LOOK: Final = 1.0

@@ -18,9 +18,10 @@ from ibi.label import Label, parse
 from ibi.label.home_prefix import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+from ibi.ports.errors import StoreDamaged
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
-from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreDamaged, StoreForked
+from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreForked
 from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import set_aside
 from ibi.storage.sqlite.label_key import label_key

@@ -23,9 +23,10 @@ from ibi.model.item import Item
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
+from ibi.ports.errors import CatalogDamaged, StorageError
 from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
-from ibi.storage.errors import CatalogDamaged, DiskRefused, StorageError, StoreClosed, StoreForked
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
     COUNT,

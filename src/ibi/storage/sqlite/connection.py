@@ -15,16 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ibi.ports.errors import CatalogDamaged, StorageError, StoreDamaged
 from ibi.storage.descriptors import are_exhausted
 from ibi.storage.errors import (
     AccountsDamaged,
     BeliefsDamaged,
-    CatalogDamaged,
     DiskRefused,
     PeopleDamaged,
     RegistryDamaged,
-    StorageError,
-    StoreDamaged,
     StoreNewer,
     TicksDamaged,
     TooManyOpenFiles,

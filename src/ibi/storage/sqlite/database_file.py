@@ -13,8 +13,9 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from ibi.ports.errors import StoreDamaged
 from ibi.storage.disk import make_directory, refusals, sync_directory, write_durably
-from ibi.storage.errors import DiskRefused, StoreDamaged
+from ibi.storage.errors import DiskRefused
 from ibi.storage.sqlite.connection import DatabaseKind, inspect
 
 _NOTES: Final = "databases"

@@ -12,8 +12,9 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from ibi.errors import IbiError
+from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.storage.batching import Batcher
-from ibi.storage.errors import StorageError, StoreClosed, StoreDamaged
+from ibi.storage.errors import StoreClosed
 from ibi.storage.sqlite.connection import Connection, storage_errors, transaction
 
 T = TypeVar("T")

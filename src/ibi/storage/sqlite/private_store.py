@@ -9,9 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
+from ibi.ports.errors import StoreDamaged
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import sync_directory
-from ibi.storage.errors import DiskRefused, StoreClosed, StoreDamaged, StoreForked
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.sqlite.connection import Connection, DatabaseKind, checkpoint, connect, storage_errors
 from ibi.storage.sqlite.database_file import FileWatch, note_begun, refuse_lost
 

@@ -13,7 +13,8 @@ from typing import Final
 
 from ibi.label import Label
 from ibi.model.registration import Registration
-from ibi.storage.errors import StoreClosed, StoreDamaged, StoreForked
+from ibi.ports.errors import StoreDamaged
+from ibi.storage.errors import StoreClosed, StoreForked
 from ibi.storage.registry_order import kept, registration_order, require_free
 from ibi.storage.sqlite.connection import REGISTRY, Connection, checkpoint, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import FileWatch, note_begun, refuse_lost

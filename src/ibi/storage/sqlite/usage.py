@@ -15,8 +15,9 @@ from typing import Any, Final, TypeVar
 
 from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay, UsageKind
+from ibi.ports.errors import StorageError, StoreDamaged
 from ibi.storage.disk import make_directory, refusals
-from ibi.storage.errors import DiskRefused, StorageError, StoreClosed, StoreDamaged, StoreForked
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.sqlite.connection import USAGE, Connection, DatabaseError, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import note_begun, refuse_lost, set_aside
 from ibi.storage.sqlite.label_key import label_key, repository_name

@@ -33,10 +33,10 @@ from starlette.responses import Response
 
 from ibi.errors import IbiError
 from ibi.model.content import Problem
+from ibi.ports.errors import StorageError
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.minting.mint_queue import MintGroup
 from ibi.services.readiness import Readiness, clock_refusal
-from ibi.storage.errors import StorageError
 from ibi.web.http.errors import ANSWERS
 
 

@@ -15,9 +15,9 @@ from ibi.accounts.sign_in import SHORTEST_PASSWORD, csrf_of
 from ibi.instant import Instant
 from ibi.model.account import Role
 from ibi.model.visibility import IpNetwork
+from ibi.ports.errors import StorageError
 from ibi.services.accounts.sign_in import SignedIn, SignIn, TooManyGuesses
 from ibi.services.integrity.integrity import Integrity
-from ibi.storage.errors import StorageError
 from ibi.web.http.errors import answer_to
 from ibi.web.http.reader_address import reader_address, truncated
 from ibi.web.pages.language_choice import local_target

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from ibi.model.item import Item
+from ibi.ports.errors import CatalogDamaged, StoreIncomplete
 from ibi.services.items.archive_store import CATALOGUE, STORE, ArchiveStore, Listed, open_repaired, rebuild_catalogue
 from ibi.services.items.item_repository import ChangeUnfinished, name_of
-from ibi.storage.errors import CatalogDamaged, NotAStore, StoreIncomplete
+from ibi.storage.errors import NotAStore
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.store_generation import FILE_NAME, GenerationFile, Standing

@@ -23,7 +23,8 @@ from ibi.messages import LabelForms
 from ibi.model.errors import NewerDocument
 from ibi.model.file import File
 from ibi.ports.catalog import Catalog, Link
-from ibi.storage.errors import CatalogDamaged, DiskRefused, StoreClosed, StoreForked, StoreNewer
+from ibi.ports.errors import CatalogDamaged
+from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite import catalog_rows
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.connection import Connection, connect

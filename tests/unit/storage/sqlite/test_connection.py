@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.errors import DiskRefused, StoreDamaged, StoreNewer
+from ibi.ports.errors import StoreDamaged
+from ibi.storage.errors import DiskRefused, StoreNewer
 from ibi.storage.sqlite.connection import DatabaseError, connect, storage_errors, transaction
 
 MIGRATIONS = ("CREATE TABLE one (a);\nCREATE TABLE two (a);\n", "ALTER TABLE one ADD COLUMN b")

@@ -18,7 +18,8 @@ from ibi.messages import LabelForms
 from ibi.model.account import Person, Role, Scope
 from ibi.model.registration import Registration
 from ibi.model.usage import Usage, UsageDay, UsageKind
-from ibi.storage.errors import StorageError, StoreDamaged, TicksDamaged
+from ibi.ports.errors import StorageError, StoreDamaged
+from ibi.storage.errors import TicksDamaged
 from ibi.storage.sqlite.connection import ACCOUNTS, KINDS, PEOPLE, REGISTRY, USAGE, DatabaseKind
 from ibi.storage.sqlite.database_file import forget_begun, set_aside, was_begun
 from ibi.storage.sqlite.people import SqlitePeople

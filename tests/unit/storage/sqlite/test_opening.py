@@ -10,14 +10,8 @@ import pytest
 
 from ibi.minting.mint_log import verify
 from ibi.model.minting import Identity, MintRequest, Span, TickState
-from ibi.storage.errors import (
-    DataDirectoryCopied,
-    DiskRefused,
-    StoreClosed,
-    StoreDamaged,
-    StoreForked,
-    StoreNewer,
-)
+from ibi.ports.errors import StoreDamaged
+from ibi.storage.errors import DataDirectoryCopied, DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.tick_rows import MIGRATIONS
 from ibi.storage.sqlite.ticks import STEPS

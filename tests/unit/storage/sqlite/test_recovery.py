@@ -9,7 +9,7 @@ import pytest
 
 from ibi.minting.mint_log import LogBroken, verify
 from ibi.model.minting import Identity, MintRequest
-from ibi.storage.errors import StoreDamaged
+from ibi.ports.errors import StoreDamaged
 from tests.support.minting_samples import IDENTITY, accept, dates, labels_on_record, mint
 from tests.unit.storage.sqlite.bench import Bench, all_unique
 

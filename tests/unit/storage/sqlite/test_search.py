@@ -12,7 +12,7 @@ import pytest
 from ibi.archive.errors import LabelTaken
 from ibi.model.search import SearchPage, SearchQuery
 from ibi.ports.catalog import Search
-from ibi.storage.errors import CatalogDamaged
+from ibi.ports.errors import CatalogDamaged
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, put_row, row_of
 from ibi.storage.sqlite.connection import Connection, connect, transaction

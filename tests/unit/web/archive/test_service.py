@@ -30,8 +30,8 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.usage import Usage
 from ibi.model.visibility import Visibility, network
 from ibi.pairs import Pairs
+from ibi.ports.errors import StoreDamaged
 from ibi.resolver.trace import Failure
-from ibi.storage.errors import StoreDamaged
 from ibi.transport.gateways import LocalArchive
 from ibi.transport.http_connection import freshness
 from ibi.web.archive.service import ArchiveService
