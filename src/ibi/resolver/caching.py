@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.language_range import Preference
+from ibi.lru_cache import LruCache
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
@@ -19,61 +19,6 @@ from ibi.resolver.authority import Word
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
 from ibi.resolver.trace import Hop, Trace, Verdict
 from ibi.vocabulary import State
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
-
-
-class LruCache(Generic[Key, Value]):
-    """At most `most` values, and at most `room` bytes of those whose size is given, so that neither many requests nor
-    big answers fill the memory."""
-
-    __slots__ = ("_kept", "_most", "_room", "_size", "_sizes")
-
-    def __init__(self, most: int, room: int = 0) -> None:
-        self._most, self._room = most, room
-        self._sizes: dict[Key, int] = {}
-        self._size = 0
-        # In a plain dict, finding the oldest key means passing all that were deleted before it.
-        self._kept: OrderedDict[Key, Value] = OrderedDict()
-
-    @property
-    def size(self) -> int:
-        """Bytes of all values whose size was given."""
-        return self._size
-
-    def find(self, key: Key) -> Value | None:
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
-
-    def keep(self, key: Key, value: Value, size: int = 0) -> None:
-        """`size` is a fair estimate of the bytes that both take, if they can be many."""
-        self.forget(key)
-        if self._most <= 0 or size > self._room:
-            return
-        while len(self._kept) >= self._most or self._size + size > self._room:
-            oldest, _ = self._kept.popitem(last=False)
-            self._size -= self._sizes.pop(oldest, 0)
-        self._kept[key] = value
-        if size:
-            self._sizes[key] = size
-            self._size += size
-
-    def forget(self, key: Key) -> None:
-        self._kept.pop(key, None)
-        if self._sizes:
-            self._size -= self._sizes.pop(key, 0)
-
-    def clear(self) -> None:
-        self._kept.clear()
-        self._sizes.clear()
-        self._size = 0
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
 
 LONGEST: Final = 3600
 """Seconds beyond which nothing is kept, whatever its Archive allows: its key has to be good still (E32)."""

@@ -15,13 +15,13 @@ from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.label.home_prefix import home_prefix
+from ibi.lru_cache import LruCache
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.belief import ClaimKind
 from ibi.model.item import name_one_item
 from ibi.ports.beliefs import Beliefs
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import Authority, Home, Homes, Word, chain_after
-from ibi.resolver.caching import LruCache
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.vocabulary import State

@@ -35,11 +35,11 @@ from ibi.model.file import File
 from ibi.model.item_json import file_document, read_file
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import DraftDamaged, StorageError
-from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import make_directory, sync_directory, write_durably
 from ibi.storage.errors import DiskRefused
 from ibi.storage.incoming import Incoming, room_refusals, unless_incoming
+from ibi.storage.shared_cache import SharedLruCache
 
 _MOST_DRAFTS: Final = 256
 _MOST_NAMES: Final = 1_000_000
@@ -49,17 +49,17 @@ class DraftSizes:
     """Of drafts that files come into at the moment. What one forgets is looked up again. From any thread."""
 
     def __init__(self) -> None:
-        self._known: BoundedCache[str, dict[str, int]] = BoundedCache(_MOST_DRAFTS, _MOST_NAMES)
+        self._known: SharedLruCache[str, dict[str, int]] = SharedLruCache(_MOST_DRAFTS, _MOST_NAMES)
 
     def learn(self, draft: str, read: Callable[[], Mapping[str, int]]) -> None:
         """Have what is there already `read`, once."""
-        if self._known.get(draft) is None:
+        if self._known.find(draft) is None:
             known = dict(read())
             self._known.keep(draft, known, len(known))
 
     def add(self, draft: str, name: str, size: int) -> None:
         """All of this file has come."""
-        known = self._known.get(draft)
+        known = self._known.find(draft)
         if known is not None:
             known[name] = size
             self._known.keep(draft, known, len(known))
@@ -70,7 +70,7 @@ class DraftSizes:
             names = os.listdir(folder)  # noqa: PTH208 - names are all that is wanted
         except FileNotFoundError:
             return {}
-        known = self._known.get(draft) or {}
+        known = self._known.find(draft) or {}
         sizes = {name: known[name] for name in names if name in known}
         for name in names if len(sizes) < len(names) else ():
             if name not in sizes:

@@ -7,13 +7,13 @@ from typing import Final
 
 from ibi.errors import InvalidInput
 from ibi.label import Label
+from ibi.lru_cache import LruCache
 from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, parse_answer
 from ibi.messages.home_fields import read_copies, read_final, read_transferred_to
 from ibi.messages.key import UrlKey
 from ibi.messages.service import ServiceSubject
 from ibi.messages.url_list import Deletion, UrlList, parse_url_list
 from ibi.pairs import Pairs
-from ibi.resolver.caching import LruCache
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.http_connection import HttpResponse, freshness
 from ibi.vocabulary import State

@@ -10,10 +10,10 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
+from ibi.lru_cache import LruCache
 from ibi.model.item_json import item_document
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.ports.catalog import Search
-from ibi.storage.bounded_cache import BoundedCache
 
 _THREADS: Final = 2
 """More would take turns: a search is work for a processor, and each thread has pages of the catalogue in memory."""
@@ -38,7 +38,7 @@ class Searching:
         self._search, self._changes = search, changes
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="search")
         self._under_way: dict[Key, asyncio.Future[Any]] = {}
-        self._kept: BoundedCache[Key, Any] = BoundedCache(_MOST_KEPT, _MOST_BYTES)
+        self._kept: LruCache[Key, Any] = LruCache(_MOST_KEPT, _MOST_BYTES, keeps_last=True)
 
     async def search(self, query: SearchQuery) -> SearchPage:
         return await self._answer("search", query, self._search.search)
@@ -60,7 +60,7 @@ class Searching:
         # Asked before the search: what it finds may be newer than this says, and is then looked up again in vain.
         version = None if self._changes is None else self._changes()
         key = version, kind, query
-        kept: T | None = self._kept.get(key)
+        kept: T | None = self._kept.find(key)
         if kept is not None:
             return kept
         answer = self._under_way.get(key)

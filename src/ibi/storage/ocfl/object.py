@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Final
 
 from ibi.ports.content import ContentDamaged, ContentMissing
-from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.inventory import ID_SCHEME, NAME, SIDECAR, Inventory, is_sidecar_of
 from ibi.storage.ocfl.layout import Broken
+from ibi.storage.shared_cache import SharedLruCache
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -140,14 +140,14 @@ class RememberedInventories:
     """Each is given only while the file it was read from is still in its place. From any thread."""
 
     def __init__(self) -> None:
-        self._inventories: BoundedCache[str, tuple[tuple[int, ...], Inventory]] = BoundedCache(_MOST, _MOST_FILES)
+        self._inventories: SharedLruCache[str, tuple[tuple[int, ...], Inventory]] = SharedLruCache(_MOST, _MOST_FILES)
 
     def inventory(self, found: ObjectDirectory) -> Inventory:
         try:
             status = found.inventory_status()
         except OSError as error:
             raise Broken("E063", error.strerror or "there is no inventory") from error
-        known = self._inventories.get(found.name)
+        known = self._inventories.find(found.name)
         if known is not None and known[0] == status:
             return known[1]
         inventory = found.inventory()

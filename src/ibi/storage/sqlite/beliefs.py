@@ -19,9 +19,9 @@ from ibi.label.home_prefix import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 from ibi.ports.errors import StoreDamaged
-from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreForked
+from ibi.storage.shared_cache import SharedLruCache
 from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import set_aside
 from ibi.storage.sqlite.label_key import label_key
@@ -85,7 +85,7 @@ class SqliteBeliefs:
         self._looked, self._version = float("-inf"), -1
         self._passed_on: frozenset[str] = frozenset()
         self._copies: dict[str, frozenset[Label]] = {}
-        self._holders: BoundedCache[Label, tuple[Label, int] | tuple[()]] = BoundedCache(
+        self._holders: SharedLruCache[Label, tuple[Label, int] | tuple[()]] = SharedLruCache(
             _MOST_IN_MEMORY, _MOST_IN_MEMORY
         )
         with refusals(DiskRefused, self._path):
@@ -141,7 +141,7 @@ class SqliteBeliefs:
 
     def holder(self, label: Label, now: int) -> Label | None:
         self._follow_changes()
-        known = self._holders.get(label)
+        known = self._holders.find(label)
         if known is None:
             known = self._read_holder(label)
         return known[0] if known and now < known[1] + HOLDER_AGE else None
@@ -174,7 +174,7 @@ class SqliteBeliefs:
         if label is None:
             self._holders.clear()
         else:
-            self._holders.drop(label)
+            self._holders.forget(label)
 
     # --- holders of Copies ---
 

@@ -24,9 +24,9 @@ from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.ports.errors import CatalogDamaged, StorageError
-from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
+from ibi.storage.shared_cache import SharedLruCache
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
     COUNT,
@@ -97,7 +97,7 @@ class SqliteCatalog:
         """Another number after every change by this process; in which order they come does not matter."""
         self._opening = Lock()
         self._readers: WeakSet[CatalogReader] = WeakSet()
-        self._decoded: BoundedCache[Record, Item] = BoundedCache(_MOST_ITEMS, _MOST_BYTES)
+        self._decoded: SharedLruCache[Record, Item] = SharedLruCache(_MOST_ITEMS, _MOST_BYTES)
         with refusals(DiskRefused, path):
             make_directory(path.parent)
         with self._errors():
@@ -327,7 +327,7 @@ class SqliteCatalog:
         return connect(self._path, MIGRATIONS, kind=CATALOGUE, begin=False)
 
     def _item(self, record: Record) -> Item:
-        item = self._decoded.get(record)
+        item = self._decoded.find(record)
         if item is None:
             item = decoded(record)
             self._decoded.keep(record, item, memory_of(record, item))

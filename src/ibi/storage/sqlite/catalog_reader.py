@@ -9,10 +9,10 @@ from weakref import finalize
 
 from ibi.instant import Instant
 from ibi.label import Label
+from ibi.lru_cache import LruCache
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
-from ibi.storage.bounded_cache import BoundedCache
 from ibi.storage.sqlite.catalog_rows import (
     LINKED,
     NAMES_AFTER,
@@ -51,7 +51,7 @@ class CatalogReader:
         self._version = -1
         self._departures: tuple[int, bool] = (-1, False)
         """For which version it is known whether there are any."""
-        self._found: BoundedCache[Label, Item] = BoundedCache(_MOST_ITEMS, _MOST_BYTES)
+        self._found: LruCache[Label, Item] = LruCache(_MOST_ITEMS, _MOST_BYTES, keeps_last=True)
         self.close = finalize(self, connection.close)
 
     @cached_property
@@ -69,7 +69,7 @@ class CatalogReader:
         if version != self._version:
             self._found.clear()
             self._version = version
-        return self._found.get(label) or self._look_up(label)
+        return self._found.find(label) or self._look_up(label)
 
     def _look_up(self, label: Label) -> Item | None:
         record = find_record(self._connection, label)

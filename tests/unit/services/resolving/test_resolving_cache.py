@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from ibi.resolver.caching import Cache, LruCache
+from ibi.lru_cache import LruCache
+from ibi.resolver.caching import Cache
 from ibi.resolver.memory import Memory
 from ibi.services.resolving.resolver_service import ResolverService
 from tests.support.memory.beliefs import MemoryBeliefs

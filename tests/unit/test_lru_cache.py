@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.resolver.caching import LruCache
+from ibi.lru_cache import LruCache
 
 
 def kept(most: int = 10, room: int = 100, **sizes: int) -> LruCache[str, str]:
@@ -62,3 +62,12 @@ def test_the_number_counts_whatever_the_size() -> None:
     for number in range(5):
         sizeless.keep(number, number)
     assert (len(sizeless), sizeless.size) == (2, 0)
+
+
+def test_the_last_stays_alone_whatever_its_size_if_that_is_wanted() -> None:
+    all_of_them: LruCache[str, str] = LruCache(10, 100, keeps_last=True)
+    all_of_them.keep("a", "A", 40)
+    all_of_them.keep("b", "B", 1_000)
+    assert (found(all_of_them, "ab"), all_of_them.size) == ("b", 1_000)
+    all_of_them.keep("c", "C", 40)
+    assert (found(all_of_them, "bc"), all_of_them.size) == ("c", 40)

@@ -1,0 +1,68 @@
+"""The one cache of the package: what was used last, bounded in number and in size."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class LruCache(Generic[Key, Value]):
+    """At most `most` values at a time, and of those whose size is told as many as fit into `room`: what is asked for,
+    and how large it is, may be a stranger's choice. The value that was not used for longest goes first.
+
+    A value that is larger than all of `room` is not kept, and drives nothing out. With `keeps_last` it is, alone: for
+    values that are dear to make anew, and known to be needed again at once.
+
+    For one thread; `ibi.storage.shared_cache` has the same for several.
+    """
+
+    __slots__ = ("_keeps_last", "_kept", "_most", "_room", "_size", "_sizes")
+
+    def __init__(self, most: int, room: int = 0, *, keeps_last: bool = False) -> None:
+        self._most, self._room, self._keeps_last = most, room, keeps_last
+        self._sizes: dict[Key, int] = {}
+        self._size = 0
+        # To find the oldest key of a plain dict is to pass all that were forgotten before it.
+        self._kept: OrderedDict[Key, Value] = OrderedDict()
+
+    @property
+    def size(self) -> int:
+        """The sizes of all values, as they were told."""
+        return self._size
+
+    def find(self, key: Key) -> Value | None:
+        """The value kept under `key`, which is the last used then; None if there is none."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def keep(self, key: Key, value: Value, size: int = 0) -> None:
+        """`size` is a fair estimate of what both take, in the unit of `room`, if that can be much."""
+        self.forget(key)
+        if self._most <= 0 or (size > self._room and not self._keeps_last):
+            return
+        while self._kept and (len(self._kept) >= self._most or self._size + size > self._room):
+            oldest, _ = self._kept.popitem(last=False)
+            self._size -= self._sizes.pop(oldest, 0)
+        self._kept[key] = value
+        if size:
+            self._sizes[key] = size
+            self._size += size
+
+    def forget(self, key: Key) -> None:
+        self._kept.pop(key, None)
+        if self._sizes:
+            self._size -= self._sizes.pop(key, 0)
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._sizes.clear()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
