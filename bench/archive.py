@@ -44,7 +44,7 @@ from ibi.services.items.archive_store import CATALOGUE, STORE, ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.taken_files import unread_files
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.storage.archive_record import read_archive_record
+from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app
@@ -216,7 +216,7 @@ def over_http(home: Path, sizes: Sequence[int]) -> Iterator[Figure]:
 
 
 def service_of(place: Place) -> LabelForms:
-    record = read_archive_record(place.path.parent)
+    record = ArchiveRecordFile(place.path.parent).read()
     assert record is not None, "the server began no Archive"
     return record.service
 

@@ -31,7 +31,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.registration import Inclusion, Registration
 from ibi.services.items.archive_store import CATALOGUE
-from ibi.storage.archive_record import read_archive_record
+from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.vocabulary import ArchiveProtocol
 
@@ -155,7 +155,7 @@ def data_directory(home: Path) -> Path:
 
 def include(resolver: Path, archive: Path, at: Running) -> None:
     """As if it had been registered and had asked for it."""
-    record = read_archive_record(archive)
+    record = ArchiveRecordFile(archive).read()
     assert record is not None, "the server began no Archive"
     now = Instant.parse("2026-11-15T00:00:00Z")
     said = (f"127.0.0.1:{at.port}", ip_address("127.0.0.1"), ArchiveProtocol.HTTP, "1", "ana@example.org", now)

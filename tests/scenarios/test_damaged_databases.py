@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ibi.storage.locks import ItemLocks
+from ibi.storage.locks import FileItemLocks
 from tests.support.damage import WAYS, remove_logs
 from tests.support.ibi_command import IbiCommand
 
@@ -100,7 +100,7 @@ def test_while_the_catalogue_is_made_anew_nothing_is_said_to_be_unknown(site: Si
     WAYS["emptied"](site.data / "catalogue.sqlite", site.data)
     WAYS["text"](site.data / "usage.sqlite", site.data)
     with ExitStack() as held:
-        locks = held.enter_context(closing(ItemLocks(site.data / "item-locks")))
+        locks = held.enter_context(closing(FileItemLocks(site.data / "item-locks")))
         release = held.enter_context(ExitStack())
         release.enter_context(locks.held(site.rep))
         server = site.command.start("up", "--port", "0", "--log-level", "warning", "--log-format", "json", **IDENTITY)

@@ -23,7 +23,7 @@ from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.transfers import Transfers
 from ibi.services.minting.mint_queue import LocalLabels
-from ibi.storage.archive_record import read_archive_record
+from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.support.deposit_samples import WHO, draft, sources
@@ -43,7 +43,7 @@ class Asked:
     """A server as a resolver sees it: requests and answers in bytes."""
 
     def __init__(self, url: str, data: Path) -> None:
-        record = read_archive_record(data)
+        record = ArchiveRecordFile(data).read()
         assert record is not None
         self._service = record.service.labels[0].spelling
         self._host, self._port = urlsplit(url).hostname, urlsplit(url).port
@@ -161,7 +161,7 @@ def test_what_is_said_of_labels_and_that_it_stays(command: IbiCommand) -> None:
 def test_a_page_elsewhere_cannot_inflate_counts(command: IbiCommand) -> None:
     with command.up(**HOST) as (_, url):
         ask, item = Asked(url, command.data), deposited(command)
-        record = read_archive_record(command.data)
+        record = ArchiveRecordFile(command.data).read()
         assert record is not None
         key = ask(item.rep)[1].rpartition(b"urlkey ")[2].decode()
         for number, site in enumerate(("cross-site", "cross-site", "none")):

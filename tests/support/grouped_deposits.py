@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from types import MethodType
+from typing import Any, TypeVar, cast
 
 from ibi.services.items.item_repository import ItemRepository
+from ibi.storage.batching import Batcher
 
 T = TypeVar("T")
 LONG = 60.0
@@ -34,12 +36,13 @@ def in_one_group(
     kept: ItemRepository, gate: Gate, first: Callable[[], T], jobs: Sequence[Callable[[], T]]
 ) -> list[Future[T]]:
     """What becomes of `first`, which is alone, and of `jobs`, which are done together afterwards."""
+    batcher = cast("Batcher[Any, Any]", cast("MethodType", kept._add_together).__self__)
     with ThreadPoolExecutor(len(jobs) + 1) as pool:
         futures = [pool.submit(first)]
         assert gate.reached.wait(LONG)
         for number, job in enumerate(jobs, 1):
             futures.append(pool.submit(job))
-            while len(kept._together._waiting) < number and not futures[-1].done():
+            while len(batcher._waiting) < number and not futures[-1].done():
                 pass
         gate.open()
     return futures

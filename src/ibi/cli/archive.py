@@ -13,7 +13,7 @@ from ibi.cli.output import as_json_option, print_json, print_lines
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.storage.archive_record import ArchiveRecord
+    from ibi.model.archive_record import ArchiveRecord
 
 
 _where = setting_options("data", "config", "server", "token")
@@ -44,11 +44,13 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
     from ibi.cli.archive_store import opened_archive, who
     from ibi.cli.item_output import links, print_links
     from ibi.services.items.archive_beginning import begin_archive
+    from ibi.storage.archive_record import ArchiveRecordFile
 
     with opened_archive(settings, begin=True) as opened:
         if opened.record is not None:
             raise click.ClickException(f"this Archive was begun before, as {opened.record.service.labels[0]}")
-        record = begin_archive(opened.deposits, settings.data, settings.own_url, title, who())
+        records = ArchiveRecordFile(settings.data)
+        record = begin_archive(opened.deposits, records, settings.own_url, title, who())
         item = opened.store.find(record.service.labels[0])
         print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
 

@@ -10,9 +10,9 @@ from ibi.cli.options import setting_options
 from ibi.cli.output import as_json_option, print_json
 
 if TYPE_CHECKING:
-    from ibi.archive.membership import Membership
     from ibi.config import Settings
     from ibi.messages.label_forms import LabelForms
+    from ibi.model.membership import Membership
     from ibi.storage.membership_files import MembershipFiles
 
 
@@ -102,9 +102,9 @@ MEMBERSHIP_COMMANDS = (registration_mail, switch_off, switch_on)
 
 
 def _service(settings: Settings) -> LabelForms:
-    from ibi.storage.archive_record import read_archive_record
+    from ibi.storage.archive_record import ArchiveRecordFile
 
-    record = read_archive_record(settings.data)
+    record = ArchiveRecordFile(settings.data).read()
     if record is None:
         raise click.ClickException("no Archive yet: `ibi archive init` begins one")
     return record.service
@@ -114,8 +114,8 @@ def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -
     """What became of it; None if there is nobody to tell. Under the lock."""
     import asyncio
 
-    from ibi.archive.membership import Membership, Phase, exclusion_of
     from ibi.composition.membership import membership_request
+    from ibi.model.membership import Membership, Phase, exclusion_of
     from ibi.transport.resolver_gateway import ResolverGateway
 
     request = membership_request(settings, settings.own_url, service)

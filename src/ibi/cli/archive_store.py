@@ -13,11 +13,12 @@ from ibi.cli.options import settings_from
 from ibi.composition.minter import Acceptance, opened_minter
 from ibi.config import Settings
 from ibi.messages.label_forms import LabelForms
+from ibi.model.archive_record import ArchiveRecord
 from ibi.services.items.archive_store import CATALOGUE, STORE, ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Relating
 from ibi.services.minting.mint_queue import LocalLabels
-from ibi.storage.archive_record import ArchiveRecord, read_archive_record
+from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 
 
@@ -73,7 +74,7 @@ def _tell_of_rebuild() -> None:
 @contextmanager
 def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archive]:
     with opened_store(settings, begin=begin) as store:
-        record = read_archive_record(settings.data)
+        record = ArchiveRecordFile(settings.data).read()
         service = None if record is None else record.service
         deposits = Deposits(store, _MintWhenAsked(settings), MachineClocks(), service=service)
         yield Archive(settings, store, deposits, Relating(store, deposits), record)

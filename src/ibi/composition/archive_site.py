@@ -18,6 +18,7 @@ from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.minting.errors import AnotherInstance, ClockRefused
+from ibi.model.archive_record import ArchiveRecord
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.services.demo.filling import fill
 from ibi.services.drafts.drafts import Drafts
@@ -29,7 +30,7 @@ from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
 from ibi.services.minting.mint_queue import LocalLabels
 from ibi.services.robots import is_robot
-from ibi.storage.archive_record import ArchiveRecord, read_archive_record
+from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.given_out import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
@@ -175,10 +176,11 @@ def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: 
 
 
 def _record(settings: Settings, public_url: str, minter: LocalMinter, store: ArchiveStore) -> ArchiveRecord:
-    record = read_archive_record(settings.data)
+    records = ArchiveRecordFile(settings.data)
+    record = records.read()
     deposits = Deposits(store, LocalLabels(minter.mint, "archive"), minter.clocks)
     if record is None:
-        return begin_archive(deposits, settings.data, public_url, "Archive service", "archive")
+        return begin_archive(deposits, records, public_url, "Archive service", "archive")
     _check_service(settings.data, record, store)
     log = structlog.get_logger("ibi.archive")
     try:

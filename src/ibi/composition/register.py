@@ -50,11 +50,15 @@ def opened_register(settings: Settings) -> Iterator[ArchiveAdmin]:
         return
     from ibi.services.membership.archive_admin import LocalArchiveAdmin
     from ibi.services.membership.registration_admin import RegistrationAdmin
-    from ibi.storage.archive_record import read_archive_record
+    from ibi.storage.archive_record import ArchiveRecordFile
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.registry import SqliteRegistry
 
-    mailer, identity, archive = configured_mailer(settings), settings.identity(), read_archive_record(settings.data)
+    mailer, identity, archive = (
+        configured_mailer(settings),
+        settings.identity(),
+        ArchiveRecordFile(settings.data).read(),
+    )
     registry = SqliteRegistry(settings.data)
     try:
         desk = RegistrationAdmin(

@@ -32,7 +32,7 @@ from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolver_service import ForeignUrls, ResolverService
-from ibi.storage.archive_record import read_archive_record
+from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry
@@ -183,7 +183,7 @@ def _minted_prefixes(settings: Settings) -> Iterator[str]:
 
 def _kept_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | None:
     """The Archive of the data directory as a server would serve it; None if nothing was deposited yet."""
-    record = read_archive_record(settings.data)
+    record = ArchiveRecordFile(settings.data).read()
     if record is None or not (settings.data / STORE).is_dir():
         return None
     store, public_url = opened.enter_context(ArchiveStore(settings.data)), settings.own_url

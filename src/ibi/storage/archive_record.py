@@ -8,19 +8,18 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from ibi.errors import InvalidMessage
 from ibi.messages.label_forms import LabelForms
+from ibi.model.archive_record import SECRET_BYTES, ArchiveRecord
 from ibi.ports.errors import StorageError
 from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused, StoreNewer
 
 FILE_NAME: Final = "archive.json"
 _SCHEMA: Final = 1
-_SECRET_BYTES: Final = 32
 
 
 class ArchiveRecordDamaged(StorageError):
@@ -29,49 +28,41 @@ class ArchiveRecordDamaged(StorageError):
     code = "archive-record-damaged"
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveRecord:
-    service: LabelForms
-    """The Archive's own service."""
-    url_key_secret: bytes = field(repr=False)
+class ArchiveRecordFile:
+    """The port `ArchiveRecords` of one data directory."""
 
-    @classmethod
-    def new(cls, service: LabelForms) -> ArchiveRecord:
-        return cls(service, secrets.token_bytes(_SECRET_BYTES))
+    def __init__(self, data: Path) -> None:
+        self._path = data / FILE_NAME
 
+    def read(self) -> ArchiveRecord | None:
+        path = self._path
+        try:
+            with refusals(ArchiveRecordDamaged, path):
+                document = json.loads(path.read_bytes()) if path.exists() else None
+            return None if document is None else _decoded(path, document)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidMessage) as error:
+            raise ArchiveRecordDamaged(path=path, reason=str(error) or type(error).__name__) from error
 
-def read_archive_record(data: Path) -> ArchiveRecord | None:
-    """The record of the Archive in this data directory; None if none was begun there."""
-    path = data / FILE_NAME
-    try:
-        with refusals(ArchiveRecordDamaged, path):
-            document = json.loads(path.read_bytes()) if path.exists() else None
-        return None if document is None else _decoded(path, document)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidMessage) as error:
-        raise ArchiveRecordDamaged(path=path, reason=str(error) or type(error).__name__) from error
+    def write(self, record: ArchiveRecord) -> bool:
+        """Readable for its owner alone."""
+        document = {
+            "schema": _SCHEMA,
+            "service": {label.form: label.spelling for label in record.service.labels},
+            "url_key_secret": record.url_key_secret.hex(),
+        }
+        with refusals(DiskRefused, self._path):
+            make_directory(self._path.parent)
+            return _write_new(self._path, json.dumps(document, indent=1).encode("ascii") + b"\n")
 
 
 def _decoded(path: Path, document: dict[str, object]) -> ArchiveRecord:
     schema, service, secret = document["schema"], document["service"], document["url_key_secret"]
     if isinstance(schema, int) and schema > _SCHEMA:
         raise StoreNewer(path=path, found=schema, known=_SCHEMA)
-    if not (isinstance(service, dict) and isinstance(secret, str) and len(secret) >= 2 * _SECRET_BYTES):
+    if not (isinstance(service, dict) and isinstance(secret, str) and len(secret) >= 2 * SECRET_BYTES):
         raise ValueError("its service or its secret is missing")
     forms = LabelForms.from_words(str(word) for pair in service.items() for word in pair)
     return ArchiveRecord(forms, bytes.fromhex(secret))
-
-
-def write_archive_record(data: Path, record: ArchiveRecord) -> bool:
-    """Keep the record, readable for its owner alone; False if there is one already: it stays."""
-    document = {
-        "schema": _SCHEMA,
-        "service": {label.form: label.spelling for label in record.service.labels},
-        "url_key_secret": record.url_key_secret.hex(),
-    }
-    path = data / FILE_NAME
-    with refusals(DiskRefused, path):
-        make_directory(data)
-        return _write_new(path, json.dumps(document, indent=1).encode("ascii") + b"\n")
 
 
 def _write_new(path: Path, content: bytes) -> bool:

@@ -123,3 +123,8 @@ class Batcher(Generic[Job, Outcome]):
                 self._arrival.wait(left)
             group, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
             return group
+
+
+def batched(work: Callable[[Sequence[Job]], Sequence[Outcome | Exception]]) -> Callable[[Job], Outcome]:
+    """The port `Batching`."""
+    return Batcher(work).run

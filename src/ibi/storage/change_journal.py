@@ -16,34 +16,21 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Final
 
+from ibi.ports.item_changes import EVERYTHING, Abandoned
 from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import alone
-
-EVERYTHING: Final = "*"
-"""Stands for all items: begun when the catalogue is read in as a whole."""
 
 _LOCK = "lock"
 _LONG = 1 << 16
 """Bytes after which the file is cut short, when nothing is under way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """The items that a dead process was changing, or had changed lately."""
-
-    names: tuple[str, ...]
-    whole: bool
-    """Whether these are all; if not, it may have been any."""
-
-
 class ChangeJournal:
-    """The changes under way in this process, and those that others left."""
+    """The port `Journal` in files of one directory."""
 
     def __init__(self, directory: Path, boot: str) -> None:
         self._directory, self._boot = directory, boot
@@ -54,7 +41,6 @@ class ChangeJournal:
         self._head = self._length = 0
 
     def begin(self, names: Iterable[str]) -> None:
-        """These items are about to change."""
         names = tuple(names)
         with self._lock, refusals(DiskRefused, self._directory):
             if self._own is None:
@@ -63,8 +49,6 @@ class ChangeJournal:
             self._under_way.update(names)
 
     def end(self, names: Iterable[str]) -> None:
-        """Catalogue and content agree on these items. Those never ended are looked at by the process that opens the
-        store next."""
         names = tuple(names)
         with self._lock, suppress(OSError):  # a list that is too long does no harm
             self._under_way.subtract(names)
@@ -82,7 +66,6 @@ class ChangeJournal:
 
     @contextmanager
     def abandoned(self) -> Iterator[tuple[Abandoned, ...]]:
-        """What dead processes left, forgotten at the end of the `with` unless that fails."""
         with refusals(DiskRefused, self._directory):
             taken = self._take() if self._directory.is_dir() else []
         try:
@@ -95,7 +78,6 @@ class ChangeJournal:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Changes still under way are left to be looked at."""
         with self._lock:
             if self._own is None:
                 return

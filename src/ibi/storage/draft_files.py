@@ -17,10 +17,8 @@ import re
 import secrets
 import shutil
 import time
-from base64 import b32encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -34,6 +32,7 @@ from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
 from ibi.model.item_json import file_document, read_file
 from ibi.ports.clocks import Clocks
+from ibi.ports.drafts import IncomingFile, Uploaded
 from ibi.ports.errors import DraftDamaged, StorageError
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import make_directory, sync_directory, write_durably
@@ -89,21 +88,8 @@ _LEFT: Final = 86_400
 """Seconds after which a draft without a record is not on its way any more."""
 
 
-def new_draft_id() -> str:
-    """A random id: without knowing it, the draft cannot be found."""
-    return f"draft-{b32encode(secrets.token_bytes(10)).decode('ascii').lower()}"
-
-
-@dataclass(frozen=True, slots=True)
-class Uploaded:
-    """A file that was sent, and where its bytes are."""
-
-    file: File
-    place: str
-
-
 class DraftFiles:
-    """The drafts of one data directory. Calls block, from any thread and process."""
+    """The port `DraftStore` of one data directory."""
 
     def __init__(self, data: Path, clocks: Clocks) -> None:
         self._folder, self._clocks = data / FOLDER, clocks
@@ -242,14 +228,14 @@ class DraftFiles:
     def receive(self, draft: str, *, with_sha256: bool = False) -> Incoming:
         return Incoming(self._place(draft) / _BYTES, with_sha256=with_sha256)
 
-    def keep(self, draft: str, incoming: Incoming, file: File) -> None:
+    def keep(self, draft: str, incoming: IncomingFile, file: File) -> None:
         """Have the finished bytes be that file, in the place of what it was. To be called within `alone_on`."""
         before = self.uploaded(draft, file.path)
         path = self._record_of(draft, file.path)
         with room_refusals(path):
-            write_durably(path, json.dumps({**file_document(file), "bytes": incoming.path.name}).encode("ascii"))
+            write_durably(path, json.dumps({**file_document(file), "bytes": incoming.name}).encode("ascii"))
         incoming.close()
-        self._sizes.add(draft, incoming.path.name, file.size)
+        self._sizes.add(draft, incoming.name, file.size)
         self._touch(draft)
         if before is not None:
             with suppress(OSError):

@@ -28,11 +28,8 @@ def room_refusals(path: Path) -> Iterator[None]:
 
 
 class Incoming:
-    """A file that is being received. Written by one thread at a time; another one may abandon it.
-
-    It is locked until `close` or `abandon`, and the lock of a process that dies goes with it: so `unless_incoming`
-    tells what is not being sent any more.
-    """
+    """The port `IncomingFile`. It is locked until `close` or `abandon`, and the lock of a process that dies goes with
+    it: so `unless_incoming` tells which files are not being sent any more."""
 
     def __init__(self, folder: Path, *, with_sha256: bool = False) -> None:
         """SHA-512 is always computed, SHA-256 only for a sender that wants it checked: it costs half as much again."""
@@ -42,6 +39,10 @@ class Incoming:
         self._lock = Lock()
         with room_refusals(self.path):
             self._descriptor = _created(self.path)
+
+    @property
+    def name(self) -> str:
+        return self.path.name
 
     def write(self, piece: bytes) -> None:
         self._sha512.update(piece)
@@ -54,24 +55,20 @@ class Incoming:
         self.size += len(piece)
 
     def digests(self) -> dict[str, bytes]:
-        """Of what was written so far, by the names that HTTP has for the algorithms."""
         found = {"sha-512": self._sha512.digest()}
         return found if self._sha256 is None else {**found, "sha-256": self._sha256.digest()}
 
     def finish(self) -> None:
-        """Have all of it on the disk."""
         with self._lock, room_refusals(self.path):
             sync_file(self._descriptor)
             sync_directory(self.path.parent)
 
     def abandon(self) -> None:
-        """As if nothing had come; also after `finish`."""
         self.close()
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the file, which stays."""
         # Not while a thread writes: the number would soon be another file's.
         with self._lock:
             if self._descriptor >= 0:

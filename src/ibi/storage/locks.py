@@ -243,10 +243,10 @@ _PATIENCE = 1800.0
 """Seconds: another process may be depositing an item, or removing an object, of many gigabytes."""
 
 
-class ItemLocks:
-    """A fixed number of locks, shared by the items; in files of a directory, or without one among threads alone."""
+class FileItemLocks:
+    """The port `ItemLocks`: a fixed number of locks in files of a directory, shared by the items."""
 
-    def __init__(self, directory: Path | None = None) -> None:
+    def __init__(self, directory: Path) -> None:
         self._directory = directory
         # The kernel's lock is the process's: threads need one among themselves.
         self._threads = [Lock() for _ in range(_ITEM_LOCKS)]
@@ -254,7 +254,6 @@ class ItemLocks:
 
     @contextmanager
     def held(self, *names: str) -> Iterator[None]:
-        """Alone on the items of these names, within the `with`."""
         with ExitStack() as held:
             for number in sorted({crc32(name.encode()) % _ITEM_LOCKS for name in names}):
                 held.enter_context(self._one(number))
@@ -270,29 +269,25 @@ class ItemLocks:
     @contextmanager
     def _one(self, number: int) -> Iterator[None]:
         with self._threads[number]:
-            if self._directory is None:
-                yield
-                return
-            descriptor = self._descriptor(self._directory, number)
+            descriptor = self._descriptor(number)
             with refusals(DiskRefused, self._directory):
-                descriptor = taken(descriptor, self._path(self._directory, number), _PATIENCE)
+                descriptor = taken(descriptor, self._path(number), _PATIENCE)
             self._descriptors[number] = descriptor
             try:
                 yield
             finally:
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
 
-    def _descriptor(self, directory: Path, number: int) -> int:
+    def _descriptor(self, number: int) -> int:
         if self._descriptors[number] < 0:
-            path = self._path(directory, number)
+            path = self._path(number)
             with refusals(DiskRefused, path):
-                make_directory(directory)
+                make_directory(self._directory)
                 self._descriptors[number] = open_lock(path)
         return self._descriptors[number]
 
-    @staticmethod
-    def _path(directory: Path, number: int) -> Path:
-        return directory / f"{number:03}.lock"
+    def _path(self, number: int) -> Path:
+        return self._directory / f"{number:03}.lock"
 
 
 _OBJECT_LOCKS = 64

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from ibi.archive.membership import Membership, Phase
+from ibi.model.membership import Membership, Phase
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.disk import make_directory, refusals, sync_directory, write_durably
 from ibi.storage.errors import DiskRefused
@@ -22,7 +22,9 @@ _FOLDER: Final = "membership"
 
 
 class MembershipFiles:
-    """Of one data directory. Reading needs nothing to be there."""
+    """The port `MembershipState` of one data directory."""
+
+    prompt = True
 
     def __init__(self, data: Path) -> None:
         folder = data / _FOLDER
@@ -36,12 +38,10 @@ class MembershipFiles:
 
     @property
     def switched_on(self) -> bool:
-        """Every Archive is, until it is switched off."""
         with refusals(DiskRefused, self._off):
             return not self._off.exists()
 
     def switch(self, *, on: bool) -> None:
-        """There after a crash too; the holder of the lock looks every second."""
         with refusals(DiskRefused, self._off):
             make_directory(self._folder)
             if on:
@@ -51,7 +51,6 @@ class MembershipFiles:
             sync_directory(self._folder)
 
     def read(self) -> Membership:
-        """What was written last; without that, or if it cannot be understood, a membership that has not begun."""
         try:
             found = json.loads(self._state.read_bytes())
             return Membership(
@@ -67,7 +66,6 @@ class MembershipFiles:
         write_durably(self._state, json.dumps(asdict(membership)).encode("ascii") + b"\n")
 
     def hold(self) -> bool:
-        """Take the lock, if no other process has it. To hold it already is fine."""
         if self._descriptor is not None:
             return True
         with refusals(DiskRefused, self._lock):

@@ -6,11 +6,11 @@ import asyncio
 from ssl import SSLContext
 from typing import Final
 
-from ibi.archive.membership import Failure, Outcome
 from ibi.errors import InvalidMessage, InvalidPairs
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import resolver_service
+from ibi.model.membership import Failure, Outcome
 from ibi.pairs import Pairs
 from ibi.resolver.trace import Failure as FailureOfReply
 from ibi.transport.address_guard import Checked, NameLookup

@@ -9,11 +9,12 @@ from ibi.services.items.item_repository import ItemRepository
 from tests.support.deposit_samples import deposits
 from tests.support.memory.catalog import MemoryCatalog
 from tests.support.memory.content import MemoryContent
+from tests.support.memory.item_changes import MemoryItemLocks
 
 
 @pytest.fixture
 def kept() -> ItemRepository:
-    return ItemRepository(MemoryContent(), MemoryCatalog())
+    return ItemRepository(MemoryContent(), MemoryCatalog(), locks=MemoryItemLocks())
 
 
 @pytest.fixture

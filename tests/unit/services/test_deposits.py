@@ -42,6 +42,7 @@ from tests.support.content_samples import content_of
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
 from tests.support.memory.catalog import MemoryCatalog
 from tests.support.memory.content import MemoryContent
+from tests.support.memory.item_changes import MemoryItemLocks
 
 PT, EN = LanguageTag("pt"), LanguageTag("en")
 
@@ -332,7 +333,7 @@ class _FullDisk(MemoryCatalog):
 
 def test_what_could_not_be_listed_is_told_and_made_good_with_the_next_change() -> None:
     catalog = _FullDisk()
-    kept = ItemRepository(MemoryContent(), catalog)
+    kept = ItemRepository(MemoryContent(), catalog, locks=MemoryItemLocks())
     made = deposits(kept)
     first = put(made)
     catalog.full = True

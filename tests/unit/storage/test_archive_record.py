@@ -1,4 +1,4 @@
-"""What an Archive keeps of itself."""
+"""`archive.json`; the contract of what it holds is in `tests/contract/test_archive_state.py`."""
 
 from __future__ import annotations
 
@@ -7,32 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.archive_record import (
-    FILE_NAME,
-    ArchiveRecord,
-    ArchiveRecordDamaged,
-    read_archive_record,
-    write_archive_record,
-)
+from ibi.model.archive_record import ArchiveRecord
+from ibi.storage.archive_record import FILE_NAME, ArchiveRecordDamaged, ArchiveRecordFile
 from ibi.storage.errors import StoreNewer
 from tests.support.deposit_samples import labels
 
 
-def test_what_is_written_is_read_by_its_owner_alone(tmp_path: Path) -> None:
-    assert read_archive_record(tmp_path) is None
-    record = ArchiveRecord.new(labels(0))
-    assert write_archive_record(tmp_path, record) is True
-    assert read_archive_record(tmp_path) == record
+def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    file = ArchiveRecordFile(tmp_path)
+    assert file.write(ArchiveRecord(labels(0), b"0" * 32))
     assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
-    assert len(record.url_key_secret) == 32
-    assert record.url_key_secret.hex() not in repr(record)
-
-
-def test_the_first_record_stays(tmp_path: Path) -> None:
-    first = ArchiveRecord.new(labels(0))
-    write_archive_record(tmp_path, first)
-    assert write_archive_record(tmp_path, ArchiveRecord.new(labels(1))) is False
-    assert read_archive_record(tmp_path) == first
+    file.write(ArchiveRecord(labels(1), b"1" * 32))
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
@@ -52,10 +37,10 @@ def test_the_first_record_stays(tmp_path: Path) -> None:
 def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(content)
     with pytest.raises(ArchiveRecordDamaged):
-        read_archive_record(tmp_path)
+        ArchiveRecordFile(tmp_path).read()
 
 
 def test_a_record_of_a_newer_version_is_left_to_it(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b'{"schema": 2, "service": {}, "url_key_secret": ""}')
     with pytest.raises(StoreNewer):
-        read_archive_record(tmp_path)
+        ArchiveRecordFile(tmp_path).read()

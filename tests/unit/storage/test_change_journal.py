@@ -1,4 +1,4 @@
-"""The journal of changes under way: empty after a clean end, told after any other."""
+"""The files of the journal; its contract is in `tests/contract/test_journal.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.change_journal import EVERYTHING, Abandoned, ChangeJournal
+from ibi.ports.item_changes import Abandoned
+from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import DiskRefused
 
 OPEN = Path("/proc/self/fd")
@@ -43,33 +44,15 @@ def test_a_clean_end_leaves_nothing(place: Path) -> None:
     assert left(place) == ()
 
 
-def test_what_was_under_way_at_the_end_is_told_once(place: Path) -> None:
+def test_what_has_ended_is_cut_off_later_and_still_told(place: Path) -> None:
     journal = ChangeJournal(place, "boot")
     journal.begin(["one"])
     journal.begin(["two", "three"])
     journal.end(["one"])
-    assert set(journal.under_way()) == {"two", "three"}
-    assert left(place) == ()  # of a living process
     journal.close()
-    # `one` has ended, and is only not cut off yet: to look at it does no harm.
+    # To look at `one` does no harm.
     assert left(place) == (Abandoned(("one", "two", "three"), whole=True),)
     assert left(place) == ()
-
-
-def test_what_was_under_way_is_told_again_if_looking_at_it_failed(place: Path) -> None:
-    journal = ChangeJournal(place, "boot")
-    journal.begin(["one"])
-    journal.close()
-    with pytest.raises(ZeroDivisionError), ChangeJournal(place, "boot").abandoned():
-        raise ZeroDivisionError
-    assert left(place) == (Abandoned(("one",), whole=True),)
-
-
-def test_after_another_boot_the_list_is_not_trusted(place: Path) -> None:
-    journal = ChangeJournal(place, "yesterday")
-    journal.begin(["one"])
-    journal.close()
-    assert left(place, "today") == (Abandoned(("one",), whole=False),)
 
 
 @pytest.mark.parametrize(
@@ -87,19 +70,6 @@ def test_half_a_file(place: Path, content: bytes, found: Abandoned) -> None:
     (place / "0123").write_bytes(content)
     assert left(place) == (found,)
     assert files(place) == []
-
-
-def test_everything_may_be_under_way(place: Path) -> None:
-    journal = ChangeJournal(place, "boot")
-    journal.begin([EVERYTHING])
-    journal.close()
-    assert left(place) == (Abandoned((), whole=False),)
-    journal = ChangeJournal(place, "boot")
-    journal.begin([EVERYTHING])
-    journal.end([EVERYTHING])
-    journal.begin(["one"])
-    journal.close()
-    assert left(place) == (Abandoned(("one",), whole=True),)
 
 
 def test_one_item_under_way_twice_ends_twice(place: Path) -> None:

@@ -9,7 +9,6 @@ from contextlib import closing
 
 import pytest
 
-from ibi.archive.membership import Failure, exclusion_of
 from ibi.label import parse
 from ibi.messages import (
     ArchiveProtocol,
@@ -20,6 +19,7 @@ from ibi.messages import (
     RegistrationKey,
     ip_address,
 )
+from ibi.model.membership import Failure, exclusion_of
 from ibi.transport.address_guard import NameLookup
 from ibi.transport.resolver_gateway import ResolverGateway
 from tests.support.mail_server import CERTIFICATE, trusting

@@ -34,9 +34,8 @@ from ibi.instant import Instant
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks
+from ibi.ports.drafts import DraftStore, IncomingFile
 from ibi.ports.errors import DraftDamaged, StorageError
-from ibi.storage.draft_files import DraftFiles
-from ibi.storage.incoming import Incoming
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class DraftView:
 class DraftViews:
     """Calls block, from any thread."""
 
-    files: DraftFiles
+    files: DraftStore
     clocks: Clocks
     rules: DraftRules
 
@@ -143,16 +142,16 @@ class Share:
     def __init__(self, ledger: DraftLedger, owner: str, draft: str, path: str, announced: int) -> None:
         self._ledger, self.owner, self.draft, self.path = ledger, owner, draft, path
         self._announced, self.size = announced, min(STEP, announced)
-        self._incoming: Incoming | None = None
+        self._incoming: IncomingFile | None = None
         self.is_open = True
 
-    def begin(self, incoming: Incoming) -> None:
+    def begin(self, incoming: IncomingFile) -> None:
         """Before its first byte: from now on what comes in is not counted a second time."""
         self._incoming = incoming
 
     @property
     def name(self) -> str | None:
-        return None if self._incoming is None else self._incoming.path.name
+        return None if self._incoming is None else self._incoming.name
 
     @property
     def unwritten(self) -> int:
@@ -177,7 +176,7 @@ class DraftLedger:
 
     def __init__(
         self,
-        files: DraftFiles,
+        files: DraftStore,
         rules: DraftRules,
         clocks: Clocks,
         monotonic: Callable[[], float] = time.monotonic,

@@ -18,11 +18,11 @@ from ibi.model.content import Keep, Move, Source
 from ibi.model.draft_record import DraftRecord, Publication
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks
+from ibi.ports.drafts import DraftStore, Uploaded
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
 from ibi.ports.ticks import Labels
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository, name_of
-from ibi.storage.draft_files import DraftFiles, Uploaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class _LabelsOnce:
 class DraftPublishing:
     """For whoever is alone on the draft. `service` is the Archive's own item."""
 
-    files: DraftFiles
+    files: DraftStore
     kept: ItemRepository
     clocks: Clocks
     service: LabelForms | None = None

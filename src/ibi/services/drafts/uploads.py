@@ -10,11 +10,10 @@ from ibi.archive.drafts import check_upload, same_name
 from ibi.archive.file_names import check_file_name
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
+from ibi.ports.drafts import DraftStore, IncomingFile
 from ibi.ports.errors import StorageError
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftViews, Share
 from ibi.services.items.file_selection import media_type_of
-from ibi.storage.draft_files import DraftFiles
-from ibi.storage.incoming import Incoming
 
 _BETWEEN_LOOKS: Final = 32 * 1024 * 1024
 """Bytes of an upload after which it is looked what else has come into the draft."""
@@ -30,7 +29,9 @@ def _no_conditions(_: object) -> None:
 class Upload:
     """One file on its way into a draft. Calls block, one at a time; ends with `finish` or `abandon`."""
 
-    def __init__(self, uploads: DraftUploads, who: Depositor, share: Share, others: int, incoming: Incoming) -> None:
+    def __init__(
+        self, uploads: DraftUploads, who: Depositor, share: Share, others: int, incoming: IncomingFile
+    ) -> None:
         """`others` are the bytes of the other files."""
         self._uploads, self._who, self._share = uploads, who, share
         self._others, self._incoming, self._unseen = others, incoming, 0
@@ -69,7 +70,7 @@ class Upload:
 class DraftUploads:
     """Calls block, from any thread."""
 
-    files: DraftFiles
+    files: DraftStore
     views: DraftViews
     ledger: DraftLedger
 
@@ -128,7 +129,7 @@ class DraftUploads:
         and each of them would fit alone."""
         return self._held(draft, path)[1]
 
-    def keep(self, who: Depositor, share: Share, incoming: Incoming, file: File, check: FileCheck) -> bool:
+    def keep(self, who: Depositor, share: Share, incoming: IncomingFile, file: File, check: FileCheck) -> bool:
         """Now that all bytes are there: whether the file is new."""
         draft = share.draft
         with self.files.alone_on(draft):

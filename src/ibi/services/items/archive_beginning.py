@@ -5,33 +5,34 @@ That item leads to where the Archive is. When the Archive has moved, the item fo
 
 from __future__ import annotations
 
-from pathlib import Path
+from secrets import token_bytes
 from typing import Final
 
 from ibi.archive.related_items import find_forms
 from ibi.messages.label_forms import LabelForms
+from ibi.model.archive_record import SECRET_BYTES, ArchiveRecord
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
+from ibi.ports.archive_state import ArchiveRecords
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ITEM, LOCAL, ItemRepository, name_of
-from ibi.storage.archive_record import ArchiveRecord, read_archive_record, write_archive_record
 
 _KEY: Final = "the service of this Archive"
 _BEGAN, _MOVED = "The Archive began", "The Archive moved"
 
 
-def begin_archive(deposits: Deposits, data: Path, public_url: str, title: str, who: str) -> ArchiveRecord:
-    """The record of the Archive in `data`, begun if there is none.
+def begin_archive(deposits: Deposits, records: ArchiveRecords, public_url: str, title: str, who: str) -> ArchiveRecord:
+    """The record of the Archive, begun if there is none.
 
     The label is reserved with a key: if this is interrupted, or done twice at once, there is one item all the same.
     """
-    record = read_archive_record(data)
+    record = records.read()
     if record is not None:
         return record
     item: Item = deposits.deposit(service_draft(public_url, title), {}, who, _BEGAN, key=_KEY, transferable=False)
-    write_archive_record(data, ArchiveRecord.new(item.labels))
-    written = read_archive_record(data)
+    records.write(ArchiveRecord(item.labels, token_bytes(SECRET_BYTES)))
+    written = records.read()
     assert written is not None  # by us, or by whoever was quicker
     return written
 

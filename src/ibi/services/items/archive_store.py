@@ -27,8 +27,9 @@ from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.backlinks import named_by
 from ibi.services.items.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, ItemTransferred, name_of
+from ibi.storage.batching import batched
 from ibi.storage.change_journal import ChangeJournal
-from ibi.storage.locks import ItemLocks
+from ibi.storage.locks import FileItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
@@ -113,10 +114,16 @@ class ArchiveStore(ItemRepository):
             """Whether all items were looked at to make the catalogue agree with the store."""
             self._sqlite = SqliteCatalog(data / CATALOGUE, self._generation, integrity.require_unknown)
             opened.callback(self._sqlite.close)
-            locks = ItemLocks(data / _LOCKS)
+            locks = FileItemLocks(data / _LOCKS)
             opened.callback(locks.close)
             super().__init__(
-                content, self._sqlite, journal=self._changes, locks=locks, on_step=on_step, integrity=integrity
+                content,
+                self._sqlite,
+                journal=self._changes,
+                locks=locks,
+                batching=batched,
+                on_step=on_step,
+                integrity=integrity,
             )
             self.swept = self._sweep(on_item)
             self._opened = opened.pop_all()

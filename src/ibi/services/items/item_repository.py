@@ -24,12 +24,10 @@ from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.ports.errors import StorageError
+from ibi.ports.item_changes import Batching, ItemLocks, Job, Journal, Result
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.backlinks import items_claimed, with_backlink
-from ibi.storage.batching import Batcher
-from ibi.storage.change_journal import ChangeJournal
-from ibi.storage.locks import ItemLocks
 
 ITEM: Final = "item.json"
 LOCAL: Final = "local.json"
@@ -86,6 +84,18 @@ def name_of(item: Item | RepositoryName) -> str:
     return str(item.rep if isinstance(item, Item) else item)
 
 
+def _one_by_one(work: Callable[[Sequence[Job]], Sequence[Result | Exception]]) -> Callable[[Job], Result]:
+    """The port `Batching` where no two threads ask at a time."""
+
+    def run(job: Job) -> Result:
+        (outcome,) = work([job])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return run
+
+
 class ChangeUnfinished(StorageError):
     """{label} is kept as it was asked for, but not everything that speaks of it could be written ({reason}). That is
     made good with the next change or at the next start: do not repeat the request."""
@@ -129,19 +139,20 @@ class ItemRepository:
         content: Content,
         catalog: Catalog,
         *,
-        journal: ChangeJournal | None = None,
-        locks: ItemLocks | None = None,
+        locks: ItemLocks,
+        journal: Journal | None = None,
+        batching: Batching | None = None,
         on_step: Callable[[str], None] = _pass,
         integrity: Integrity | None = None,
     ) -> None:
-        """Without a journal, a crash is not recovered from: that is for stores in memory. `integrity` knows which items
-        are damaged, and is told what is found to be."""
+        """Without a journal, a crash is not recovered from, and without `batching` each item is added by itself: for
+        stores in memory. `integrity` knows which items are damaged, and is told what is found to be."""
         self.content, self.catalog, self.integrity = content, catalog, integrity
-        self.locks = locks or ItemLocks()
+        self.locks = locks
         self.step = on_step
         self._journal = journal
         self._unfinished: set[str] = set()
-        self._together: Batcher[NewItem, None] = Batcher(self._add_all)
+        self._add_together: Callable[[NewItem], None] = (batching or _one_by_one)(self._add_all)
 
     def find(self, label: Label) -> Item:
         """The item that the catalogue has under this label; `UnknownItem` if there is none."""
@@ -226,7 +237,7 @@ class ItemRepository:
 
     def add(self, new: NewItem) -> None:
         """Keep and list an item of which nobody knows yet, together with those that other threads add."""
-        self._together.run(new)
+        self._add_together(new)
 
     def _add_all(self, new: Sequence[NewItem]) -> list[Exception | None]:
         """What went wrong with each."""

@@ -11,11 +11,11 @@ from typing import Final, Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.archive.membership import Membership, Outcome, Phase, exclusion_of
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import ServiceSubject
+from ibi.model.membership import Membership, Outcome, Phase, exclusion_of
+from ibi.ports.archive_state import MembershipState
 from ibi.ports.errors import StorageError
-from ibi.storage.membership_files import MembershipFiles
 
 _LOOK: Final = 1.0
 """Seconds between two looks at the switch."""
@@ -39,7 +39,7 @@ class MembershipService:
         self,
         resolver: Resolver,
         request: InclusionRequest,
-        files: MembershipFiles,
+        files: MembershipState,
         *,
         log: FilteringBoundLogger | None = None,
         chance: Callable[[], float] = random.random,

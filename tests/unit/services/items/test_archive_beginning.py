@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from ibi.model.archive_record import ArchiveRecord
 from ibi.model.item import Draft
 from ibi.services.items.archive_beginning import begin_archive, follow_address
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import Relating
-from ibi.storage.archive_record import ArchiveRecord
 from tests.support.deposit_samples import WHO, labels
+from tests.support.memory.archive_state import MemoryArchiveRecords
 
 HERE, THERE, HOME = "http://arq.lab.br:8765", "https://arquivo.lab.br", "https://www.lab.br/arquivo"
 
 
 @pytest.fixture
-def begun(made: Deposits, tmp_path: Path) -> ArchiveRecord:
-    return begin_archive(made, tmp_path, HERE, "An Archive", WHO)
+def begun(made: Deposits) -> ArchiveRecord:
+    return begin_archive(made, MemoryArchiveRecords(), HERE, "An Archive", WHO)
 
 
 def url(kept: ItemRepository, begun: ArchiveRecord) -> str | None:

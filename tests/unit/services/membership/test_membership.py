@@ -11,8 +11,8 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from ibi.archive.membership import Failure, Membership, Outcome, Phase
 from ibi.messages import ErrorAnswer, ExclusionRequest, ExclusionStatus, InclusionRequest, InclusionStatus
+from ibi.model.membership import Failure, Membership, Outcome, Phase
 from ibi.services.membership.membership import MembershipService
 from ibi.storage.membership_files import MembershipFiles
 from tests.unit.transport.test_resolver_gateway import INCLUSION, KEY

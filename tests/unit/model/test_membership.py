@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.archive.membership import LONGEST_WAIT, Failure, Membership, Phase, exclusion_of
 from ibi.label import parse
 from ibi.messages import (
     ArchiveProtocol,
@@ -19,6 +18,7 @@ from ibi.messages import (
     ServiceSubject,
     ip_address,
 )
+from ibi.model.membership import LONGEST_WAIT, Failure, Membership, Phase, exclusion_of
 
 AWAY = Failure("away", sent=False)
 CUT = Failure("cut")

@@ -1,0 +1,126 @@
+"""Where drafts are kept: what was sent to a server and is not published yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from ibi.model.draft_record import DraftRecord
+from ibi.model.file import File
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """A file that was sent, and where its bytes are."""
+
+    file: File
+    place: str
+
+
+class IncomingFile(Protocol):
+    """The bytes of one file on their way into a draft: written by one thread at a time; who gives it up may be another.
+
+    Until `close` or `abandon`, or the death of the process, no sweep removes it.
+    """
+
+    @property
+    def name(self) -> str:
+        """By which `DraftStore.sizes` knows it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+
+    def write(self, piece: bytes) -> None:
+        """`DiskFull` if there is no room for it."""
+
+    def digests(self) -> dict[str, bytes]:
+        """Of what was written so far, by the names that HTTP has for the algorithms."""
+
+    def finish(self) -> None:
+        """Have all of it on the disk."""
+
+    def abandon(self) -> None:
+        """As if nothing had come; also after `finish`."""
+
+    def close(self) -> None:
+        """Leave it to the draft that it was sent to."""
+
+
+class DraftStore(Protocol):
+    """The drafts of one Archive. Calls block, from any thread and process: never on an event loop.
+
+    What was written, created or kept is there after a crash. A `StorageError` says that nothing was done: `DiskFull` if
+    there is no room, `DraftDamaged` if a record cannot be understood. A draft that is not there has no files.
+    """
+
+    # --- drafts ---
+
+    def create(self, record: DraftRecord) -> None: ...
+
+    def read(self, draft: str) -> DraftRecord | None:
+        """None if there is no such draft, whatever text it is called by. `DraftDamaged` if its record cannot be
+        read."""
+
+    def write(self, record: DraftRecord) -> None:
+        """In the place of what is kept of that draft."""
+
+    def remove(self, draft: str) -> None:
+        """Gone at once for every other caller; what cannot be removed is removed by the next sweep."""
+
+    def ids(self, after: str = "") -> Iterator[str]:
+        """Of all drafts after that one, in their order; an id tells nothing but which draft it is."""
+
+    def changed(self, draft: str) -> int:
+        """POSIX seconds of the last change, by the clock that judges how long ago that was; 0 if there is no such
+        draft."""
+
+    def stamp(self, draft: str) -> tuple[int, int]:
+        """Another one after every change that is recorded, and after a file has begun to come or has gone. Quicker than
+        anything else here: asked of every draft at once."""
+
+    def free(self) -> int:
+        """Bytes that are left for drafts."""
+
+    def alone_on(self, draft: str) -> AbstractContextManager[None]:
+        """No other caller changes the draft within the `with`. `ibi.archive.drafts.DraftBusy` if another does, for more
+        than a moment; `UnknownDraft` if there is none."""
+
+    # --- their files ---
+
+    def uploads(self, draft: str) -> Mapping[str, Uploaded]:
+        """The files that were sent, by their paths."""
+
+    def uploaded(self, draft: str, path: str) -> Uploaded | None:
+        """The file that was sent under this name, or under one that some systems take for the same."""
+
+    def held(self, draft: str) -> tuple[int, int]:
+        """How many files there are, and the bytes of all, those on their way among them."""
+
+    def sizes(self, draft: str) -> Mapping[str, int]:
+        """Of the same, by the names that the store has for them; none of them is opened for it."""
+
+    def receive(self, draft: str, *, with_sha256: bool = False) -> IncomingFile:
+        """A file that begins to come. SHA-512 is always computed, SHA-256 if asked for."""
+
+    def keep(self, draft: str, incoming: IncomingFile, file: File) -> None:
+        """Have the finished bytes be that file, in the place of what it was. For who is alone on the draft."""
+
+    def drop(self, draft: str, path: str) -> bool:
+        """Whether there was such a file. For who is alone on the draft."""
+
+    def drop_all(self, draft: str) -> None:
+        """After a publication; what a crash leaves of them goes with the draft."""
+
+    def is_done(self, draft: str) -> bool:
+        """Whether there are no files any more because it was published; quick, without reading it."""
+
+    # --- order ---
+
+    def sweep(self, draft: str) -> None:
+        """Remove bytes that a crash has left on their way, and at length a draft that never came to be."""
+
+    def sweep_removed(self) -> None:
+        """Remove what is left of drafts that are gone."""

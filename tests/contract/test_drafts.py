@@ -1,0 +1,230 @@
+"""The port `DraftStore`, tried on every adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from hashlib import sha256, sha512
+from pathlib import Path
+
+import pytest
+
+from ibi.archive.drafts import UnknownDraft
+from ibi.instant import Instant
+from ibi.model.draft_record import Description, DraftRecord
+from ibi.model.file import File
+from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.ports.drafts import DraftStore
+from ibi.services.drafts.drafts import new_draft_id
+from ibi.storage.draft_files import DraftFiles
+from tests.support.set_clocks import SetClocks
+
+ADAPTERS: dict[str, Callable[[Path, SetClocks], DraftStore]] = {"files": DraftFiles}
+
+
+@pytest.fixture
+def clocks() -> SetClocks:
+    return SetClocks()
+
+
+@pytest.fixture(params=ADAPTERS)
+def opened(request: pytest.FixtureRequest, tmp_path: Path, clocks: SetClocks) -> Callable[[], DraftStore]:
+    """The drafts of one Archive, as another process opens them."""
+    return lambda: ADAPTERS[request.param](tmp_path, clocks)
+
+
+@pytest.fixture
+def drafts(opened: Callable[[], DraftStore]) -> DraftStore:
+    return opened()
+
+
+def record(title: str = "Uma tese") -> DraftRecord:
+    described = Description(metadata=DescriptiveMetadata(title=(Text(title),)))
+    return DraftRecord(id=new_draft_id(), owner="name:ana", created=Instant(1_234_806_360), description=described)
+
+
+def begun(drafts: DraftStore) -> str:
+    made = record()
+    drafts.create(made)
+    return made.id
+
+
+def send(drafts: DraftStore, draft: str, path: str, content: bytes) -> File:
+    incoming = drafts.receive(draft)
+    incoming.write(content)
+    incoming.finish()
+    file = File(path, len(content), sha512(content).hexdigest(), "text/plain")
+    with drafts.alone_on(draft):
+        drafts.keep(draft, incoming, file)
+    return file
+
+
+def test_what_is_not_there_is_unknown(drafts: DraftStore) -> None:
+    absent = new_draft_id()
+    for name in (absent, "", "..", "../drafts", "draft-", "x" * 5_000):
+        assert drafts.read(name) is None
+    assert list(drafts.ids()) == []
+    assert drafts.changed(absent) == 0
+    assert drafts.uploads(absent) == {}
+    assert drafts.sizes(absent) == {}
+    assert drafts.free() > 0
+    with pytest.raises(UnknownDraft), drafts.alone_on(absent):
+        pass
+    drafts.sweep_removed()
+
+
+def test_a_draft_is_read_as_it_was_written_last(opened: Callable[[], DraftStore]) -> None:
+    made, drafts = record(), opened()
+    drafts.create(made)
+    assert opened().read(made.id) == made
+    changed = replace(made, description=record("Outra tese").description)
+    drafts.write(changed)
+    assert opened().read(made.id) == changed
+
+
+def test_drafts_are_listed_in_the_order_of_their_ids(drafts: DraftStore) -> None:
+    made = sorted(begun(drafts) for _ in range(5))
+    assert list(drafts.ids()) == made
+    assert list(drafts.ids(after=made[1])) == made[2:]
+
+
+def test_a_change_is_dated_by_the_clock_of_the_server(drafts: DraftStore, clocks: SetClocks) -> None:
+    draft = begun(drafts)
+    assert drafts.changed(draft) == clocks.read().wall.seconds
+    clocks.advance(1_000)
+    assert drafts.changed(draft) < clocks.read().wall.seconds
+    send(drafts, draft, "a.txt", b"a")
+    assert drafts.changed(draft) == clocks.read().wall.seconds
+    clocks.advance(1_000)
+    with drafts.alone_on(draft):
+        drafts.drop(draft, "a.txt")
+    assert drafts.changed(draft) == clocks.read().wall.seconds
+
+
+def test_what_was_removed_is_gone(opened: Callable[[], DraftStore]) -> None:
+    drafts = opened()
+    draft, other = begun(drafts), begun(drafts)
+    send(drafts, draft, "a.txt", b"a")
+    drafts.remove(draft)
+    assert opened().read(draft) is None
+    assert drafts.uploads(draft) == {}
+    assert list(opened().ids()) == [other]
+
+
+def test_a_file_is_there_once_it_is_kept(opened: Callable[[], DraftStore]) -> None:
+    drafts = opened()
+    draft = begun(drafts)
+    incoming = drafts.receive(draft, with_sha256=True)
+    for piece in (b"con", b"tent"):
+        incoming.write(piece)
+    assert incoming.size == 7
+    assert incoming.digests() == {"sha-512": sha512(b"content").digest(), "sha-256": sha256(b"content").digest()}
+    assert drafts.uploads(draft) == {}
+    assert drafts.sizes(draft) == {incoming.name: 7}
+    incoming.finish()
+    file = File("a/b.txt", 7, sha512(b"content").hexdigest(), "text/plain")
+    with drafts.alone_on(draft):
+        drafts.keep(draft, incoming, file)
+    for each in (drafts, opened()):
+        assert {path: one.file for path, one in each.uploads(draft).items()} == {"a/b.txt": file}
+        assert each.held(draft) == (1, 7)
+    found = opened().uploaded(draft, "a/b.txt")
+    assert found is not None
+    assert Path(found.place).read_bytes() == b"content"
+
+
+def test_sha_256_is_computed_if_asked_for(drafts: DraftStore) -> None:
+    incoming = drafts.receive(begun(drafts))
+    assert incoming.digests().keys() == {"sha-512"}
+    incoming.abandon()
+
+
+def test_a_file_takes_the_place_of_one_that_some_systems_take_for_the_same(drafts: DraftStore) -> None:
+    draft = begun(drafts)
+    send(drafts, draft, "a.txt", b"first")
+    found = drafts.uploaded(draft, "A.TXT")
+    assert found is not None
+    assert found.file.path == "a.txt"
+    send(drafts, draft, "a.txt", b"second one")
+    assert [one.file.size for one in drafts.uploads(draft).values()] == [10]
+    assert drafts.held(draft) == (1, 10)
+
+
+def test_what_was_abandoned_was_never_there(drafts: DraftStore) -> None:
+    draft = begun(drafts)
+    for finished in (False, True):
+        incoming = drafts.receive(draft)
+        incoming.write(b"content")
+        if finished:
+            incoming.finish()
+        incoming.abandon()
+        incoming.abandon()
+        assert drafts.held(draft) == (0, 0)
+
+
+def test_a_file_is_dropped_by_its_exact_name(drafts: DraftStore) -> None:
+    draft = begun(drafts)
+    send(drafts, draft, "a.txt", b"a")
+    with drafts.alone_on(draft):
+        assert not drafts.drop(draft, "A.TXT")
+        assert not drafts.drop(draft, "b.txt")
+        assert drafts.drop(draft, "a.txt")
+        assert not drafts.drop(draft, "a.txt")
+    assert drafts.held(draft) == (0, 0)
+
+
+def test_a_published_draft_has_no_files_any_more_and_is_read_still(drafts: DraftStore) -> None:
+    draft = begun(drafts)
+    send(drafts, draft, "a.txt", b"a")
+    assert not drafts.is_done(draft)
+    drafts.drop_all(draft)
+    assert drafts.is_done(draft)
+    assert drafts.uploads(draft) == {}
+    assert drafts.read(draft) is not None
+
+
+def test_the_stamp_is_another_after_each_change(drafts: DraftStore) -> None:
+    draft = begun(drafts)
+    stamps = [drafts.stamp(draft)]
+    incoming = drafts.receive(draft)
+    stamps.append(drafts.stamp(draft))
+    incoming.abandon()
+    stamps.append(drafts.stamp(draft))
+    found = drafts.read(draft)
+    assert found is not None
+    drafts.write(replace(found, owner="name:other"))
+    stamps.append(drafts.stamp(draft))
+    assert len(set(stamps)) == len(stamps)
+    assert drafts.stamp(draft) == stamps[-1]
+
+
+def test_a_sweep_removes_no_file_that_is_coming_or_was_kept(opened: Callable[[], DraftStore]) -> None:
+    drafts = opened()
+    draft = begun(drafts)
+    send(drafts, draft, "a.txt", b"kept")
+    coming, left = drafts.receive(draft), drafts.receive(draft)
+    for incoming in (coming, left):
+        incoming.write(b"piece")
+    left.close()  # as the death of its process would
+    opened().sweep(draft)
+    assert drafts.held(draft) == (2, 4 + 5)
+    coming.abandon()
+
+
+def test_one_caller_at_a_time_is_alone_on_a_draft(opened: Callable[[], DraftStore]) -> None:
+    one, other = opened(), opened()
+    draft, order = begun(one), list[str]()
+
+    def second() -> None:
+        with other.alone_on(draft):
+            order.append("second")
+
+    with ThreadPoolExecutor(1) as pool:
+        with one.alone_on(draft):
+            waiting = pool.submit(second)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.1)
+            order.append("first")
+        waiting.result(10)
+    assert order == ["first", "second"]
