@@ -138,7 +138,7 @@ class DraftFiles:
     def remove(self, draft: str) -> None:
         """Gone at once for all others; what cannot be removed is removed by the next sweep."""
         gone = self._folder / f".gone-{draft}-{secrets.token_hex(4)}"
-        with suppress(FileNotFoundError), room_refusals(gone):
+        with room_refusals(gone), suppress(FileNotFoundError):
             self._place(draft).rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
