@@ -1,1 +1,1 @@
-"""Connections and the fast path."""
+"""HTTP connections with their bounds, and the fast path for answers that need no task."""

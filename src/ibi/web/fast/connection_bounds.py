@@ -1,7 +1,7 @@
-"""Bounds over all connections: how many there may be, of one client and in all, and how many bytes may wait for them.
+"""Bounds over all connections: their number, of one client and in all, and the bytes that may wait for them.
 
-Each connection has bounds of its own. What is left to bound is their sum: a few hundred clients that ask and do not
-read would fill the memory together, each of them well within its own bound.
+Each connection has bounds of its own; this bounds their sum. A few hundred clients that ask and do not read would fill
+the memory together, each of them well within its own bound.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.web.http.reader_address import read_address
 
 MOST_WAITING: Final = 48 * 1024 * 1024
-"""Bytes of answers that were not taken, of requests that are not whole, and of requests that wait for their turn."""
+"""Bytes of answers that were not taken, of incomplete requests, and of requests that wait for their turn."""
 
 
 class Buffering(Protocol):
@@ -28,7 +28,7 @@ class Buffering(Protocol):
 
 
 def _ignore(_: str) -> None:
-    """Nothing counts what is broken."""
+    """Default: broken connections are not counted."""
 
 
 class BufferBound:
@@ -73,7 +73,8 @@ class BufferBound:
             del self._clients[client], self._sums[client]
 
     def _make_room(self) -> None:
-        """One connection alone is let be: what waits for it is bounded by the size of one answer."""
+        """Break connections until few enough bytes wait. A single connection stays: the size of one answer bounds its
+        bytes."""
         while self.total > self._most and len(self) > 1:
             client = max(self._sums, key=self._sums.__getitem__)
             connection = next(iter(self._clients[client]))
@@ -83,21 +84,21 @@ class BufferBound:
 
 
 _NETWORK_BITS: Final = 64
-"""Of an IPv6 address: what comes after them every machine chooses for itself, as often as it likes."""
+"""Leading bits of an IPv6 address that identify a client: every machine chooses the rest for itself."""
 _MOST_WAITED_FOR: Final = 64
 """Refused connections of the whole server that are given time to read why."""
 _MOST_CANDIDATES: Final = 16
 """Connections among which the one that gives way is chosen."""
 _EXEMPT: Final = "="
-"""Stands before the address of a client whose connections are not limited, which no address begins with."""
+"""Prefix of a client whose connections are not limited; no address begins with it."""
 
 
 class Admission(Enum):
-    """What becomes of a connection."""
+    """Whether a new connection is let in or refused, and how."""
 
     IN = auto()
     WAITED_FOR = auto()
-    """Refused, and given the time to read it."""
+    """Refused, and given time to read why."""
     OUT = auto()
     """Refused, and closed at once."""
 
@@ -124,19 +125,19 @@ class Connection(Protocol):
 
 
 class Place(NamedTuple):
-    """A connection, as long as it lasts; `member` is None if it was refused."""
+    """The place of a connection while it lasts; `member` is None if it was refused."""
 
     admission: Admission
     client: str
     member: Connection | None = None
     is_full: bool = False
-    """Whether it was refused for want of room rather than for the number of its client's connections."""
+    """Whether it was refused because the server is full rather than for the number of its client's connections."""
     delay: float = 0.0
     """Seconds before it is read."""
 
 
 class _Unknown:
-    """A connection of which nothing is known but that it is there."""
+    """Stands for a connection whose state cannot be asked."""
 
     claim = Claim.SERVED
 
@@ -145,11 +146,11 @@ class _Unknown:
 
 
 def _ignore_refusal(_: str, __: bool) -> None:
-    """Nothing counts what is refused."""
+    """Default: refused connections are not counted."""
 
 
 def _at_once(_: IpAddress) -> float | None:
-    """Nothing but their number bounds connections."""
+    """Default: new connections are read without delay."""
     return 0.0
 
 
@@ -172,7 +173,7 @@ class ConnectionBound:
         self._delay: Callable[[IpAddress], float | None] = _at_once
 
     def watch(self, refused: Callable[[str, bool], object], displaced: Callable[[str], object]) -> None:
-        """Have `refused` called for each connection that is, with its client and whether it was for want of room; and
+        """Have `refused` called for each refused connection, with its client and whether the server was full; and
         `displaced` with the client of each connection that has to give way."""
         self._refused, self._displaced = refused, displaced
 
@@ -208,18 +209,18 @@ class ConnectionBound:
             self._remove(place.client, place.member)
 
     def shed(self, number: int) -> None:
-        """Have up to `number` connections give way, for want of descriptors."""
+        """Have up to `number` connections give way, to free descriptors."""
         for _ in range(number):
             if not self._make_room(0):
                 return
 
     def __len__(self) -> int:
-        """Clients that are connected, and limited."""
+        """Connected clients whose connections are limited."""
         return sum(not client.startswith(_EXEMPT) for client in self._groups)
 
     @property
     def number(self) -> int:
-        """Connections that are in."""
+        """Connections that were let in."""
         return self._number
 
     def _refuse(self, client: str, *, is_full: bool) -> Place:
@@ -230,8 +231,8 @@ class ConnectionBound:
         return Place(Admission.WAITED_FOR, client, is_full=is_full)
 
     def _make_room(self, size: int) -> bool:
-        """Whether a connection of a client that has more than `size` of them has given way. One that is served does so
-        only for a client that still has fewer afterwards."""
+        """Have a connection of a client with more than `size` of them give way; return whether one did. One that is
+        being served does so only for a client that still has fewer afterwards."""
         if size >= self._largest:
             return False
         clients = self._by_size[self._largest]

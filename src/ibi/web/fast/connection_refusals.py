@@ -1,7 +1,7 @@
-"""What a connection is told that is not served at all, as the bytes of a whole answer after which it ends.
+"""Answers to refused connections, as the bytes of a whole response after which the connection ends.
 
-Nothing that such a client sends goes through the application: it may be one of thousands, so that telling it has to
-cost next to nothing. Browsers get a page all the same, for many people may share the address that has too many
+Requests of such a client do not go through the application: there may be thousands, so that refusing one has to cost
+next to nothing. Browsers get a page all the same, since many people may share the address that has too many
 connections.
 """
 
@@ -19,7 +19,7 @@ from ibi.web.http.headers import RawHeaders
 from ibi.web.http.request_middleware import hardened
 
 Refusals: TypeAlias = Callable[[IbiError, bytes], bytes]
-"""From a reason and the first bytes of what the client says, perhaps none, to the answer."""
+"""Makes the answer from a reason and the first bytes that the client sent, perhaps none."""
 
 _MOST_FIELDS: Final = 128
 

@@ -14,7 +14,7 @@ RESERVED: Final = frozenset(
     "about account api claims col explain healthz language metrics readyz search search.atom sign-in sign-out"
     " static".split()
 )
-"""First segments that are no label's; `/ibi/<label>` leads to an item whatever its label begins with."""
+"""First segments that cannot begin a label; `/ibi/<label>` leads to an item whatever its label begins with."""
 
 
 class FastApp(Protocol):
@@ -45,7 +45,7 @@ class Dispatcher:
 
     def endpoint(self, scope: Scope) -> FastApp | None:
         path, query = scope.get("raw_path") or raw_path(scope), scope["query_string"]
-        if query:  # a request without a subject is none
+        if query:  # a service request has a subject
             for service in self._services:
                 if service.is_asked(path, query):
                     return service
@@ -60,13 +60,14 @@ class Dispatcher:
         return bool(query) and any(service.is_asked(path, query) for service in self._services)
 
     def may_be_persistent(self, scope: Scope) -> bool:
-        """Whether nothing else can be meant: the path has two segments, and no page is below the first of them."""
+        """Whether the path can only be a persistent URL: it has two segments, and no page is below the first of
+        them."""
         first, slash, rest = decoded(raw_path(scope)).removeprefix("/").partition("/")
         return bool(first and slash and rest) and first.encode() not in self._taken
 
 
 class DispatchMiddleware:
-    """Pure ASGI: a request that the dispatcher knows the endpoint of is not led through the framework."""
+    """Pure ASGI: a request whose endpoint the dispatcher knows bypasses the framework."""
 
     def __init__(self, app: ASGIApp, dispatcher: Dispatcher) -> None:
         self._app, self._endpoint = app, dispatcher.endpoint
@@ -81,5 +82,5 @@ class DispatchMiddleware:
 
 
 def first_segments(paths: Iterable[str]) -> frozenset[str]:
-    """With what no persistent URL begins: `api` of `/api/labels`, and what is reserved anyway."""
+    """First segments that begin no persistent URL: `api` of `/api/labels`, and the reserved ones."""
     return RESERVED | {path.split("/")[1] for path in paths}

@@ -1,7 +1,7 @@
-"""Answers for which nobody has to wait, given while the request is read: without a task and without the framework.
+"""Answers that need no waiting, given while the request is read: without a task and without the framework.
 
-Resolvers and readers ask more than all others together, and mostly for what is a look-up away. To make a task for it
-and to lead it through the application would take longer than to answer it.
+Resolvers and readers send most requests, and mostly for what is a look-up away. To make a task and go through the
+application would take longer than to answer.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NAMED: Final = b"%b" + REQUEST_HEADER + b": %b\r\n"
 
 
 def _nothing() -> None:
-    """Nothing is left to be done."""
+    """Default: nothing is to be done after the answer."""
 
 
 class Head(NamedTuple):
-    """Headers as they are written, with what every answer carries; how many they are, so that a line too many shows."""
+    """Headers as they are written, with those of every answer; and their number, which reveals an injected line."""
 
     lines: bytes
     number: int
@@ -36,11 +36,11 @@ class Head(NamedTuple):
         return cls(b"".join(lines), len(lines))
 
     def filled(self, *values: bytes) -> Head:
-        """The same with `values` where `%b` stands: what does not change from answer to answer is written once."""
+        """The same with `values` in place of each `%b`, so that lines common to all answers are written once."""
         return Head(self.lines % values, self.number)
 
     def named(self, request: str) -> Head:
-        """The same with the name of the request."""
+        """The same with the header that names the request."""
         return Head(_NAMED % (self.lines, request.encode("ascii")), self.number + 1)
 
 
@@ -48,7 +48,7 @@ _server_lines: tuple[Sequence[tuple[bytes, bytes]], Head] = ((), Head(b"", 0))
 
 
 def server_lines(headers: Sequence[tuple[bytes, bytes]]) -> Head:
-    """The headers that the server puts before all others, as they are written.
+    """The server's own headers, which come before all others, as they are written.
 
     The server replaces the list once a second, with the date: until then it is not written again.
     """
@@ -60,7 +60,7 @@ def server_lines(headers: Sequence[tuple[bytes, bytes]]) -> Head:
 
 
 class Answer(NamedTuple):
-    """A whole answer, and what is to be done once it is on its way."""
+    """A whole answer, and a function to call once it is on its way."""
 
     status: int
     headers: list[tuple[bytes, bytes]] | Head
@@ -69,7 +69,7 @@ class Answer(NamedTuple):
 
 
 class RawResponse(NamedTuple):
-    """An answer that needs nothing more than its first line."""
+    """An answer that lacks only its status line and the server's own headers."""
 
     status: int
     head: Head
@@ -81,11 +81,12 @@ class FastEndpoint(Protocol):
     """An ASGI application that has some of its answers at once."""
 
     def at_once(self, scope: Scope) -> Answer | None:
-        """None if the request has to go through the application; the scope may then carry what was begun."""
+        """Return the answer; None if the request has to go through the application, with work already begun in its
+        scope."""
 
 
 class FastPath:
-    """What the connection asks first. Its answers are those of the application, byte for byte."""
+    """Asked by the connection before the application; its answers equal the application's, byte for byte."""
 
     def __init__(
         self,
@@ -96,21 +97,21 @@ class FastPath:
         routes: Mapping[Any, str],
         names: Iterator[str],
     ) -> None:
-        """`choose` tells who answers a request, if anybody here does; `routes` tells the pattern of each, for
-        counting; `names` are those of requests."""
+        """`choose` returns the endpoint of a request, if it has one here; `routes` has the pattern of each endpoint,
+        for counting; `names` are those of requests."""
         self._choose, self._metrics, self._routes, self._names = choose, metrics, routes, names
-        self._log = log.bind()  # a logger that was not bound yet is, at each use
+        self._log = log.bind()  # an unbound logger would be bound at each use
 
     def __call__(self, scope: Scope) -> RawResponse | None:
         """The answer to a request that has no body; None if it has to go through the application."""
         if self._log.is_enabled_for(DEBUG):
-            return None  # whoever wants to see every request gets them from one place
+            return None  # every request is then logged in one place, by the middleware
         endpoint = self._choose(scope)
         if endpoint is None:
             return None
         try:
             answer = endpoint.at_once(scope)
-        except Exception:  # noqa: BLE001 - the application will meet it too, and says it as it should be said
+        except Exception:  # noqa: BLE001 - the application raises it too, and answers for it
             return None
         if answer is None:
             return None
@@ -121,9 +122,9 @@ class FastPath:
         return RawResponse(status, head.named(name), body, finish)
 
     def _finish(self, after: Callable[[], object], name: str, route: str | None, method: str, status: int) -> None:
-        """The reader has his answer: it is counted, and whatever goes wrong now is none of his concern."""
+        """Count the answer, which the reader has already: an error from here on does not concern them."""
         self._metrics.answered(route, method, status)
         try:
             after()
-        except Exception:  # noqa: BLE001 - nothing below here may mistake it for a bad request
+        except Exception:  # noqa: BLE001 - the parser must not mistake it for a bad request
             self._log.error("request failed", request=name, exc_info=True)

@@ -1,4 +1,4 @@
-"""When a connection is read, and what becomes of one whose client does not take what it is sent."""
+"""Flow control of a connection: when it is read, and when it is broken because its client does not read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 
 def _nothing() -> None:
-    """The connection has gone."""
+    """Used once the connection has gone."""
 
 
 class ReadingFlow(FlowControl):
-    """Reads on only if the application has room for more of a body, no requests wait for their turn, and other
-    connections had theirs. uvicorn asks for the first by `pause_reading` and `resume_reading`, also while an answer is
-    sent; `changed` is called when reading stops or goes on."""
+    """Reads only if the application has room for more of a body, no requests wait for their turn, and other connections
+    had theirs. uvicorn asks for the first by `pause_reading` and `resume_reading`, also while an answer is sent;
+    `changed` is called when reading stops or goes on."""
 
     def __init__(self, transport: asyncio.Transport, changed: Callable[[], object]) -> None:
         super().__init__(transport)
@@ -58,8 +58,7 @@ class ReadingFlow(FlowControl):
         self._apply()
 
     def forget(self) -> None:
-        """Call `changed` no more: it belongs to the connection, and each would keep the other until the collector
-        comes."""
+        """Stop calling `changed`: it belongs to the connection, and the two would form a reference cycle."""
         self._changed = _nothing
 
     def _apply(self) -> None:
@@ -75,12 +74,12 @@ class ReadingFlow(FlowControl):
 
 
 PATIENCE: Final = 60.0
-"""Seconds after which a connection is broken over which nothing of what waits to be sent has gone."""
+"""Seconds without progress after which a connection with bytes to send is broken."""
 
 
 class WriteWatchdog:
-    """What waits to be sent over one connection. While it is watched nothing is added to it: so less of it is left
-    whenever somebody has taken anything, however slow the line."""
+    """Breaks a connection whose client takes none of the bytes that wait to be sent. Nothing is added to them while
+    they are watched, so any byte that the client takes leaves fewer, however slow the line."""
 
     __slots__ = ("_left", "_loop", "_patience", "_timer", "_transport")
 
@@ -97,7 +96,7 @@ class WriteWatchdog:
             self._timer = self._loop.call_later(self._patience, self._look)
 
     def see_off(self) -> None:
-        """The connection is closed as soon as all is taken."""
+        """Watch until all is taken, when the connection closes."""
         if self._transport.get_write_buffer_size():
             self.watch()
 
@@ -116,19 +115,20 @@ class WriteWatchdog:
             self._transport.abort()
 
     def _untaken(self) -> int:
-        """Bytes here, and in the system: that takes megabytes at a time, for which a slow reader needs minutes."""
+        """Bytes that wait here and in the system, which takes megabytes at a time: a slow reader needs minutes for
+        them."""
         return self._transport.get_write_buffer_size() + _queued(self._transport.get_extra_info("socket"))
 
 
 def forget(connection: socket.socket | None) -> None:
-    """The system is not to go on trying either: it would keep some megabytes for minutes."""
+    """Have the system drop unsent bytes: it would keep some megabytes for minutes."""
     if connection is not None:
         with suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def _queued(connection: socket.socket | None) -> int:
-    """Bytes that the system has and the other side has not; 0 where the system does not tell."""
+    """Bytes that the system has and the other side has not; 0 where the system does not report it."""
     if connection is None:
         return 0
     try:

@@ -1,8 +1,8 @@
 """Giving memory back to the system after a busy time.
 
-What a burst of connections took is free again when they are gone, but only to this process: the interpreter and the C
-library keep it for the next time, and a machine with other services would miss it. They are asked to give it back while
-the process has clearly more than it began with.
+After a burst of connections their memory is free, but only to this process: the interpreter and the C library keep it
+for the next time, and other services of the machine would miss it. They are asked to give it back while the process has
+clearly more than it began with.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Final
 
 _SLACK: Final = 8 * 1024 * 1024
-"""Bytes beyond those of the beginning for which nothing is done."""
+"""Bytes beyond those of the beginning that are left alone."""
 _PAUSE: Final = 10.0
 _LONG_PAUSE: Final = 30.0
-"""Seconds until the next try, and after one that gave nothing back."""
+"""Seconds until the next try after one that gave nothing back."""
 _SHARE: Final = 0.001
-"""Of all time, what others may have to wait for the collector."""
+"""Share of all time that requests may wait for the collector."""
 _MOST_WAIT: Final = 0.1
-"""Seconds that they may have to wait for it at a time."""
+"""Seconds that requests may wait for the collector at a time."""
 _STATM: Final = Path("/proc/self/statm")
 
 
 def _resident() -> int:
-    """Bytes of this process that are in memory; 0 where the system does not tell."""
+    """Bytes of this process that are in memory; 0 where the system does not report it."""
     try:
         return int(_STATM.read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
@@ -36,7 +36,7 @@ def _resident() -> int:
 
 
 def _system_trim() -> Callable[[], object] | None:
-    """What gives free memory back; None for a C library that has nothing of the kind."""
+    """The function that gives free memory back; None for a C library without one."""
     try:
         function = ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError):
@@ -67,9 +67,9 @@ class Heap:
         return size > self._least + _SLACK
 
     def collect(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Have the interpreter drop what it keeps for the next time, and what a burst of connections left in circles.
-        Its lock is held meanwhile: the longer that takes, because much is in use, the longer it is until it is done
-        again. Where it takes too long, it is not."""
+        """Have the interpreter free its reserves and the reference cycles that a burst of connections left. Its lock is
+        held meanwhile: the longer a collection takes, the longer the pause until the next one; after one that takes too
+        long there is none."""
         began = clock()
         if began >= self._next_collection:
             gc.collect()
@@ -77,7 +77,7 @@ class Heap:
             self._next_collection = began + seconds / _SHARE if seconds < _MOST_WAIT else float("inf")
 
     def trim(self, now: float) -> None:
-        """Blocks for some milliseconds, not holding the interpreter's lock."""
+        """Give free memory back to the system. Blocks for some milliseconds without holding the interpreter's lock."""
         before = self._resident()
         if self._trim is not None:
             self._trim()

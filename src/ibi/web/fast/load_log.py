@@ -1,7 +1,7 @@
-"""What the log and the metrics are told of connections that were refused or broken, and of descriptors running out.
+"""Logs and counts refused and broken connections, and descriptors running out.
 
-The log gets the first at once and then one line a minute for each kind, with the number since: a flood must not become
-a flood of lines.
+The first of each kind is logged at once, then one line a minute with the number since: a flood of connections must not
+become a flood of lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PAUSE: Final = 60.0
 
 
 class LoadLog:
-    """Used from one event loop. Clients are told as their networks, as everywhere in the log."""
+    """Used from one event loop. Clients are logged as their networks, as everywhere in the log."""
 
     def __init__(self, log: FilteringBoundLogger, metrics: Metrics, now: Callable[[], float] = time.monotonic) -> None:
         self._log, self._metrics, self._now = log, metrics, now

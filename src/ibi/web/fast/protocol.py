@@ -1,10 +1,9 @@
 """HTTP/1.1 with bounds that uvicorn leaves to a proxy in front: the size of a request's head, and the time it takes;
 what a body in chunks carries beside its bytes; how many connections one client has; how many requests wait for the
-answer to another; and how long an answer waits to be taken. What can be answered at once is, before a task is made for
-it.
+answer to another; and how long an answer waits to be taken. A request that can be answered at once is, without a task.
 
-The parser gets one request at a time. What a client sends behind it stays as it came until that one is answered, and
-meanwhile nothing more is read: parsed, it would take eighty times as much memory.
+The parser gets one request at a time. Bytes behind it stay unparsed until that one is answered, and meanwhile nothing
+more is read: parsed, they would take eighty times as much memory.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ibi.web.fast.flow import ReadingFlow, WriteWatchdog, forget
 from ibi.web.http.request_errors import HeadTooLarge, ServerFull, TooManyConnections
 
 MOST_HEAD = 64 * 1024
-"""Bytes of request line and headers; and of what comes between the bytes of a body, or after them."""
+"""Bytes of request line and headers; also of the chunk sizes within a body and the fields after it."""
 
 MOST_FIELDS = 128
 """Headers of a request: each takes far more memory than its bytes, and browsers send a dozen or two."""
@@ -36,31 +35,31 @@ MOST_UNWRITTEN = 32 * 1024
 """Bytes of answers that wait to be sent over one connection before the next piece is asked for."""
 
 PATIENCE = 20.0
-"""Seconds for a head to arrive in, from the connection or the first of its bytes on."""
+"""Seconds for a head to arrive, counted from the connection or from its first byte."""
 
 _NOT_PLAIN: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"connection"})
-"""Headers of requests that say something of the connection, or that there is a body."""
+"""Headers that concern the connection, or announce a body."""
 _LOOKED_AT: Final = _NOT_PLAIN | {b"host"}
 _HOST: Final = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]*|\[[0-9A-Za-z:.%]+\])(?::[0-9]*)?")
 """RFC 3986 §3.2, without a user."""
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 _CONTROL: Final = bytes({*range(0x09), *range(0x0A, 0x20), 0x7F})
-"""Bytes that no header has: those of line breaks among them."""
+"""Bytes that no header may contain, line breaks among them."""
 _MOST_IN_ONE_GO: Final = 8
-"""Requests of one connection answered at once before others have their turn."""
+"""Requests of one connection answered in a row before other connections have their turn."""
 _MOST_SLICES: Final = 256
-"""Parts of one connection's input given to the parser before others have their turn."""
+"""Parts of one connection's input given to the parser before other connections have their turn."""
 _EMPTY_LINE: Final = b"\r\n\r\n"
-"""The end of a head, and of the fields behind a body in chunks. The parser takes no other."""
+"""The end of a head, and of the fields behind a chunked body. The parser accepts no other."""
 _LINGER = 2.0
-"""Seconds for the client to say what it wants, and then to read why it is refused."""
+"""Seconds for a refused client to send its request, and then to read the refusal."""
 _MOST_LOOKED_AT: Final = 8 * 1024
-"""Bytes of what a refused client says that are looked at, for the form of the refusal."""
+"""Bytes of a refused client's request that are read to choose the form of the refusal."""
 
 
 _FULL: Final = plain_refusal(ServerFull())
 _TOO_MANY: Final = plain_refusal(TooManyConnections())
-"""Written once: thousands may be told so in a second."""
+"""Made once: thousands may be refused in a second."""
 
 
 def _is_of_network(transport: asyncio.Transport) -> bool:
@@ -74,23 +73,24 @@ def _is_one_head(data: bytes) -> bool:
 
 
 class _Unreadable(Exception):
-    """A request that a proxy in front may understand in another way."""
+    """A request that a proxy in front may read in another way."""
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One connection. A head that arrives whole, as nearly all do, costs no more than it would without bounds."""
+    """One HTTP/1.1 connection with bounds. A head that arrives whole, as nearly all do, costs no more than without
+    them."""
 
     patience = PATIENCE
     taking_patience = TAKING_PATIENCE
-    """Seconds for something of an answer to be taken in."""
+    """Seconds in which the client has to take some of an answer."""
     at_once: Callable[[Scope], RawResponse | None] | None = None
-    """What may have the answer to a request."""
+    """The fast path, if there is one."""
     bound: ConnectionBound | None = None
-    """What counts the connections of each client."""
+    """Counts the connections of each client."""
     buffers: BufferBound | None = None
-    """What counts the bytes that wait, over all connections."""
+    """Counts the bytes that wait, over all connections."""
     refusals: Refusals = staticmethod(plain_refusal)
-    """What tells a client why its connection is refused."""
+    """Makes the answer to a client whose connection is refused."""
     flow: ReadingFlow
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -113,7 +113,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.flow = ReadingFlow(transport, self._count_waiting)
         transport.set_write_buffer_limits(high=MOST_UNWRITTEN)
         if self.client is None and _is_of_network(transport):
-            transport.abort()  # its client broke it off before it was accepted; what it sent is still there to be read
+            transport.abort()  # its client broke it off before it was accepted, but its bytes could still be read
         elif self.bound is None or self._is_let_in(self.bound):
             if self._place is not None and self._place.delay:
                 self.flow.rest()
@@ -131,7 +131,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._held, self._in_head, self._unwritten = b"", False, 0
         self.pipeline.clear()
         self._count_waiting()
-        self._unset_keepalive_if_required()  # uvicorn leaves it to its end if the client has broken off
+        self._unset_keepalive_if_required()  # uvicorn leaves this timer running if the client has broken off
         self.flow.forget()
         if self.bound is not None and self._place is not None:
             self.bound.leave(self._place)
@@ -174,10 +174,10 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Of fields that follow a body (RFC 9112 §7.1.2) nobody here asks for any: kept, they would fill the memory.
+        # Fields that follow a body (RFC 9112 §7.1.2) are not used here: kept, they would fill the memory.
         if self._in_head:
             name = name.lower()
-            if name not in _LOOKED_AT:  # what uvicorn does with most, without the way there: browsers send a dozen
+            if name not in _LOOKED_AT:  # as uvicorn does with most, but without the call: browsers send a dozen
                 self.headers.append((name, value))
                 return
             super().on_header(name, value)
@@ -228,14 +228,14 @@ class GuardedProtocol(HttpToolsProtocol):
     def _take(self, data: bytes) -> None:
         if self._refused:
             self._look_at(data)
-        elif self._held:  # it came although reading is paused
+        elif self._held:  # some arrives although reading is paused
             self._held += data
         else:
             self._left = _MOST_IN_ONE_GO
             self._read(data)
 
     def _read(self, data: bytes) -> None:
-        """Give the parser one message after the other. What comes behind one that has to be waited for is held."""
+        """Give the parser one message after the other. Bytes behind one that is not answered yet are held."""
         start, end, size = 0, 0, len(data)
         for _ in range(_MOST_SLICES):
             if not self._in_message and self._has_to_wait():
@@ -266,7 +266,7 @@ class GuardedProtocol(HttpToolsProtocol):
             if self._in_head and self._timer is None:
                 self._start_timer()
         if not (self._in_head or self._is_answering()):
-            # After answers at once, lines in which nothing stands, or a part of a body that nobody waits for.
+            # After immediate answers, empty lines, or a part of a body that the application does not read.
             self._wait_for_more()
         if self._waiting or self._in_head:
             self._count_waiting()
@@ -288,7 +288,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return len(data) if found < 0 else found + len(_EMPTY_LINE)
 
     def _feed(self, data: bytes) -> bool:
-        """Whether more may come behind `data`, which is part of one message."""
+        """Parse `data`, part of one message; return whether more may be parsed behind it."""
         is_head = self._in_head or not self._in_message
         if is_head and len(data) + self._size > MOST_HEAD:
             self._refuse()
@@ -307,15 +307,15 @@ class GuardedProtocol(HttpToolsProtocol):
         return True
 
     def _hold(self, rest: bytes) -> None:
-        """Keep what came behind a request, and read no more until that one is answered."""
+        """Hold bytes that came behind a request, and read no more until that one is answered."""
         self._held = rest
         self.flow.hold()
         self._count_waiting()
         if self._in_message or not (self.flow.write_paused or self._is_answering()):
-            self.loop.call_soon(self._go_on)  # all that it waits for is that others have their turn
+            self.loop.call_soon(self._go_on)  # it only waits for other connections to have their turn
 
     def _go_on(self) -> None:
-        """Read what was held, which is gone if the connection is."""
+        """Read the held bytes, which are gone if the connection is."""
         if not self._held or self._refused or self.transport.is_closing():
             return
         rest, self._held = self._held, b""
@@ -330,7 +330,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.flow.wake()
 
     def _count_waiting(self) -> None:
-        """Tell how many bytes wait here for something that the client, or the application, has to do."""
+        """Report how many bytes wait here for the client or the application."""
         number = len(self._held) + self._unwritten
         if self._in_head:
             number += self._size
@@ -349,7 +349,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def claim(self) -> Claim:
-        """Why this connection should stay when another one needs its place."""
+        """How good a reason this connection has to stay when another one needs its place."""
         if self._is_answering() or self._held:
             return Claim.STUCK if self.flow.write_paused else Claim.SERVED
         is_idle = self._idle_timer is not None or self.timeout_keep_alive_task is not None
@@ -368,8 +368,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Whoever has said all gets the answers that are due, and then the connection ends. Whether somebody still
-        reads them only shows when they are written."""
+        """The client has sent all: it gets the answers that are due, and then the connection ends. Whether it still
+        reads only shows when they are written."""
         if not self._is_answering() or self.cycle.more_body:
             self._close()
             return False
@@ -377,14 +377,14 @@ class GuardedProtocol(HttpToolsProtocol):
         return True
 
     def send_400_response(self, msg: str) -> None:
-        """What is wrong is said where an answer is due. What came before it is answered first: in the middle of that it
-        would be taken for a part of it."""
+        """Answer an invalid request in its turn. Requests before it are answered first: inside their answers it would
+        be taken for a part of them."""
         if self._is_too_large:
             self._in_head = True
             self._refuse()
         elif not self._is_answering():
             self._say_400(msg)
-        elif not self.cycle.more_body:  # the last request is whole: with its answer all is said
+        elif not self.cycle.more_body:  # the last request is whole: its answer is the last
             self._refused, self.cycle.keep_alive = True, False
         elif self.pipeline or self.cycle.response_started:
             self._close()
@@ -397,7 +397,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._taken().see_off()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Nothing else is spoken here. The parser reads no further, so that the answer is the last one."""
+        """No other protocol is supported. The parser reads no further, so that the answer is the last one."""
         if self._is_answering():
             self.cycle.keep_alive = False
         else:
@@ -405,14 +405,14 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _take_host(self, value: bytes) -> None:
         self._hosts += 1
-        if value != self._host:  # mostly it is that of the request before
+        if value != self._host:  # mostly it equals that of the request before
             if _HOST.fullmatch(value) is None:
                 raise _Unreadable("Host")
             self._host = value
 
     def _take_framing(self, name: bytes, value: bytes) -> None:
-        """RFC 9112 §6: how long the body is. A list of codings is read in one way here and in another elsewhere, and
-        what one of them takes for a body is a request to the other."""
+        """RFC 9112 §6: how long the body is. A list of codings is read in different ways by different programs, and
+        what one takes for a body is a request to the other."""
         if name == b"content-length":
             self._body_left = int(value)
         elif name == b"transfer-encoding":
@@ -421,8 +421,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self._has_coding = True
 
     def _check_head(self) -> None:
-        """RFC 9112 §3.2 and §6.1: a request that means two hosts, or none where there has to be one, may mean anything;
-        before HTTP/1.1 there were no codings."""
+        """RFC 9112 §3.2 and §6.1: a request must name exactly one host where one is required; before HTTP/1.1 there
+        were no codings."""
         version = self.parser.get_http_version()
         if version not in _VERSIONS or self._hosts > 1 or (self._hosts == 0 and version == "1.1"):
             raise _Unreadable(version)
@@ -430,15 +430,16 @@ class GuardedProtocol(HttpToolsProtocol):
             raise _Unreadable("Transfer-Encoding")
 
     def _is_alone(self) -> bool:
-        """Whether an answer now would come in its turn, as it does unless one is under way."""
+        """Whether an answer may be written now, because none is under way."""
         return getattr(self.cycle, "response_complete", True) and self._left > 0 and self.parser.should_keep_alive()
 
     def _is_answering(self) -> bool:
-        # There is none before the first request that goes through the application.
+        # There is no cycle before the first request that goes through the application.
         return getattr(self.cycle, "response_complete", True) is False
 
     def _wait_for_more(self) -> None:
-        """A timer for each request would cost as much as to read it: one looks, when it is up, how long it has been."""
+        """Note since when the connection is idle. A timer for each request would cost as much as to read it, so one
+        timer checks the time when it fires."""
         self._idle_since = self.loop.time()
         if self._idle_timer is None:
             self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
@@ -446,7 +447,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _close_if_idle(self) -> None:
         self._idle_timer = None
         if self._in_head or self._held or self._is_answering() or self.timeout_keep_alive_task is not None:
-            return  # that has an end of its own, and what comes after it is waited for anew
+            return  # each of these has a timeout of its own and starts this one again
         left = self._idle_since + self.timeout_keep_alive - self.loop.time()
         if left > 0:
             self._idle_timer = self.loop.call_later(left, self._close_if_idle)
@@ -472,15 +473,15 @@ class GuardedProtocol(HttpToolsProtocol):
         lines, number = answer.head
         own = server_lines(self.server_state.default_headers)
         head = b"%b%b%b\r\n" % (STATUS_LINE[answer.status], own.lines, lines)
-        # A value with a line break in it would be taken for another header: the application refuses to send it.
+        # A value with a line break in it would be taken for another header; the application then refuses to send it.
         if len(head) - len(head.translate(None, _CONTROL)) != 2 * (1 + own.number + number + 1):
             return False
         self.transport.write(head + answer.body if with_body else head)
         return True
 
     def _refuse(self) -> None:
-        """Say so, and let what still comes run dry for a moment: closed at once, the client would never read it. An
-        answer may be on its way already, to this request or to one before it: then nothing is said."""
+        """Refuse a head that is too large, and ignore further input for a moment: closed at once, the client would
+        never read the refusal. If an answer is on its way already, the connection is broken instead."""
         self._refused = True
         if (self._in_message and not self._in_head) or self._is_answering():
             self.transport.abort()
@@ -489,8 +490,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._linger(plain_refusal(HeadTooLarge(most=MOST_HEAD, fields=MOST_FIELDS)))
 
     def _is_let_in(self, bound: ConnectionBound) -> bool:
-        """A client that has too many connections is told so on this one: as a page if it asks for one. Where many are
-        told at a time, what the others say is not waited for."""
+        """Whether the connection is let in. If not, the refusal is a page if the client asks for one; where many are
+        refused at a time, requests are not waited for."""
         self._place = place = bound.enter("" if self.client is None else self.client[0], self)
         if place.admission is Admission.IN:
             return True
@@ -507,7 +508,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return ServerFull() if place.is_full else TooManyConnections()
 
     def _look_at(self, data: bytes) -> None:
-        """Nothing that a refused client says is answered for itself: it tells the form of the refusal alone."""
+        """Read the beginning of a refused client's request, only to choose the form of the refusal."""
         if self._is_told:
             return
         self._tail += data[: _MOST_LOOKED_AT - len(self._tail)]
@@ -526,13 +527,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self._timer = self.loop.call_later(_LINGER, self.transport.abort)
 
     def _close(self) -> None:
-        """What was said before is still sent, if somebody takes it."""
+        """Close the connection after the answers already written, as long as the client takes them."""
         if not self.transport.is_closing():
             self.transport.close()
         self._taken().see_off()
 
     def _taken(self) -> WriteWatchdog:
-        """Made for the few that have to wait."""
+        """The watchdog, made only for connections that have to wait."""
         if self._taking is None:
             self._taking = WriteWatchdog(self.loop, self.transport, self.taking_patience)
         return self._taking

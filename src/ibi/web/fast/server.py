@@ -25,17 +25,17 @@ from ibi.web.fast.load_log import LoadLog
 from ibi.web.fast.protocol import GuardedProtocol
 
 _TICKS = 10
-"""Turns of uvicorn's own clock in a second."""
+"""Ticks of uvicorn in a second."""
 _MOST_SHED = 16
 """Connections that give way in a second when no descriptor is left."""
 _MOST_UNSENT = 256 * 1024
-"""Bytes of a connection that the system takes before it can send them: it would take megabytes of what nobody reads."""
+"""Unsent bytes of a connection that the system may hold; unbounded, it would take megabytes that no client reads."""
 _ACCEPTED_PER_TURN = 8
-"""Connections that the event loop accepts before it looks at the others again. uvloop accepts one for each descriptor
-that listens: behind a hundred new clients, another one would wait for a hundred turns."""
+"""Connections that the event loop accepts before it serves the others again. uvloop accepts one for each listening
+descriptor: behind a hundred new clients, another one would wait for a hundred turns."""
 _COLLECTION = (20_000, 20, 20)
-"""How many values are made before the collector looks for circles among them: a request makes hundreds, all of which
-are gone by themselves when it is answered."""
+"""Thresholds of the garbage collector: a request makes hundreds of values, which are freed without it when the answer
+is sent."""
 _KEEP_ALIVE = 75
 """Seconds for which an idle connection is kept: longer than proxies keep theirs, so that they close first."""
 
@@ -95,15 +95,14 @@ def _reason(error: OSError) -> str:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where a browser on this machine finds what listens."""
+    """The URL at which a browser on this machine reaches the listener."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
-    """What speaks HTTP: it asks first whether the application has an answer at once, if it ever has, and how many
-    connections a client may have, if that is bounded."""
+    """The protocol class for an application, with its fast path and its bounds on connections, where it has them."""
     state = getattr(app, "state", None)
     found = {name: getattr(state, name, None) for name in ("at_once", "bound", "buffers", "refusals")}
     given = {name: value for name, value in found.items() if value is not None}
@@ -111,12 +110,12 @@ def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:
 
 
 def _accepts_one_per_turn(loop: asyncio.AbstractEventLoop) -> bool:
-    """asyncio's own loop accepts all that wait, uvloop one."""
+    """Whether the loop is uvloop, which accepts one connection a turn; asyncio's own accepts all that wait."""
     return type(loop).__module__.partition(".")[0] == "uvloop"
 
 
 def spare_collector() -> None:
-    """What is there now stays as long as the server: the collector need not look through it again and again."""
+    """Exempt all present values from the garbage collector: they live as long as the server."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECTION)
@@ -135,7 +134,7 @@ class Server(uvicorn.Server):
                 interface="asgi3",
                 log_config=None,
                 access_log=False,
-                # Who the client is would be believed from anybody on this machine.
+                # Otherwise any process on this machine could forge the client's address.
                 proxy_headers=False,
                 server_header=False,
                 backlog=pending_connections(raise_limit()),
@@ -145,20 +144,20 @@ class Server(uvicorn.Server):
         )
         self._ready, self._heap = ready, Heap()
         self._listeners: list[socket.socket] = []
-        """More descriptors of the sockets that listen."""
+        """Duplicate descriptors of the listening sockets."""
         state = getattr(app, "state", None)
         self._load: LoadLog | None = getattr(state, "load", None)
         self._bound: ConnectionBound | None = getattr(state, "bound", None)
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second."""
+        """Run regular checks; called ten times a second."""
         if counter % _TICKS == 0:
             self._look_after_descriptors()
             self._look_after_memory()
         return await super().on_tick(counter)
 
     def _look_after_descriptors(self) -> None:
-        """Without one left the event loop drops new connections and tells nothing: this is where it shows."""
+        """Notice that no descriptor is left: the event loop then drops new connections without an error."""
         if are_exhausted():
             if self._load is not None:
                 self._load.exhausted()
@@ -185,7 +184,7 @@ class Server(uvicorn.Server):
             self._ready(url_of((sockets or [])[0]))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """What only waits for its turn is told so first, and keeps nothing from ending."""
+        """First end the connections that only wait for their turn, so that they do not delay the stop."""
         ending = getattr(getattr(self.config.app, "state", None), "ending", None)
         if ending is not None:
             ending()
