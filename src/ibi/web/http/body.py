@@ -1,4 +1,4 @@
-"""Small JSON bodies, read with care: never more than a limit in memory, never for longer than a while."""
+"""Small JSON bodies, read within bounds of size and time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ MOST = 64 * 1024
 """Bytes of a body."""
 
 PATIENCE = 30.0
-"""Seconds for a body to arrive in."""
+"""Seconds for a body to arrive."""
 
 
 async def read_body(headers: RawHeaders, receive: Receive, most: int = MOST, patience: float = PATIENCE) -> bytes:
-    """The whole body. A length that is announced is believed when it is too great; what arrives is counted anyway."""
+    """Read the whole body. An announced length that is too great is refused at once; the bytes that arrive are counted
+    anyway."""
     _check_announced(headers, most)
     try:
         async with asyncio.timeout(patience):
@@ -51,7 +52,7 @@ async def _arriving(receive: Receive, most: int) -> bytes:
 
 
 def check_json(headers: RawHeaders) -> None:
-    """Refuse a body that is not said to be JSON as it stands."""
+    """Refuse a body that is not declared as JSON without an encoding."""
     if _named(headers, "Content-Type").partition(";")[0].strip() != "application/json":
         raise UnsupportedMediaType(field="Content-Type", wanted="application/json")
     if _named(headers, "Content-Encoding") not in {"", "identity"}:

@@ -1,9 +1,9 @@
-"""Strangers' documents on our own host: shown where that is harmless, otherwise offered for saving.
+"""Security headers of deposited files on our own host: shown where that is harmless, otherwise offered for saving.
 
-Every one of them is shut into an origin of its own, without scripts, forms and plugins (CSP `sandbox`), and no browser
-may take it for something else than it is said to be (`nosniff`, which every answer carries). A PDF does not open inside
-a sandbox and needs none: the program that browsers hand it to is of another origin than ours, and what is in the PDF
-runs, if at all, inside that program. What browsers hand to programs that we know less of is for saving.
+Each file is confined to an origin of its own, without scripts, forms and plugins (CSP `sandbox`), and browsers must not
+guess another type (`nosniff`, which every answer carries). A PDF does not open inside a sandbox and needs none: the
+program that browsers hand it to has another origin than ours, and scripts of the PDF run, if at all, inside that
+program. Types that browsers hand to other programs are for saving.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ SANDBOX = (
     "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; style-src 'self' 'unsafe-inline';"
     " font-src 'self' data:; frame-src 'self'; form-action 'none'; base-uri 'none'"
 )
-"""An old Web page is shown with its pictures, styles and frames, all from here, and nothing in it runs."""
+"""Shows an old Web page with its pictures, styles and frames, all from this host, without running any script."""
 
 PDF = "application/pdf"
 _FOR_PDF = (
     "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';"
     " frame-ancestors 'self' {pages}"
 )
-"""The style is the viewer's own. Pages of ours, and nobody else's, show it in a frame."""
+"""The style is the viewer's own. Only our own pages may show it in a frame."""
 _SHOWN = re.compile(
     r"text/(?:html|xml|plain|csv|css|markdown|x-bibtex)|application/(?:json|xml|xhtml\+xml|ld\+json)"
     r"|[a-z]+/[a-z0-9.-]+\+xml|image/(?:avif|bmp|gif|jpeg|png|tiff|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+"
@@ -35,11 +35,11 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._ -]+")
 
 
 def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
-    """The headers that go with the bytes of a file. `pages` is the origin of our pages."""
+    """The headers sent with the bytes of a file. `pages` is the origin of our pages."""
     kind = media_type.partition(";")[0].strip()
     essence = kind.lower()
     if essence == PDF:
-        # Without a sandbox, and so without anything in which a browser might see another type.
+        # Without a sandbox, so the type has no parameters that could make a browser choose another type.
         return {"content-type": PDF, "content-security-policy": _FOR_PDF.format(pages=pages)}
     sent = media_type if is_media_type(media_type) else kind
     headers = {"content-type": sent or DEFAULT_MEDIA_TYPE, "content-security-policy": SANDBOX}
@@ -49,13 +49,13 @@ def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
 
 
 def is_to_run(headers: RawHeaders) -> bool:
-    """Whether a browser wants a file as a program: for a page, which no document here is allowed, or to stand between
-    readers and this host. Our pages take scripts from this host, and must not from depositors, whatever is in them."""
+    """Whether a browser fetches a file to run it: as a page's script, which no document here may have, or as a service
+    worker. Our pages load scripts from this host, and must never load those of depositors."""
     wanted = values(headers, b"sec-fetch-dest")
     return bool(values(headers, b"service-worker")) or any(each.strip().lower() in _RUN for each in wanted)
 
 
-# RFC 6266: filename for programs that know no better, filename* (RFC 8187) for all others
+# RFC 6266: filename for old programs, filename* (RFC 8187) for all others
 def _attachment(path: str) -> str:
     name = path.rpartition("/")[2]
     plain = name if _PLAIN_NAME.fullmatch(name) else "file"

@@ -16,17 +16,17 @@ from ibi.errors import IbiError
 
 PROBLEM = "application/problem+json"
 LONGEST_RETRY = 3600
-"""Seconds: a clock that is years behind may be put right within the hour."""
+"""Seconds at most in Retry-After: even a clock that is years behind may be corrected within the hour."""
 
 
 class Answer(NamedTuple):
-    """How a code is answered."""
+    """How an error code is answered."""
 
     status: int
     field: str | None = None
     """The part of the request at fault, where the code alone tells it."""
     told: bool = True
-    """Whether the message is for callers too; one that speaks of this machine's files is for the log alone."""
+    """Whether callers get the message too; one about this machine's files goes to the log alone."""
 
 
 _INTERNAL = Answer(500, told=False)
@@ -245,7 +245,7 @@ def problem(error: IbiError) -> Response:
 
 
 def retry_after(error: IbiError) -> int:
-    """Whole seconds after which asking again makes sense: not sooner than the error says, nor later than in an hour."""
+    """Whole seconds after which to ask again: at least what the error says, at most an hour."""
     seconds = getattr(error, "retry_after", None)
     return min(LONGEST_RETRY, max(1, ceil(seconds))) if isinstance(seconds, int | float | Fraction) else 1
 

@@ -1,4 +1,4 @@
-"""Headers of requests: their values, where a request comes from, digests of bodies, and keys of repeated requests.
+"""Request headers: their values, the site a request comes from, digests of bodies, and idempotency keys.
 
 The standard has Archives included and excluded by GET (R §7.2). A link or an image on any page can make a browser send
 one, from inside a network that the page itself cannot reach. Programs send none of the headers looked at here.
@@ -22,10 +22,10 @@ RawHeaders: TypeAlias = Iterable[tuple[bytes, bytes]]
 HARDENING: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    # An answer for programs: shown in a browser it can load, run and frame nothing. Pages say otherwise themselves.
+    # For answers to programs: shown in a browser, they can load, run and frame nothing. Pages set their own.
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-"""What every answer carries unless it says otherwise."""
+"""Headers of every answer that does not set them itself."""
 
 
 def values(headers: RawHeaders, name: bytes) -> list[str]:
@@ -33,7 +33,7 @@ def values(headers: RawHeaders, name: bytes) -> list[str]:
 
 
 def only_value(headers: RawHeaders, name: bytes) -> str | None:
-    """The value of a header that may be there once; `ValueError` if it is there twice, for then nobody knows which."""
+    """The value of a header that may be given once; `ValueError` if it is given twice, which is ambiguous."""
     found = None
     for key, value in headers:
         if key == name:
@@ -44,8 +44,8 @@ def only_value(headers: RawHeaders, name: bytes) -> str | None:
 
 
 def only_cookie(headers: RawHeaders, name: str) -> str | None:
-    """The value of a cookie, whatever others of this host look like; None if two values claim to be it, for then nobody
-    knows who planted which."""
+    """The value of a cookie, however malformed other cookies of this host are; None if it is given twice, because one
+    may have been planted by another site."""
     wanted, found = name.encode("ascii"), set()
     for key, value in headers:
         if key == b"cookie" and wanted in value:
@@ -64,13 +64,13 @@ class CrossSiteRequest(IbiError):
 
 
 def is_cross_site(headers: RawHeaders) -> bool:
-    """Whether a browser says that a page of another site made it send this."""
+    """Whether the browser says that a page of another site caused the request."""
     return any(value.strip().lower() == "cross-site" for value in values(headers, b"sec-fetch-site"))
 
 
 def refuse_other_sites(headers: RawHeaders) -> None:
-    """`CrossSiteRequest` unless the browser says that it was a person, or a page of this very site; and for what is
-    said twice, or in a way that cannot be read."""
+    """Raise `CrossSiteRequest` unless the browser says that a person or a page of this site caused the request; also if
+    it says so twice, or illegibly."""
     if any(value.strip().lower() not in _OWN for value in values(headers, b"sec-fetch-site")):
         raise CrossSiteRequest()
     hosts = {value.strip().lower() for value in values(headers, b"host")}
@@ -80,7 +80,7 @@ def refuse_other_sites(headers: RawHeaders) -> None:
 
 
 def authority(url: str) -> str | None:
-    """`host[:port]` of a URL as the header Host writes it; None if it is none of the Web's."""
+    """`host[:port]` of a URL as the header Host writes it; None if the URL is not HTTP(S)."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:
@@ -95,8 +95,8 @@ _ENTRY: Final = re.compile(r"\s*([A-Za-z0-9-]{1,40})=(:?)([A-Za-z0-9+/=]{1,200})
 
 
 def expected_digests(headers: RawHeaders) -> dict[str, tuple[str, bytes]]:
-    """By algorithm the field that names it, and the digest. Algorithms that are not known here are passed over; if
-    none is, or one cannot be read, `InvalidDigest`: whoever sends a digest wants it checked."""
+    """By algorithm, the field that names it and the digest. Unknown algorithms are ignored; if none is known, or a
+    digest cannot be read, raise `InvalidDigest`, because a client that sends a digest wants it checked."""
     found: dict[str, tuple[str, bytes]] = {}
     for field in _FIELDS:
         given = values(headers, field.lower().encode("ascii"))
@@ -131,7 +131,7 @@ def check_digests(expected: Mapping[str, tuple[str, bytes]], actual: Mapping[str
 
 
 def repr_digest(sha512: str) -> str:
-    """The field of an answer, from hexadecimal digits."""
+    """The header of an answer, from hexadecimal digits."""
     return f"sha-512=:{b64encode(bytes.fromhex(sha512)).decode('ascii')}:"
 
 

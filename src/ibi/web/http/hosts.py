@@ -1,8 +1,8 @@
-"""The hosts for which this server has pages and files: which they are, and which of them a request is for.
+"""The hosts for which this server has pages and files, and which of them a request is for.
 
-A browser keeps what a page may read and send apart by the name of its host. A name that a stranger has led here (DNS
-rebinding) would make our pages, and whatever the network of the reader may see, the stranger's own. So only names that
-are known to be ours are served. Ports do not matter to that: a name is ours at every port unless `hosts` says one.
+A browser separates what pages may read and send by the names of their hosts. A stranger's name that is pointed here
+(DNS rebinding) would give the stranger our pages and whatever the reader's network may see. So only names known to be
+ours are served. A name is ours at every port unless `hosts` gives one.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Authority(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Authority | None:
-        """From `host[:port]` as the header Host writes it; None if that is not what it is."""
+        """Parse `host[:port]` as the header Host writes it; None if the text has another form."""
         return _parse(text) if len(text) <= _LONGEST else None
 
     @property
     def address(self) -> IPv4Address | IPv6Address | None:
-        """The IP address that it is, if it is one; IPv4 inside IPv6 is IPv4."""
+        """The host as an IP address, if it is one; IPv4 inside IPv6 is IPv4."""
         return _address(self.host)
 
 
@@ -71,7 +71,7 @@ def authority_of_url(url: str) -> Authority | None:
 
 
 def requested_authority(scope: Scope) -> Authority | None:
-    """What the header Host names; None if it is missing, empty, there twice, or cannot be read."""
+    """The authority in the header Host; None if it is missing, empty, repeated or unreadable."""
     try:
         host = only_value(scope["headers"], b"host")
     except ValueError:
@@ -94,7 +94,7 @@ class ServedHosts:
         self._is_on_all = any(address is not None and address.is_unspecified for address in addresses)
 
     def serves(self, scope: Scope) -> bool:
-        """Whether pages and files are served for the host that this request names. One that names none is."""
+        """Whether pages and files are served for the host of this request, or it names none."""
         if not any(name == b"host" and value.strip(b" \t") for name, value in scope["headers"]):
             return True
         asked = requested_authority(scope)
@@ -116,8 +116,8 @@ def _has_port(name: str) -> bool:
 
 
 def _is_of_this_machine(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an interface has this address now. Asked of the system each time, for addresses come and go; a socket
-    can be bound to those of the machine only."""
+    """Whether an interface has this address now. Asked of the system each time, since addresses come and go: a socket
+    can be bound only to the machine's own."""
     if address.is_multicast:
         return False
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

@@ -13,17 +13,17 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["console", "json"]
 
-# A token is `ibi_<id>_<secret>`; the id may be known. Anything that follows `Bearer` is one too.
+# A token is `ibi_<id>_<secret>`; the id may be known. Anything after `Bearer` is treated as one too.
 _TOKEN = re.compile(r"(ibi_[a-z2-7]{1,16}_)[a-z2-7]+")
 _BEARER = re.compile(r"(?i)(bearer\s+)(?!ibi_)[^\s\"',]+")
-# A link that signs somebody in has its secret in the path, also where it is mistyped.
+# A sign-in link has its secret in the path, also when it is mistyped.
 _LINK = re.compile(r"(?i)(/sign-in/)[\s/]*[^\s\"'?#]+")
 _OF_LINES = frozenset({"exception", "stack"})
 _SECRET_NAMES = frozenset({"authorization", "cookie", "password", "secret", "token"})
 
 
 def configure_logging(level: Level = "info", form: Format = "console", stream: TextIO | None = None) -> None:
-    """Set up the logs of this process, those of the libraries included. Called once, by whoever starts it."""
+    """Set up the logs of this process, those of the libraries included. Called once, when the process starts."""
     stream = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[Processor] = [
@@ -33,7 +33,7 @@ def configure_logging(level: Level = "info", form: Format = "console", stream: T
         structlog.processors.format_exc_info,
         without_secrets,
     ]
-    if form == "console":  # JSON has a way of its own to write what cannot be shown
+    if form == "console":  # JSON escapes what cannot be printed
         shared.append(printable)
     renderer = _renderer(form, stream)
     structlog.configure(
@@ -46,7 +46,7 @@ def configure_logging(level: Level = "info", form: Format = "console", stream: T
 
 
 def _configure_libraries(level: int, shared: list[Processor], renderer: Processor, stream: TextIO) -> None:
-    """uvicorn and asyncio speak through the standard library's logging; only what goes wrong there is of interest."""
+    """uvicorn and asyncio use the standard library's logging; only their warnings and errors are of interest."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -66,12 +66,12 @@ def _renderer(form: Format, stream: TextIO) -> Processor:
 
 
 def without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Cover what nobody should read in a log, wherever in an event it stands."""
+    """Mask secrets anywhere in an event."""
     return {name: "…" if name.lower() in _SECRET_NAMES else _covered(value) for name, value in event.items()}
 
 
 def printable(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Write out what would act on a terminal, or hide something from whoever reads: it may come from a request."""
+    """Escape characters that would act on a terminal or hide text in the log: they may come from a request."""
     return {name: _written_out(value, name in _OF_LINES) for name, value in event.items()}
 
 

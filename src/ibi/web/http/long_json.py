@@ -1,4 +1,4 @@
-"""A document with a list in it that may be very long: what is short is sent whole, the rest as it is taken."""
+"""JSON documents with a list that may be very long: short ones are sent whole, others as the reader takes them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from starlette.types import Receive, Scope, Send
 _SHORT: Final = 64 * 1024
 """Bytes that are sent in one piece, with their length."""
 _A_PIECE: Final = 100
-"""Values of a list that are written at a time."""
+"""Values of a list that are encoded at a time."""
 
 
 class LongList:
-    """A list that is made while it is written, each time anew: `values` are the same each time."""
+    """A list that is made while it is written. `values` is called for each pass and gives the same values."""
 
     __slots__ = ("_values",)
 
@@ -30,7 +30,7 @@ class LongList:
 
 
 def json_answer(document: Mapping[str, Any], status: int, headers: Mapping[str, str], media_type: str) -> Response:
-    """The answer. Of a member that is a `LongList`, no more is made than the reader takes."""
+    """Make the answer. A member that is a `LongList` is made as the reader takes it."""
     written, begun, size = _written(document), [], 0
     for piece in written:
         begun.append(piece)
@@ -53,13 +53,14 @@ class _Long(StreamingResponse):
         self._document = document
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "HEAD":  # nothing is made of what nobody gets
+        if scope["method"] == "HEAD":  # the body, which is not sent, is not made
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         if scope["http_version"] == "1.0":
-            # Chunks came with HTTP/1.1: whoever speaks 1.0 would take their sizes for a part of the document. They are
-            # told its length instead, for which it is made twice: kept until it is taken, it would fill the memory.
+            # Chunks came with HTTP/1.1: a client of 1.0 would take their sizes for a part of the document. It gets a
+            # Content-Length instead, for which the document is made twice: kept until it is taken, it would fill the
+            # memory.
             length = sum([len(piece) async for piece in _in_turn(_written(self._document))])
             self.headers["content-length"] = str(length)
         await super().__call__(scope, receive, send)
@@ -68,7 +69,7 @@ class _Long(StreamingResponse):
 async def _in_turn(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
     for piece in pieces:
         yield piece
-        await asyncio.sleep(0)  # others have their turn, also if this reader is quick
+        await asyncio.sleep(0)  # other requests have their turn, however quick this reader is
 
 
 def _written(document: Mapping[str, Any]) -> Iterator[bytes]:

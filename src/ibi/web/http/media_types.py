@@ -1,7 +1,7 @@
-"""Media types: which one a client wants, and which character set a text has.
+"""Media types: content negotiation, and the character set of a text.
 
-Only what is certain is said: bytes beyond ASCII that are UTF-8 throughout are hardly ever anything else. Of everything
-else the document itself may know more, or the reader's browser.
+A character set is named only if it is certain: bytes beyond ASCII that are UTF-8 throughout are hardly ever anything
+else. Otherwise the document itself, or the reader's browser, may know more.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.web.http.request_errors import NotAcceptable
 
 MOST_LOOKED_AT: Final = 1 << 16
-"""Bytes from the beginning of a text."""
+"""Bytes read from the beginning of a text."""
 
-# XML says itself how it is written, and is UTF-8 if it does not.
+# XML declares its own encoding, and is UTF-8 if it does not.
 _TEXT: Final = re.compile(r"text/(?!xml(?![^;\s]))[^;]+", re.IGNORECASE)
 
 
 def media_type_in_full(media_type: str, file: VerifiedFile) -> str:
-    """The media type of a file, with the letters that a text is written in if they are UTF-8. Blocks: it may read.
-    Of a text whose beginning cannot be checked nothing is said."""
+    """The media type of a file, with `charset=utf-8` for a text that is UTF-8. Blocks: it may read. A text whose
+    beginning cannot be checked gets no charset."""
     if not _TEXT.match(media_type) or "charset" in media_type.lower():
         return media_type
     begun = file.beginning(MOST_LOOKED_AT)
@@ -34,7 +34,8 @@ def media_type_in_full(media_type: str, file: VerifiedFile) -> str:
 
 
 def _is_utf_8(begun: bytes, *, is_whole: bool) -> bool:
-    """ASCII alone tells nothing; and at the end a letter may be cut in two, if that is not the end of the text."""
+    """Whether bytes are UTF-8 and not plain ASCII. Unless they are the whole text, the last letter may be cut in
+    two."""
     if begun.isascii():
         return False
     try:
@@ -45,8 +46,8 @@ def _is_utf_8(begun: bytes, *, is_whole: bool) -> bool:
 
 
 def choose(accept: Sequence[str], offered: Sequence[str]) -> str:
-    """The best of `offered` by the values of Accept, the first of them if there are none; `NotAcceptable` if none will
-    do. Of two that are as good, the one named more exactly wins, then the one offered first."""
+    """The best of `offered` by the values of Accept, the first if there are none; `NotAcceptable` if none fits. Among
+    equals the one named more exactly wins, then the one offered first."""
     if not accept:
         return offered[0]
     ranges = [_range(each) for value in accept for each in value.split(",") if each.strip()]
@@ -60,7 +61,7 @@ def choose(accept: Sequence[str], offered: Sequence[str]) -> str:
 
 
 def _range(text: str) -> tuple[str, float]:
-    """A media range and its weight; a weight that cannot be read weighs nothing."""
+    """A media range and its weight; an unreadable weight counts as 0."""
     media, *parameters = (part.strip().lower() for part in text.split(";"))
     weights = [value for name, _, value in (each.partition("=") for each in parameters) if name.strip() == "q"]
     return media, _weight(weights[0].strip()) if weights else 1.0

@@ -1,4 +1,4 @@
-"""One route for several methods, so that any other is told which ones there are."""
+"""One route for several methods, so that an answer to any other method lists them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`GET /metrics` for Prometheus. Every label has a handful of values; none comes from a request's own words.
 
-The library's own may be counted by several threads at a time, each behind a lock: for what happens at every request
-that costs more than all that is counted of it. What is told is the same, line for line.
+The library's own counters take a lock for each count, because several threads may use them: at every request that would
+cost more than the rest of the counting. The output is the same, line for line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ibi.web.http.errors import ANSWERS
 
 
 class CounterTally(Collector):
-    """How often, by the values of its labels. All of them come from one thread, which is also the one that tells."""
+    """A counter by the values of its labels. Counted and collected in one thread."""
 
     def __init__(self, name: str, words: str, labels: Sequence[str], *, registry: CollectorRegistry) -> None:
         self._name, self._words, self._labels = name, words, tuple(labels)
@@ -50,7 +50,7 @@ class CounterTally(Collector):
         registry.register(self)
 
     def add(self, *values: object) -> None:
-        """Once more, for those values of the labels in their order."""
+        """Count one more for these values of the labels, in their order."""
         try:
             self._counts[values] += 1
         except KeyError:
@@ -63,11 +63,11 @@ class CounterTally(Collector):
             family.add_metric([*map(str, values)], number, created=self._began[values])
         yield family
 
-    describe = collect  # the registry sees to it that a name is given once
+    describe = collect  # the registry checks that each name is given once
 
 
 class HistogramTally(Collector):
-    """How many were not above each of the `buckets`, and the sum of all; from one thread, as above."""
+    """A histogram: the number of values up to each of the `buckets`, and the sum of all. For one thread, as above."""
 
     def __init__(self, name: str, words: str, buckets: Sequence[float], *, registry: CollectorRegistry) -> None:
         self._name, self._words, self._bounds = name, words, (*map(float, buckets), inf)
@@ -92,7 +92,7 @@ class HistogramTally(Collector):
 
 
 _FRESH: Final = 10.0
-"""Seconds for which the figures stand: of a million items they take a moment to count."""
+"""Seconds for which the figures are reused: counting a million items takes a moment."""
 
 
 class IntegrityMetrics:
@@ -114,14 +114,14 @@ class IntegrityMetrics:
         integrity.watch(self._count)
 
     async def refresh(self) -> None:
-        """Called before the figures are told."""
+        """Update the figures; called before they are collected."""
         if time.monotonic() < self._counted + _FRESH:
             return
         self._counted = time.monotonic()
         try:
             summary = await asyncio.to_thread(self._integrity.summary)
         except StorageError:
-            return  # those of before stand
+            return  # the earlier figures stay
         self._damaged.set(summary.damaged)
         self._unverified.set(summary.items - summary.verified)
         self._last.set(summary.newest or 0)
@@ -231,7 +231,7 @@ class Metrics:
         self._misdirected.inc()
 
     def answered(self, route: str | None, method: str, status: int) -> None:
-        """`route` is a pattern of ours, None where no route matched."""
+        """Count an answer. `route` is a pattern of ours, None where no route matched."""
         self._answers.add(route or _OTHER, method if method in _METHODS else _OTHER, status)
 
 

@@ -16,10 +16,10 @@ _ONE = re.compile(r"bytes=[ \t]*(\d{0,19})-(\d{0,19})[ \t]*", re.ASCII | re.IGNO
 
 
 def byte_range(fields: Sequence[str], size: int) -> tuple[int, int] | None:
-    """Offset and length of the part asked for; None for the whole, as for everything that is no single range.
+    """Offset and length of the requested part; None for the whole, as for anything but a single range.
 
-    Several ranges at once are answered with the whole file, which §14.2 allows: an answer in parts saves nobody
-    anything, and many small ones have been used to wear servers down.
+    Several ranges at once are answered with the whole file, which §14.2 allows: a multipart answer has no use here, and
+    many small ranges have been used to overload servers.
     """
     match = _ONE.fullmatch(fields[0].strip()) if len(fields) == 1 else None
     if match is None or match[1] == match[2] == "":
@@ -45,7 +45,7 @@ _LATEST = 253_402_300_799
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """By what a version of a file is known: a strong tag made from its digest, and the date of the item."""
+    """What identifies a version of a file: a strong tag made from its digest, and the date of the item."""
 
     digest: str
     modified: int
@@ -60,7 +60,7 @@ class Validators:
         return formatdate(min(max(self.modified, 0), _LATEST), usegmt=True)
 
     def check(self, headers: RawHeaders) -> None:
-        """`PreconditionFailed` if the request is for another version (§13.2.2, steps 1 and 2)."""
+        """Raise `PreconditionFailed` if the request is for another version (§13.2.2, steps 1 and 2)."""
         wanted = values(headers, b"if-match")
         if wanted:
             if not self._is_among(wanted, weak=False):
@@ -86,7 +86,7 @@ class Validators:
         return len(fields) == 1 and fields[0].strip() in (self.etag, self.last_modified)
 
     def _is_among(self, fields: list[str], *, weak: bool) -> bool:
-        # Our tags have no comma in them: what is cut at one belongs to others' tags.
+        # Our tags contain no comma, so splitting at commas can only break tags of others.
         tags = [tag.strip() for value in fields for tag in value.split(",")]
         return "*" in tags or self.etag in tags or (weak and f"W/{self.etag}" in tags)
 

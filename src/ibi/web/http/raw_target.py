@@ -1,6 +1,6 @@
-"""The target of a request as it came: decoded by whoever reads it, and only once.
+"""The target of a request as it came, to be percent-decoded once, where it is read.
 
-ASGI's `path` is decoded already, and wrongly where a name is not UTF-8 (E33); what it was cannot be told from it.
+ASGI's `path` is decoded already, and wrongly where a name is not UTF-8 (E33), so that the original is lost.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def raw_target(scope: Scope) -> str:
 
 
 def decoded(raw: bytes) -> str:
-    """Percent-decoded once."""
+    """The text of percent-encoded bytes, decoded once."""
     return as_text(unquote_to_bytes(raw) if b"%" in raw else raw)
 
 
 def as_text(raw: bytes) -> str:
-    """E33: UTF-8, or else ISO 8859-1."""
+    """Decode as UTF-8, or else as ISO 8859-1 (E33)."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -49,7 +49,7 @@ _PLAIN = re.compile(rb"(?:\A|&)servicesubject(?:[=&]|\Z)")
 
 
 def has_subject(query: bytes) -> bool:
-    # As every resolver writes it: found many times as fast as by the expression.
+    # The spelling of every resolver, found many times as fast as by the regular expression.
     if b"&servicesubject=" in query or _PLAIN.search(query):
         return True
     if b"%" not in query:
@@ -57,4 +57,4 @@ def has_subject(query: bytes) -> bool:
     try:
         return any(name == _SUBJECT for name, _ in decode_query(as_text(query)))
     except InvalidMessage:
-        return True  # too long to be read: the service says so
+        return True  # too long to be parsed: the service refuses it

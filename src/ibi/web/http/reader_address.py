@@ -1,4 +1,4 @@
-"""Whose request it is: the address that fetches, or the one that a trusted proxy vouches for."""
+"""The address of a reader: the one that fetches, or the one that a trusted proxy vouches for."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def truncated(address: str) -> str:
     return str(ip_network((parsed, bits), strict=False))
 
 
-NOBODY: Final = IPv4Address("0.0.0.0")  # noqa: S104 - an address that is nobody's, not one to listen on
-"""Stands for a reader whose address is not known: it is in no network to which anything is allowed."""
+NOBODY: Final = IPv4Address("0.0.0.0")  # noqa: S104 - the unspecified address, not one to listen on
+"""Stands for a reader whose address is not known: no permitted network contains it."""
 
 _MOST_HOPS: Final = 63
-"""With the one that is connected, as many as a request to an Archive takes."""
+"""Together with the connected address, as many as a request to an Archive may name."""
 
 _LONGEST: Final = 64
 """Characters of an address, with a scope."""
 
 
 def reader_address(scope: Scope, proxies: Sequence[IpNetwork]) -> IpAddress | None:
-    """The last address on the way here that is no proxy of ours; None if it is not known.
+    """The last address on the way here that is not a proxy of ours; None if it is not known.
 
-    Each proxy adds to the right of X-Forwarded-For whom it got the request from: what stands further left than the
-    first stranger is that stranger's word, and no proof.
+    Each proxy adds the sender's address on the right of X-Forwarded-For. Addresses left of the first stranger are that
+    stranger's claim, and no proof.
     """
     return _way(scope, proxies)[-1]
 
@@ -56,7 +56,7 @@ def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddr
 
 
 def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:
-    """From here back to the reader; None where an address cannot be read."""
+    """The addresses from here back to the reader; None where one cannot be read."""
     client = scope.get("client")
     way = [read_address(client[0]) if client else None]
     if not proxies:
@@ -66,7 +66,7 @@ def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:
         address = way[-1]
         if address is None or not any(address in network for network in proxies):
             break
-        way.append(read_address(hop) if len(hop) <= _LONGEST else None)  # not remembered, whatever it is
+        way.append(read_address(hop) if len(hop) <= _LONGEST else None)  # too long to be remembered
     return way
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a request before anything is asked of the application. Each names the part at fault."""
+"""Errors in a request, found before the application is asked. Each names the part at fault."""
 
 from __future__ import annotations
 

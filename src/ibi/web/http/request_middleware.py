@@ -1,4 +1,5 @@
-"""What surrounds every request: a name for the log, headers on the answer, a count, and a net under the application."""
+"""Middleware around every request: its name in the log, headers of the answer, metrics, and a handler for all
+errors."""
 
 from __future__ import annotations
 
@@ -23,31 +24,32 @@ from ibi.web.http.reader_address import truncated
 from ibi.web.http.request_errors import InternalError, ServerStopping
 
 REQUEST = "ibi.request"
-"""Where in a scope the name of the request stands: the log and the caller know it by that."""
+"""The key in a scope of the request's name, by which log and caller know it."""
 
 REQUEST_HEADER = b"x-request-id"
-"""The header of an answer in which the same name stands, as its last one."""
+"""The last header of an answer, which has the same name."""
 
 _LONGEST_PATH = 200
 _HARDENED = frozenset(name for name, _ in HARDENING)
 _EMPTY = (b"content-length", b"0")
 _OF_NOTHING = tuple(each for each in HARDENING if each[0] == b"referrer-policy")
-"""An answer without a body, as redirects are, has nothing that a browser could load, run or mistake."""
+"""Headers of an answer without a body, such as a redirect: a browser finds nothing in it to load, run or mistake."""
 
 
 class AnswerBroken(Exception):
-    """An answer whose rest must not be sent, and why is told already. The server then closes the connection before
-    what the head of the answer promised: no reader takes it for whole."""
+    """Raised when the rest of an answer must not be sent; the reason is logged already. The server closes the
+    connection before the promised length, so that no reader takes the answer for whole."""
 
 
 def request_names() -> Iterator[str]:
-    """Chance once, then a number: asking the system for chance at each request would cost more than routing it."""
+    """Names of requests: random once, then counted up, because fresh randomness for each would cost more than routing
+    it."""
     chance = secrets.token_hex(4)
     return (f"{chance}{number:08x}" for number in count(1))
 
 
 def hardened(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer, with what every answer carries but for the name of its request."""
+    """The headers of an answer with those of every answer, except the name of its request."""
     given = list(given)
     needed = _OF_NOTHING if _EMPTY in given else HARDENING
     present = _HARDENED.intersection([key for key, _ in given])
@@ -56,7 +58,7 @@ def hardened(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 
 
 class RequestMiddleware:
-    """Pure ASGI, around everything that has routes. Nothing that a caller must not see leaves it."""
+    """Pure ASGI around all routes. Details of internal errors stay inside."""
 
     def __init__(
         self,
@@ -66,7 +68,7 @@ class RequestMiddleware:
         routes: Mapping[Any, str],
         names: Iterator[str],
     ) -> None:
-        """`routes` tells the pattern of each endpoint, for counting; `names` are those of requests."""
+        """`routes` has the pattern of each endpoint, for counting; `names` are those of requests."""
         self._app, self._metrics, self._log, self._routes, self._names = app, metrics, log, routes, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,15 +83,15 @@ class RequestMiddleware:
         except (ClientDisconnect, AnswerBroken):
             return  # the reader has gone, or gets no more
         except asyncio.CancelledError:
-            # The server stops and has waited long enough.
+            # The server is stopping and has waited long enough.
             if answer.status is not None:
                 raise
             await problem(ServerStopping())(scope, receive, answer.send)
         except Exception as error:
-            # The last net: a caller gets a problem, the log gets the whole story.
+            # The last resort: the caller gets a problem, the log the traceback.
             self._log.error("request failed", request=name, **_described(scope), exc_info=True)
             if answer.status is not None:
-                raise  # half an answer is out: the server breaks the connection, so that nobody takes it for whole
+                raise  # half the answer is sent: the server breaks the connection, so that it is not taken for whole
             told = TooManyOpenFiles() if is_exhaustion(error) else InternalError(request=name)
             await problem(told)(scope, receive, answer.send)
         finally:
@@ -106,7 +108,7 @@ class RequestMiddleware:
 
 
 class _Answer:
-    """Passes an answer on, with what every answer carries."""
+    """Passes an answer on, with the headers of every answer."""
 
     __slots__ = ("_name", "_send", "status")
 
@@ -124,7 +126,7 @@ class _Answer:
 
 
 def _described(scope: Scope) -> dict[str, object]:
-    """A request for the log: neither its query nor any header, for they may hold secrets."""
+    """A request for the log, without query and headers: they may hold secrets."""
     client = scope.get("client")
     return {
         "method": scope["method"],

@@ -1,4 +1,4 @@
-"""How much of what a depositor wrote stands in a list, a feed or a page: a description may have a million letters."""
+"""Shortened texts of depositors for lists, feeds and pages: a description may have a million letters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from ibi.model.item import Item
 
 LONGEST: Final = 300
-"""Characters of a title, a name or a subject where several stand together."""
+"""Characters of a title, a name or a subject in a list."""
 _MOST_TITLES: Final = 100
 
 
