@@ -1,4 +1,4 @@
-"""Pages for people: what is asked for by a browser, and how an error is told to one."""
+"""Pages for people: when a request wants one, and how an error becomes one."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ HTML = "text/html"
 
 
 def redirect(url: str) -> Response:
-    """Where something is may depend on who asks, and may change: nobody keeps it. `url` is ASCII and goes as it is."""
+    """A redirect that caches must not store: where it leads may depend on the reader, and may change. `url` is ASCII
+    and sent as it is."""
     return Response(b"", HTTPStatus.FOUND, {"location": url, "cache-control": "no-store"})
 
 
 def wants_page(headers: RawHeaders) -> bool:
-    """Whether whoever asks is a browser rather than a program: it names HTML."""
+    """Whether the client is a browser rather than a program: its Accept header names HTML."""
     try:
         return choose(values(headers, b"accept"), (PROBLEM, HTML)) == HTML
     except NotAcceptable:
@@ -38,7 +39,7 @@ def wants_page(headers: RawHeaders) -> bool:
 def refusal(error: IbiError, scope: Scope) -> Response:
     """An error as problem details, or to a browser as a page in its reader's language.
 
-    One that is for the log alone is raised again: the application writes it there.
+    An error that is for the log alone is raised again: the application logs it.
     """
     if not answer_to(error).told:
         raise error

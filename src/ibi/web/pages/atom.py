@@ -17,18 +17,18 @@ MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
 _LONGEST_SUMMARY: Final = 2_000
 _MOST: Final = 20
-"""Of authors, of contributors and of subjects: a feed tells what is new, and the item's page the rest."""
+"""Authors, contributors and subjects of an entry, each; the item's page has the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """What a feed says of itself. Every URL is absolute; `own_url` is where the feed is read again, and its name for
-    good. `previous_url` and `next_url` are pages of the same list (RFC 5005 §3)."""
+    """Facts about a feed. Every URL is absolute; `own_url` is the feed's address and permanent id. `previous_url` and
+    `next_url` are pages of the same list (RFC 5005 §3)."""
 
     title: str
     own_url: str
     page_url: str
-    """The same for people."""
+    """The same list as a page."""
     author: str
     language: str | None = None
     previous_url: str | None = None
@@ -42,7 +42,7 @@ def atom(
     persistent_url: Callable[[Item], str],
     page_url: Callable[[Item], str],
 ) -> bytes:
-    """The document. `now` dates a feed without items; what was deleted has no entry."""
+    """Write the feed. `now` dates a feed without items; deleted items have no entry."""
     shown = [item for item in items if item.state is not State.DELETED]
     parts = (
         _head(feed, max((item.updated for item in shown), default=now)),
@@ -73,7 +73,7 @@ def _entry(item: Item, persistent_url: str, page_url: str) -> Iterator[str]:
     yield _element("id", persistent_url)
     yield _element("published", str(item.created))
     yield _element("updated", str(item.updated))
-    # Of an entry without an author, the feed's is the author (RFC 4287 §4.2.1).
+    # An entry without an author inherits the feed's (RFC 4287 §4.2.1).
     yield from (_author(short(creator)) for creator in metadata.creator[:_MOST])
     yield from (f"<contributor>{_element('name', short(one))}</contributor>" for one in metadata.contributor[:_MOST])
     yield _link("alternate", page_url, "text/html")
@@ -107,5 +107,5 @@ def _language(language: str | None) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line: nothing here is laid out."""
+    """The text on one line."""
     return " ".join(text.split())

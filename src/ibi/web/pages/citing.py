@@ -1,4 +1,4 @@
-"""How to cite an item: the styles that a page shows, the forms that programs fetch, and tags for search engines."""
+"""Citations of an item: the styles that a page shows, the formats for programs, and tags for search engines."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.content_security import PDF
 
 _MOST: Final = 300
-"""Of authors, of contributors and of keywords, those that a page knows of: somebody may have named ten thousand, and
-whoever only looks is not to wait for them."""
+"""Authors, contributors and keywords that a page uses, each: an item may have ten thousand, and its page must not be
+slow."""
 _MOST_WRITTEN: Final = 2_000
-"""Those that are in the forms for programs; the record has all of them."""
+"""The same in the formats for programs; the record has all of them."""
 
 WRITERS: Final[Mapping[str, Callable[[Work, Day], bytes]]] = {
     "bibtex": lambda work, _: bibtex(work).encode(),
     "ris": lambda work, day: ris(work, day).encode(),
     "csl": lambda work, day: msgspec.json.encode([csl_json(work, day)]),
 }
-"""By the name of a format, what programs for references read."""
+"""Writers of the formats of reference managers, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Citation:
 
 
 def shown_work(item: Item, url: str) -> Work:
-    """What a page says of the item, taken out once for all of it. `url` is the persistent one."""
+    """The item as its citations on a page need it. `url` is the persistent one."""
     return work_of(item, url, most=_MOST)
 
 
 def citations(work: Work, on: Instant) -> tuple[Citation, ...]:
-    """`on` is when it was looked at."""
+    """The citations in all styles. `on` is the date of access."""
     return Citation("ABNT", abnt(work, Day.of(on))), Citation("APA", apa(work))
 
 
@@ -61,7 +61,7 @@ def written(name: str, item: Item, url: str, on: Instant) -> bytes:
 
 
 def head_tags(site: ArchiveSite, item: Item, work: Work) -> tuple[tuple[str, str], ...]:
-    """What search engines for scholarly texts read; where the text is only if anybody may see it."""
+    """Tags for scholarly search engines; the address of the text only if it is open to all readers."""
     file = None if item.target is None else item.file(item.target)
     is_open = item.state is not State.DELETED and item.visibility.is_open_to((), site.now)
     is_pdf = file is not None and file.media_type.partition(";")[0].strip().lower() == PDF
@@ -70,6 +70,6 @@ def head_tags(site: ArchiveSite, item: Item, work: Work) -> tuple[tuple[str, str
 
 
 def structured(work: Work, licence: Licence | None) -> Markup:
-    """The item in the words of schema.org, as it may stand in a `<script>`."""
+    """The item as schema.org data, safe inside a `<script>`."""
     text = script_text(json_ld(work, licence))
     return Markup(text)  # noqa: S704 - nothing in it can end the element

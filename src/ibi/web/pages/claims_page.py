@@ -1,4 +1,4 @@
-"""`/claims` and `/api/claims`: what Archives claim against the word of an item's home (E66)."""
+"""`/claims` and `/api/claims`: claims of Archives that contradict an item's home (E66)."""
 
 from __future__ import annotations
 

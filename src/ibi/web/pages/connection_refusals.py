@@ -1,6 +1,6 @@
-"""Why a connection is refused, told to a browser as a page in its reader's language.
+"""Refusals of connections as pages in the reader's language.
 
-Each page is made once: it says nothing that depends on the reader but for the language.
+Each page is made once: it depends on nothing but the language.
 """
 
 from __future__ import annotations

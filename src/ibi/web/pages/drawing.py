@@ -1,5 +1,5 @@
-"""Elements of SVG, written safely: whatever is handed in as words or values is escaped, and nothing has a style of its
-own. Colours come from our sheet, by class, so that a drawing is readable on light and on dark paper.
+"""Elements of SVG, written safely: words and values are escaped, and no element has a style of its own. Colours come
+from our style sheet, by class, so that a drawing is readable in the light and the dark theme.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from markupsafe import Markup, escape
 
 
 def element(name: str, *content: object, **attributes: object) -> Markup:
-    """`name` and the names of the attributes are ours; `class_` is class, and `_` in a name is a hyphen."""
+    """Write an element. `name` and the names of the attributes are ours; `class_` is class, and `_` in a name is a
+    hyphen."""
     shown = "".join(
         f' {key.removesuffix("_").replace("_", "-")}="{escape(_value(value))}"'
         for key, value in attributes.items()
@@ -24,7 +25,7 @@ def element(name: str, *content: object, **attributes: object) -> Markup:
 def drawing(
     identity: str, width: float, height: float, title: str, description: str, *content: Markup, class_: str
 ) -> Markup:
-    """A picture with its name and, for whoever cannot see it, what it shows. `identity` is its own on the page."""
+    """A picture with a title and a description for screen readers. `identity` is unique on the page."""
     names = (
         element("title", title, id=f"{identity}-title"),
         element("desc", description, id=f"{identity}-description"),

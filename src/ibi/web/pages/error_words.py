@@ -1,5 +1,5 @@
-"""What pages say when something cannot be shown: the sentences of the errors that a browser is likely to see, marked
-for translation. Any other error is told in English.
+"""Sentences of the errors that a browser is likely to show, marked for translation. Any other error is shown in
+English.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ SENTENCES: Final = (
         " administrator can add the name to the setting hosts."
     ),
 )
-"""Templates of errors: a test compares them with the errors themselves."""
+"""Templates of error messages; a test compares them with the errors themselves."""
 
 
 def title_of(status: int) -> str:

@@ -1,4 +1,4 @@
-"""`/explain?q=…`: any label or link taken apart, what is wrong with it if something is, and how it is resolved."""
+"""`/explain?q=…`: any label or link taken apart, its fault if it has one, and how it is resolved."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from ibi.web.pages.trace_words import outcome_words
 from ibi.web.pages.translation import locale_of, translations
 
 _LONGEST: Final = 9000
-"""Characters of what is explained: a link may have 8192 after its host."""
+"""Characters of the text to explain; a link may have 8192 after its host."""
 _AROUND: Final = 60
-"""Characters that are shown on either side of what is wrong."""
+"""Characters that are shown on either side of a fault."""
 
 
 class Resolved(Protocol):
-    """How a resolution ended, and how it came about."""
+    """The outcome of a resolution, and its trace."""
 
     @property
     def outcome(self) -> Outcome: ...
@@ -61,7 +61,7 @@ class Resolver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A text that is neither a label nor a link, cut at the place where that shows."""
+    """A text that is neither a label nor a link, split at the place of the fault."""
 
     before: str
     at: str
@@ -78,13 +78,14 @@ class Fault:
 
     @property
     def suggestion(self) -> str | None:
-        """What was probably meant."""
+        """The text that was probably meant."""
         meant = self.error.details.get("suggestion")
         return None if meant is None else str(meant)
 
 
 class ExplainPage:
-    """Without a resolver, a link is explained and not followed. Nobody is thanked for what is only looked at."""
+    """The page that explains a link. Without a resolver, the link is not followed. No acknowledgment is sent to
+    Archives."""
 
     def __init__(self, public_url: str, site: ArchiveSite | None = None, resolver: Resolver | None = None) -> None:
         self._public_url, self._site, self._resolver = public_url, site, resolver
@@ -97,7 +98,7 @@ class ExplainPage:
                 context |= await self._explained(read(text), "trace" in request.query_params, request.scope)
             except InvalidInput as error:
                 context |= {"fault": Fault.of(error), "reason": _reason(error, page_language(request.scope))}
-        # What is explained here has its own page: no search engine needs this one.
+        # The item has a page of its own: search engines need not index this one.
         return render(request.scope, "explain.html", headers={"x-robots-tag": "noindex"}, **context)
 
     async def _explained(self, url: PersistentUrl, traced: bool, scope: Scope) -> dict[str, Any]:
@@ -132,7 +133,7 @@ class ExplainPage:
 
 
 def _reason(error: InvalidInput, language: str) -> str:
-    """What is wrong, in the reader's language: months, too, have names in it."""
+    """The fault in the reader's language, with the names of months in it too."""
     month = error.details.get("month")
     names = locale_of(language).months["format"]["wide"]
     named = {"month": names[MONTH_NAMES.index(month) + 1]} if month in MONTH_NAMES else {}
@@ -140,7 +141,7 @@ def _reason(error: InvalidInput, language: str) -> str:
 
 
 def read(text: str) -> PersistentUrl:
-    """The link that `text` is, or to the item whose label it is. What is no link is judged as a label."""
+    """Parse a link, or a label as the link to its item. The errors of any other text are those of a label."""
     try:
         return PersistentUrl(parse(text))
     except InvalidLabel as reason:

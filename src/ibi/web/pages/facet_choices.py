@@ -1,4 +1,4 @@
-"""The filters of a search as links: those that are set, to take them off, and those that would narrow it down."""
+"""The filters of a search as links: those that are set, to remove them, and those that would narrow it down."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _KINDS: Final = {str(kind): words for kind, words in KINDS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One value of a facet: the address of the list with it, or without it, and how many items have it."""
+    """One value of a facet: the address of the list with or without it, and how many items have it."""
 
     value: str
     url: str
     words: str | None = None
-    """What we call it, in English, if it is one of our own terms."""
+    """Its English name, if it is one of our own terms."""
     is_language: bool = False
     number: int | None = None
 
 
 def chosen(query: SearchQuery) -> Iterator[tuple[str, Choice]]:
-    """The name of each filter that is set, and the way to the list without it."""
+    """The name of each filter that is set, and the link to the list without it."""
     for facet, value in query.filters:
         rest = tuple(pair for pair in query.filters if pair != (facet, value))
         yield FACETS[facet], _choice(replace(query, filters=rest, page=1), facet, value)
 
 
 def offered(query: SearchQuery, counts: FacetCounts) -> Iterator[tuple[str, tuple[Choice, ...]]]:
-    """The name of each facet, and the ways to shorter lists."""
+    """The name of each facet, and the links to narrower lists."""
     for facet, name in FACETS.items():
         choices = tuple(
             _choice(_narrowed(query, facet, each.value), facet, each.value, each.number)

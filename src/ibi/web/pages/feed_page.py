@@ -1,4 +1,4 @@
-"""`/search.atom`: what a search finds, for programs that look now and then for what is new."""
+"""`/search.atom`: the results of a search as a feed, for programs that look for new items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibi.web.pages.search_address import feed_address, query_of, search_address
 
 
 class FeedPage:
-    """Newest first, unless the address says otherwise."""
+    """The feed of a search, newest first unless the address says otherwise."""
 
     def __init__(self, site: ArchiveSite, searching: Searching) -> None:
         self._site, self._searching = site, searching

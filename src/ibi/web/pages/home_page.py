@@ -1,4 +1,4 @@
-"""`/`: where one begins."""
+"""`/`: the home page, with the newest items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibi.web.pages.listed import Listed
 from ibi.web.pages.rendering import render
 
 RECENT: Final = 8
-"""Items that are shown of the newest."""
+"""Newest items that are shown."""
 
 
 class HomePage:

@@ -1,10 +1,9 @@
-"""Pages and files for hosts that are ours, and for no others (`ibi.web.http.hosts`): 421 says which address to use.
+"""Pages and files are served for our own hosts only (`ibi.web.http.hosts`): 421 says which address to use.
 
-What is no page is answered under any name. Services are asked by programs, which may know this server by an address or
-by an older name; health checks name whatever they dial. Persistent URLs outlive names: a link under a name that still
-leads here is followed, because a redirect has no content that could act under that name. What would be a page there is
-refused. Answers of the fast path (`ibi.web.fast.fast_path`) are all of these kinds, so that it need not look at the
-host.
+All other requests are answered under any name. Programs that ask services may know this server by an address or by an
+older name; health checks name whatever they dial. Persistent URLs outlive names: a link under a name that still leads
+here is followed, because a redirect has no content that could act under that name. An answer that would be a page is
+refused. Answers of the fast path (`ibi.web.fast.fast_path`) are all of these kinds, so that it need not check the host.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from ibi.web.pages.rendering import render_text
 from ibi.web.pages.translation import translations
 
 _ALWAYS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/api/identity"})
-"""What is asked by whichever name or address a program dials: also whether another instance mints under one name."""
+"""Paths served under any name or address: `/api/identity` also shows whether another instance mints under one name."""
 _PLAIN: Final = frozenset({"application/json", PROBLEM})
-"""Media types in which a browser finds nothing to run or to show as ours."""
+"""Media types whose content a browser neither runs nor shows as a page of ours."""
 _MOST_TOLD: Final = 256
-"""Hosts of which the log has been told."""
+"""Hosts that are logged, each once."""
 _LONGEST_SHOWN: Final = 100
 _LONGEST_TARGET: Final = 2000
 
@@ -48,7 +47,7 @@ class MisdirectedRequest(IbiError):
 
 
 class HostCheck:
-    """Pure ASGI, around everything that has pages or files."""
+    """Pure ASGI around all pages and files."""
 
     def __init__(
         self,
@@ -59,7 +58,7 @@ class HostCheck:
         refused: Callable[[], object],
         log: FilteringBoundLogger,
     ) -> None:
-        """`dispatcher` tells requests to services and persistent URLs; `refused` counts."""
+        """`dispatcher` recognises requests to services and persistent URLs; `refused` counts refusals."""
         self._app, self._hosts, self._public_url, self._log = app, hosts, public_url, log
         self._dispatcher, self._refused = dispatcher, refused
         self._told: set[str] = set()
@@ -93,7 +92,7 @@ class HostCheck:
         return Response(page.encode(), HTTPStatus.MISDIRECTED_REQUEST, headers, f"{HTML}; charset=utf-8")
 
     def _right_url(self, scope: Scope) -> str:
-        """The same under the name that is ours. A path without its slash would go on with the name."""
+        """The same target under our own name. A path without its slash would be read as part of the name."""
         target = raw_target(scope)
         if not target.startswith("/") or len(target) > _LONGEST_TARGET:
             return f"{self._public_url}/"
@@ -101,7 +100,7 @@ class HostCheck:
 
 
 class _WithoutPages:
-    """Passes an answer on unless it has content that a browser would show: a redirect, or JSON."""
+    """Passes an answer on if it is a redirect or JSON; one that a browser would show as a page is refused."""
 
     __slots__ = ("_check", "_receive", "_replaced", "_scope", "_send")
 

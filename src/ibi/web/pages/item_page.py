@@ -1,4 +1,4 @@
-"""The page of an item: what it is, how to cite it, its files, its editions and translations, and every link to it."""
+"""The page of an item: its description, citations, files, editions, translations and persistent links."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ItemPage:
         self._site = site
 
     async def answer(self, item: Item, scope: Scope) -> Response:
-        """The page, or what is left of a deleted item (410)."""
+        """The page, or the tombstone of a deleted item (410)."""
         if item.tombstone is not None:
             return tombstone_page(self._site, item, scope)
         is_open = _is_open(self._site, item, scope)
@@ -89,7 +89,7 @@ class ItemPage:
 
 
 def tombstone_page(site: ArchiveSite, item: Item, scope: Scope) -> Response:
-    """What is left of a deleted item: when it went, why, and what it was (410)."""
+    """The tombstone of a deleted item: when and why it was deleted, and what it was (410)."""
     tombstone = item.tombstone
     assert tombstone is not None  # no item is deleted without one
     replaced = tombstone.replaced_by
@@ -105,7 +105,7 @@ def tombstone_page(site: ArchiveSite, item: Item, scope: Scope) -> Response:
 
 
 class FilePage:
-    """The list of an item's files, some hundred a page."""
+    """The list of an item's files, a page at a time."""
 
     def __init__(self, site: ArchiveSite) -> None:
         self._site = site
@@ -147,13 +147,13 @@ def _common(site: ArchiveSite, item: Item) -> dict[str, Any]:
 
 
 def _is_open(site: ArchiveSite, item: Item, scope: Scope) -> bool:
-    """Whether whoever looks at the page may see the bytes, too."""
+    """Whether the reader of the page may see the bytes, too."""
     address = reader_address(scope, site.proxies)
     return item.visibility.is_open_to(() if address is None else (address,), site.now)
 
 
 def _is_for_saving(site: ArchiveSite, item: Item) -> bool:
-    """Whether a browser keeps what a reader opens, instead of showing it."""
+    """Whether a browser saves the target file instead of showing it."""
     file = None if item.target is None else item.file(item.target)
     if file is None:
         return False
@@ -161,7 +161,8 @@ def _is_for_saving(site: ArchiveSite, item: Item) -> bool:
 
 
 def _policy(site: ArchiveSite) -> str:
-    """Pictures and PDFs of items come from the host of the bytes, which may be another one."""
+    """The content security policy of the page: pictures and PDFs come from the content host, which may be another
+    one."""
     source = f"'self' {site.content_url}" if site.has_own_content_host else "'self'"
     pictures = POLICY.replace("img-src 'self'", f"img-src {source}")
     return f"{pictures}; frame-src {source}"

@@ -1,4 +1,4 @@
-"""What the parts of a description are called: the elements of Dublin Core, the kinds of things, the states."""
+"""Names of the parts of a description: the elements of Dublin Core, the types, the states."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ELEMENTS: Final[Mapping[str, str]] = {
     "rights": message("Rights"),
     "identifier": message("Other identifiers"),
 }
-"""In the order of a page. Titles, creators and descriptions have places of their own there."""
+"""Elements in the order of a page. Titles, creators and descriptions have places of their own there."""
 
 KINDS: Final[Mapping[ResourceType, str]] = {
     ResourceType.COLLECTION: message("Collection"),

@@ -1,4 +1,4 @@
-"""A label taken apart for a reader: which part says who named the item, at which port, and when."""
+"""A label split into parts for a reader: which part says who named the item, at which port, and when."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Role(Enum):
     PORT = "port"
     WHEN = "when"
     SIGN = "sign"
-    """Between the others."""
+    """A separator between other parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`text` is as it is spelled; all parts together are the label. `meaning` is what it stands for, decoded."""
+    """A part of a label. `text` is its spelling; all parts together are the label. `meaning` is its decoded value."""
 
     text: str
     role: Role
@@ -39,7 +39,7 @@ class Anatomy:
     host: str | None
     ip: str | None
     other_suffix: str | None
-    """The same instant as the other form writes it; None where an IBIp cannot."""
+    """The same instant in the other form; None where an IBIp cannot write it."""
 
     @property
     def is_repository_name(self) -> bool:

@@ -1,6 +1,6 @@
-"""What can be wrong with a label or a link, marked for translation: the reasons that parsing gives.
+"""Faults in a label or a link, marked for translation: the reasons that parsing gives.
 
-A test compares them with the reasons in the code that gives them; a reason that is not here is told in English.
+A test compares them with the reasons in the code; a reason that is not here is shown in English.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In which language pages speak to a reader: the one chosen on a page, or else the browser's best of ours."""
+"""The language of a page: the one that the reader chose, or else the browser's best among ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibi.languages import LanguageTag
 from ibi.web.http.headers import only_cookie, values
 
 PAGE_LANGUAGES: Final = ("en", "pt-BR", "es")
-"""The first is spoken to readers of none of them."""
+"""The first is for readers of none of them."""
 
 COOKIE: Final = "ibi-language"
 

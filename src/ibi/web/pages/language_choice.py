@@ -1,4 +1,4 @@
-"""`/language/<tag>?to=<page>`: the reader chooses a language, which a cookie keeps, and goes on reading."""
+"""`/language/<tag>?to=<page>`: sets the language of the pages in a cookie, and leads back to a page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ async def choose_language(request: Request) -> Response:
 
 
 def local_target(text: str) -> str:
-    """`text` if it is a path on this very site, or else the home page: nobody is led away by a link that looks ours."""
+    """`text` if it is a path on this site, or else the home page: a link that looks ours must not lead to another
+    site."""
     ours = (
         text[:1] == "/" and text[1:2] not in {"/", "\\"} and text.isascii() and text.isprintable() and " " not in text
     )

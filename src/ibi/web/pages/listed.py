@@ -1,4 +1,4 @@
-"""What a list of items says of each of them."""
+"""Facts that a list of items shows of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ibi.web.pages.translation import message
 
 
 class Listed:
-    """For the time of one page. Words are English, to be translated where they are shown."""
+    """Used for one page. Words are English, to be translated where they are shown."""
 
     kinds = KINDS
     title = staticmethod(shown_title)
@@ -19,7 +19,7 @@ class Listed:
         self.urls, self._now = site.urls, site.now
 
     def access(self, item: Item) -> str | None:
-        """Why not everybody may see its content; None if everybody may."""
+        """Why access to its content is restricted; None if it is open to all readers."""
         if item.visibility.is_embargoed(self._now):
             return message("Embargo")
         return message("Restricted access") if item.visibility.networks else None

@@ -1,4 +1,4 @@
-"""Every link that leads to an item for good, and what each does (R Tables 8.1 to 8.4)."""
+"""The persistent links of an item, and what each leads to (R Tables 8.1 to 8.4)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ibi.web.pages.translation import message
 
 @dataclass(frozen=True, slots=True)
 class PersistentLink:
-    """`url` ends in what is `added` to the label; `words`, in English, say what it leads to, `language` and `file`
-    which one."""
+    """A link and its description. `url` ends with the part `added` to the label; `words`, in English, say what it leads
+    to, `language` and `file` which one."""
 
     url: str
     added: str
@@ -28,7 +28,7 @@ class PersistentLink:
 
 
 def persistent_links(site: ArchiveSite, item: Item, languages: Iterable[LanguageTag]) -> tuple[PersistentLink, ...]:
-    """The link to the item itself first. `languages` are those that there is a translation in."""
+    """The links of an item, that to the item itself first. `languages` are those of its translations."""
     base, label = site.resolver or site.public_url, item.labels.ibip or item.rep
     return tuple(_link(base, words, wanted) for words, wanted in _wishes(label, item, languages))
 
@@ -48,7 +48,7 @@ def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Itera
     yield message("Its last edition"), related(LastEdition())
     yield message("Its translation into the reader's language"), related(Translation())
     for language in languages:
-        if language.is_registered:  # others' links are read with languages that there are (E28)
+        if language.is_registered:  # links may name registered languages only (E28)
             yield message("Its text in this language:"), related(Translation(language))
     if item.metadata_item is None:
         yield message("Metadata: this page"), related(Metadata())
@@ -64,7 +64,7 @@ def _wishes(label: Label, item: Item, languages: Iterable[LanguageTag]) -> Itera
 
 
 def _file_link(label: Label, path: str) -> Iterator[tuple[str, PersistentUrl]]:
-    """Not every name of a file can stand in a persistent URL (E35)."""
+    """The link to a file; none if its name cannot be written in a persistent URL (E35)."""
     try:
         yield message("One of its files, by name:"), PersistentUrl(label, file_path=f"/{path}")
     except InvalidPersistentUrl:

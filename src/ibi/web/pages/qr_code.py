@@ -1,4 +1,4 @@
-"""A link as a QR code, for posters and spines: black on white whatever the page looks like, as scanners want it."""
+"""A link as a QR code, for posters and spines: black on white in every theme, as scanners need it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 @lru_cache(maxsize=256)
 def qr_code(link: str, words: str) -> Markup:
-    """`words` say what it is to whoever cannot see it."""
+    """Draw the code as SVG. `words` describe it to screen readers."""
     code = segno.make(link, error="m", micro=False)
     drawn = code.svg_inline(border=3, dark="#000", light="#fff", omitsize=True, svgclass="qr", lineclass=None)
     named = drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(words)}" ', 1)

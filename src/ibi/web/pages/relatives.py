@@ -1,4 +1,4 @@
-"""The items that belong to an item, as its page names them: earlier and later editions, translations, metadata."""
+"""Related items as an item's page names them: earlier and later editions, translations, metadata."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.text import shown_title
 
 MOST_EDITIONS: Final = 30
-"""In either direction: a page shows no more of a line."""
+"""Editions that a page shows in either direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """An item as others link to it: its page if it is here, or else its persistent URL."""
+    """A related item and its link: to its page if it is here, or else its persistent URL."""
 
     label: str
     url: str
@@ -56,7 +56,7 @@ class Relative:
 
 @dataclass(frozen=True, slots=True)
 class EditionLine:
-    """The editions that are known here, oldest first; the item itself is among them."""
+    """The editions of an item that are known here, oldest first; the item itself is among them."""
 
     editions: tuple[Relative, ...]
 
@@ -68,7 +68,7 @@ class EditionLine:
 
     @property
     def newer(self) -> Relative | None:
-        """The last one, if it is not this one: deleted ones lead nowhere."""
+        """The last edition, if it is not this one. Deleted editions are skipped."""
         after = self.editions[self._index + 1 :]
         return next((each for each in reversed(after) if not each.is_deleted), None)
 
@@ -81,7 +81,7 @@ class EditionLine:
 
 
 def _later(site: ArchiveSite, item: Item) -> Iterator[Relative]:
-    """Where the line leaves this Archive, the one that is known to come next is the last."""
+    """Later editions. Where the line leaves this Archive, the next one is the last that is known."""
     for following in later_editions(site.shown_catalog, item):
         if following is None:
             if item.next_edition is not None and find_forms(site.shown_catalog, item.next_edition) is None:

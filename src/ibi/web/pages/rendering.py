@@ -1,8 +1,8 @@
-"""Templates become answers: in the reader's language, escaped, and with nothing that runs but our own.
+"""Renders templates to answers: in the reader's language, escaped, and with no scripts but our own.
 
 A template has `_()`, `ngettext()` and `{% trans %}` for messages; `language`, `target` and `site`; `static('ibi.css')`;
-and the filters `date`, `month`, `number`, `size`, `language_name`, `short`. What a stranger wrote is escaped, no longer
-than anybody reads, and stands in `<bdi>`.
+and the filters `date`, `month`, `number`, `size`, `language_name`, `short`. Depositors' text is escaped, shortened to a
+readable length, and put in `<bdi>`.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from ibi.web.pages.static import static_url
 from ibi.web.pages.translation import locale_of, translations
 
 SITE: Final = "ibi.site"
-"""Where in a scope the `SiteFacts` stand."""
+"""The key of the `SiteFacts` in a scope."""
 
 SESSIONS: Final = "ibi.sessions"
-"""Where in a scope the `Sessions` stand, if anybody can be signed in."""
+"""The key of the `Sessions` in a scope, if people can sign in."""
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self';"
     " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""What a page may load: ours and nothing else. One that shows a depositor's content allows that by itself."""
+"""What a page may load: only from this host. A page that shows a depositor's content extends it."""
 
-# HTML has no way to write these: controls but for white space, and what Unicode keeps for nobody's use.
+# HTML cannot write these: controls other than white space, and Unicode's noncharacters.
 _UNWRITABLE: Final = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef"
     + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17))
@@ -55,7 +55,7 @@ _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
 
 @dataclass(frozen=True, slots=True)
 class SiteFacts:
-    """What every page knows. `person` is who is signed in, and `csrf` what the forms of that session carry."""
+    """Facts for every page. `person` is who is signed in, and `csrf` the token in the forms of that session."""
 
     name: str = "ibi"
     public_url: str = ""
@@ -75,20 +75,20 @@ def render(
     headers: Mapping[str, str] | None = None,
     **context: Any,
 ) -> Response:
-    """The page for whoever sent the request. `headers` of the same name take the place of ours, but it always
-    varies with the cookie."""
+    """Render the page for the sender of a request. `headers` replace ours of the same name, but `Vary` always has the
+    cookie."""
     language = page_language(scope)
     body = render_text(template, language, site=_site(scope), target=raw_target(scope), **context)
     ours = {
         "content-security-policy": POLICY,
         "content-language": language,
-        # To ourselves alone: without it browsers hide from us that a form is our own.
+        # Without a referrer for this site, browsers would not prove that a form is our own.
         "referrer-policy": "same-origin",
         "vary": "Accept, Accept-Language, Cookie",
         "cache-control": "no-cache, private",
     }
     sent = {**ours, **(headers or {})}
-    if "Cookie" not in sent["vary"]:  # who is signed in stands on every page
+    if "Cookie" not in sent["vary"]:  # every page shows who is signed in
         sent["vary"] += ", Cookie"
     return Response(body.encode(), status, sent, "text/html; charset=utf-8")
 
@@ -103,13 +103,13 @@ def _site(scope: Scope) -> SiteFacts:
 
 
 def render_text(template: str, language: str, **context: Any) -> str:
-    """The document; a stranger's letters that no document can hold are shown as missing."""
+    """Render a document; letters that HTML cannot write are shown as missing."""
     written = _environment(language).get_template(template).render(language=language, **context)
     return _UNWRITABLE.sub("\ufffd", written)
 
 
 class _Compiled(BytecodeCache):
-    """Templates compiled once for all languages: their words are looked up when a page is made."""
+    """Templates compiled once for all languages: messages are translated when a page is made."""
 
     def __init__(self) -> None:
         self._kept: dict[str, CodeType] = {}
@@ -161,7 +161,7 @@ def _datetime(instant: Instant) -> Any:
 
 
 def _size(size: int, language: str) -> str:
-    """As files are measured everywhere: in thousands, with one digit after the point where it tells something."""
+    """A file size in decimal units, with one digit after the point where it is significant."""
     amount, unit = float(size), 0
     while amount >= 999.5 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1000, unit + 1
@@ -170,7 +170,7 @@ def _size(size: int, language: str) -> str:
 
 
 def _language_name(tag: object, language: str) -> str:
-    """`pt-BR` is Portuguese (Brazil), or português (Brasil); a tag that nobody knows stays itself."""
+    """`pt-BR` is Portuguese (Brazil), or português (Brasil); an unknown tag stays as it is."""
     locale = locale_of(language)
     name, _, country = str(tag).partition("-")
     known = locale.languages.get(name)

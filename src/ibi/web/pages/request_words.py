@@ -1,4 +1,4 @@
-"""What a persistent URL asks of an item, in words: for each step of its modifier, and each of its other parts."""
+"""A persistent URL described in words: each step of its modifier, and each of its other parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ibi.web.pages.translation import message
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """`sign` is how the link writes it, `words` what it means; `detail` follows them, `language` by its name."""
+    """One part of a link. `sign` is its spelling, `words` its meaning; `detail` follows them, `language` by its
+    name."""
 
     sign: str
     words: str

@@ -1,4 +1,4 @@
-"""The pages that have an address of their own, and what they are made of."""
+"""The routes of all pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibi.web.pages.static import static_file
 
 
 def common_routes() -> list[Route]:
-    """What every page needs, whichever services there are."""
+    """Routes that every page needs, whichever services there are."""
     return [
         Route("/static/{name}", static_file),
         Route("/language/{tag}", choose_language),
@@ -22,7 +22,7 @@ def common_routes() -> list[Route]:
 
 
 def page_routes(archive: ArchiveSite | None, resolver: Resolver | None = None, public_url: str = "") -> list[Route]:
-    """The pages of what there is: without an Archive nothing is searched, without a resolver nothing is traced.
+    """Routes of the pages: search needs an Archive, traces need a resolver.
 
     `public_url` is that of the resolver; without one, links begin as those of the Archive do.
     """

@@ -1,4 +1,4 @@
-"""The addresses of searches: what `/search?…` asks for, and how a query is written there again."""
+"""Addresses of searches: `/search?…` parsed to a query, and written again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_FILTERS = 20
 
 
 def query_of(parameters: QueryParams) -> SearchQuery:
-    """What an address asks for: `q`, the facets by their names, `sort` and `page`. What makes no sense is left out."""
+    """Parse the query of an address: `q`, the facets by their names, `sort` and `page`. Invalid values are ignored."""
     text = parameters.get("q", "")
     filters = tuple((facet, value) for facet in Facet for value in parameters.getlist(facet.value) if value.strip())
     orders = {order.value: order for order in Order}
@@ -31,7 +31,7 @@ def feed_address(query: SearchQuery) -> str:
 
 
 def _address(path: str, query: SearchQuery) -> str:
-    """Without what goes without saying."""
+    """The address of a query, without parameters at their defaults."""
     pairs = [("q", query.text)] if query.text else []
     pairs += [(facet.value, value) for facet, value in query.filters]
     pairs += [("sort", query.order.value)] if query.order is not _usual(query.text) else []
@@ -40,5 +40,5 @@ def _address(path: str, query: SearchQuery) -> str:
 
 
 def _usual(text: str) -> Order:
-    """Without words nothing is more relevant than anything else."""
+    """The default order: relevance, or without words the newest first."""
     return Order.RELEVANCE if text else Order.NEWEST

@@ -28,7 +28,7 @@ _ORDERS: Final[Mapping[Order, str]] = {
     Order.TITLE: message("By title"),
 }
 _SHOWN: Final = 8
-"""Values of a facet that are seen at once; the others can be unfolded."""
+"""Values of a facet that are shown at first; the others can be unfolded."""
 
 
 class SearchPages:
@@ -60,7 +60,7 @@ class SearchPages:
 
 
 def direct_link(site: ArchiveSite, text: str) -> str | None:
-    """Where a text leads that is a label or a link: to the item's page if it is here, or else to the resolver."""
+    """The address for a text that is a label or a link: the item's page if it is here, or else the resolver."""
     if "/" not in text:
         return None
     try:

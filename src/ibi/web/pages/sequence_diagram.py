@@ -1,7 +1,7 @@
 """A resolution as a sequence diagram: the reader, the resolver and the Archives side by side, and time downwards.
 
-`trace_figure` is a picture and the same in words. A resolution may ask hundreds of Archives; the few that mattered have
-a lane each, all others share one.
+`trace_figure` draws it and says the same in words. A resolution may ask hundreds of Archives; the few that mattered
+have a lane each, all others share one.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ MOST_MESSAGES: Final = 120
 _READER, _RESOLVER, _FIRST_ARCHIVE = 0, 1, 2
 _ROW, _HEAD, _MARGIN, _LETTER = 40, 50, 80, 6.2
 _LEAST, _MOST, _WIDE = 152, 300, 900
-"""Lanes are as far apart as there is room for, within bounds."""
+"""Bounds on the distance of lanes, and the width that they share."""
 
-# Who is worth a lane of its own: first whoever decided, last whoever had nothing to say.
+# Which Archives get a lane of their own: first those that decided, last those without an answer.
 _IMPORTANCE: Final = tuple(Verdict)
 _BAD: Final = frozenset({Verdict.FAILED, Verdict.SILENT, Verdict.DISBELIEVED, Verdict.DELETED})
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """An arrow from one lane to another. `at` is in seconds since the beginning, None where nobody measured."""
+    """An arrow from one lane to another. `at` is in seconds since the beginning, None where it was not measured."""
 
     source: int
     target: int
@@ -44,7 +44,7 @@ class _Message:
 
 
 def trace_figure(trace: Trace, outcome: Outcome | None, translations: NullTranslations) -> Markup:
-    """A `<figure>` for a page; without an outcome it ends where the trace does."""
+    """The diagram as a `<figure>`; without an outcome it ends where the trace does."""
     return _Diagram(trace, outcome, translations).figure()
 
 
@@ -174,7 +174,7 @@ def _lanes(reports: Iterable[Report]) -> Mapping[ArchiveRef, int]:
 
 
 def _end(report: Report) -> float:
-    """When a report is told: an answer when it came, silence at the end of everything."""
+    """When a report is drawn: an answer when it came, silence at the end."""
     if report.answered_at is not None:
         return report.answered_at
     return float("inf") if report.verdict is Verdict.SILENT else report.asked_at
@@ -220,7 +220,7 @@ def _drawn_message(row: int, each: _Message, step: int, width: int) -> Markup:
     arrow = element("line", x1=start, y1=y, x2=tip - 7 * direction, y2=y, class_="arrow")
     points = f"{tip},{y:.1f} {tip - 9 * direction},{y - 4.5:.1f} {tip - 9 * direction},{y + 4.5:.1f}"
     head = element("polygon", points=points, class_="arrow-head")
-    # Words stand beside the lane that they come from, and may go on beyond the arrow: nothing else is in their row.
+    # Words begin at the lane of the sender and may extend beyond the arrow: nothing else is in their row.
     near, anchor = (start + 10 * direction, "start" if direction > 0 else "end")
     room = int((width - near if direction > 0 else near) / _LETTER)
     words = element(

@@ -1,4 +1,4 @@
-"""Browsers that are signed in: the cookie, and forms that only our own pages can send."""
+"""Sessions of signed-in browsers: the cookie, and the check that a form comes from our own pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ibi.web.http.request_errors import MalformedBody, UnsupportedMediaType
 
 COOKIE: Final = "ibi-session"
 SECURE_COOKIE: Final = f"__Host-{COOKIE}"
-"""Over TLS. By this name a browser takes it from this very host alone: no neighbour in the domain can plant one."""
+"""The name of the cookie over TLS. Browsers accept it from this host alone: no other host of the domain can plant
+one."""
 MARK_COOKIE: Final = "ibi-known"
 _MARK_SECONDS: Final = 90 * 86_400
 _MOST_FIELDS: Final = 50
@@ -31,7 +32,7 @@ class ForeignForm(IbiError):
 
 
 class Sessions:
-    """Of one site. `public_url` tells whether browsers come over TLS, and what our own pages are."""
+    """The sessions of one site. `public_url` tells whether browsers come over TLS, and which pages are ours."""
 
     def __init__(self, sign_in: SignIn, public_url: str) -> None:
         self._sign_in = sign_in
@@ -41,12 +42,12 @@ class Sessions:
         self._authority = authority(public_url)
 
     def current(self, scope: Scope) -> SignedIn | None:
-        """Who sent a request; None for nearly everybody, at the cost of a look at the headers."""
+        """The person who sent a request; None for nearly all requests, at the cost of a look at the headers."""
         text = only_cookie(scope["headers"], self._name)
         return None if text is None else self._sign_in.current(text)
 
     def mark(self, scope: Scope) -> str | None:
-        """What the browser was given when somebody signed in with it before."""
+        """The mark that the browser got at an earlier sign-in."""
         return only_cookie(scope["headers"], self._mark_name)
 
     def begin(self, answer: Response, signed: SignedIn) -> Response:
@@ -64,25 +65,26 @@ class Sessions:
         return answer
 
     def check_form(self, scope: Scope, fields: dict[str, str], signed: SignedIn | None) -> None:
-        """`ForeignForm` unless one of our own pages sent it: browsers say whence, and a session's forms prove it."""
+        """Raise `ForeignForm` unless one of our own pages sent the form: the browser's headers say so, and a session's
+        forms carry a token."""
         if not self._is_from_here(scope["headers"]):
             raise ForeignForm()
         if signed is not None and not check_csrf(signed.text, fields.get("csrf", "")):
             raise ForeignForm()
 
     def _is_from_here(self, headers: RawHeaders) -> bool:
-        """Every browser of today says from where a form comes, in one header or the other; a program says neither, and
-        holds no cookie by accident."""
+        """Whether the form comes from this site. Every current browser says so in one header or the other; a program
+        sends neither, and has no cookie by accident."""
         sites = values(headers, b"sec-fetch-site")
         if sites:
             return all(site in {"same-origin", "none"} for site in sites)
-        # A proxy may call this host by another name than browsers do.
+        # A proxy may use another name for this host than browsers do.
         here = {self._authority, *(host.strip().lower() for host in values(headers, b"host"))} - {None, ""}
         return all(authority(url) in here for name in (b"origin", b"referer") for url in values(headers, name))
 
 
 async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
-    """The fields of a small form; the last of two of one name."""
+    """Read the fields of a small form; of two with one name, the last counts."""
     headers = scope["headers"]
     if ", ".join(values(headers, b"content-type")).partition(";")[0].strip().lower() != _FORM:
         raise UnsupportedMediaType(field="Content-Type", wanted=_FORM)

@@ -1,4 +1,4 @@
-"""`/sign-in`, `/sign-out`, `/account`: people come in, change their password, and leave."""
+"""`/sign-in`, `/sign-out`, `/account`: pages to sign in and out and to change a password."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PRIVATE: Final = {"cache-control": "no-store"}
 
 
 class SignInPages:
-    """`proxies` are the networks whose word on who their client is counts."""
+    """Pages of accounts. `proxies` are the networks that are trusted to name their client."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class SignInPages:
         proxies: tuple[IpNetwork, ...] = (),
         integrity: Integrity | None = None,
     ) -> None:
-        """With `integrity`, administrators see on their page whether what is kept is whole."""
+        """With `integrity`, the page of administrators shows whether the store is whole."""
         self._sign_in, self._sessions, self._proxies = sign_in, sessions, proxies
         self._integrity = integrity
 
@@ -62,7 +62,7 @@ class SignInPages:
         fields = await read_form(request.scope, request.receive)
         name, to = fields.get("name", ""), local_target(fields.get("to", "/"))
         try:
-            # Not the session's: whoever signs in anew may have been signed in before.
+            # Not checked against a session: a person who signs in may still be signed in from before.
             self._sessions.check_form(request.scope, fields, None)
             password, mark = fields.get("password", ""), self._sessions.mark(request.scope)
             signed = await self._sign_in.with_password(name, password, self._network(request), mark=mark)
@@ -71,8 +71,8 @@ class SignInPages:
         return self._entered(request, signed, to)
 
     async def link(self, request: Request) -> Response:
-        """A page that asks first. A link alone changes nothing: programs that look at mail follow links, and a page of
-        another site could sign somebody in as another person than they think."""
+        """A page that asks for confirmation. A link alone changes nothing: programs that scan mail follow links, and a
+        page of another site could sign a reader in under another account than they think."""
         secret = request.path_params["secret"]
         try:
             if request.method != "POST":
@@ -100,7 +100,7 @@ class SignInPages:
         return self._account(request, signed, **await self._wholeness(signed))
 
     async def _wholeness(self, signed: SignedIn) -> dict[str, Any]:
-        """What an administrator is shown of the state of the store; nothing, if it cannot be told."""
+        """The state of the store, for administrators; empty if it is not known."""
         if self._integrity is None or signed.person.role is not Role.ADMIN:
             return {}
         try:
@@ -161,7 +161,8 @@ class SignInPages:
         )
 
     def _network(self, request: Request) -> str:
-        """As it is written down: an address whole would be too much, and somebody with a network has many."""
+        """The reader's network, as it is logged and counted: a whole address would be too much personal data, and one
+        client may have many."""
         address = reader_address(request.scope, self._proxies)
         return "unknown" if address is None else truncated(str(address))
 

@@ -1,4 +1,4 @@
-"""Links for machines in the header of an item's page: what it is, how to cite it, who made it, where its bytes are.
+"""Signposting: links for programs in the header of an item's page, to its type, citation, authors and files.
 
 The relation types are those of signposting.org; all of them are in the registry of RFC 8288.
 """
@@ -15,11 +15,11 @@ from ibi.vocabulary import State
 from ibi.web.archive_site import ArchiveSite
 
 LONGEST: Final = 2500
-"""Characters of the header. Proxies take 4 KiB of all headers together, and answer 502 to more: long names of files
-must not hide the page."""
+"""Characters of the header. Proxies accept 4 KiB of all headers together, and answer 502 to more: long names of files
+must not make the page unreachable."""
 
 MOST_ITEMS: Final = 20
-"""Files that are named in a header; whoever wants all of more asks for the record."""
+"""Files that are named in a header; the record has all of them."""
 
 FORMATS: Final[Mapping[str, str]] = {
     "json": "application/json",
@@ -28,7 +28,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "bibtex": "application/x-bibtex",
     "ris": "application/x-research-info-systems",
 }
-"""The forms in which an item is described for machines, and their media types."""
+"""The metadata formats for programs, and their media types."""
 
 _TYPES: Final = {
     ResourceType.COLLECTION: "Collection",
@@ -48,12 +48,12 @@ _NOT_IN_URI: Final = re.compile(r"[^!#$%&'()*+,\-./0-9:;=?@A-Z\[\]_a-z~]")
 
 
 def alternates(site: ArchiveSite, item: Item) -> Iterator[tuple[str, str]]:
-    """Media type and address of each form of the description that is not a page."""
+    """Media type and address of each metadata format for programs."""
     return ((media, site.urls.metadata(item, None, name)) for name, media in FORMATS.items())
 
 
 def signposting(site: ArchiveSite, item: Item) -> str:
-    """The value of the header `Link`, as far as there is room for it."""
+    """The value of the header `Link`, cut to the space there is."""
     shown, length = [], 0
     for link in _links(site, item):
         length += len(link) + 2

@@ -1,4 +1,4 @@
-"""What every page knows of this site, set once for all of them."""
+"""Middleware that gives every page the facts about this site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ibi.web.pages.sessions import Sessions
 
 
 class KnownSite:
-    """Pure ASGI, around everything that makes pages. Who is signed in is found out when a page is made, not before."""
+    """Pure ASGI around all pages. Who is signed in is looked up only when a page is made."""
 
     def __init__(self, app: ASGIApp, facts: SiteFacts, sessions: Sessions | None = None) -> None:
         self._app, self._facts, self._sessions = app, facts, sessions

@@ -24,7 +24,7 @@ _MEDIA: Final = {
 
 
 def static_url(name: str) -> str:
-    """Where a page finds a file of ours; another address as soon as the file is another."""
+    """The address of a static file, which changes with its content."""
     return f"/static/{name}?v={_digest(name)}"
 
 
@@ -32,7 +32,7 @@ async def static_file(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _names():
         raise NotFound()
-    # An address with the right digest never means anything else; one without it is for people who look around.
+    # An address with the right digest may be cached for good; one without it may change.
     named = request.query_params.get("v") == _digest(name)
     caching = "public, max-age=31536000, immutable" if named else "public, max-age=300"
     return Response(_content(name), 200, {"cache-control": caching}, _MEDIA[name.rpartition(".")[2]])

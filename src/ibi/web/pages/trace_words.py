@@ -1,4 +1,4 @@
-"""What happened during a resolution, in words that fit on an arrow: English, to be translated where they are shown."""
+"""Steps of a resolution in words that fit on an arrow: English, to be translated where they are shown."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RULES: Final[Mapping[str, str]] = {
     "is_on_a_declared_host": message("its URL is on a host that the Archive did not declare"),
     "has_bearable_length": message("its URL is too long"),
 }
-"""What an answer has done that breaks a rule of `ibi.resolver.validity`, by the name of the rule."""
+"""How an answer breaks a rule of `ibi.resolver.validity`, by the name of the rule."""
 
 OUTRANKINGS: Final[Mapping[Outranking, str]] = {
     Outranking.HOME: message("the home of the label decides"),
@@ -79,7 +79,7 @@ REASONS: Final[Mapping[Reason, str]] = {
 
 
 def verdict_words(report: Report) -> str:
-    """What became of an answer. One that is valid, with a URL that is not, has a URL all the same."""
+    """The verdict on an answer in words. A valid answer whose URL is invalid still has a URL."""
     if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):
         return message("a URL that is not believed")
     return VERDICTS[report.verdict]

@@ -1,7 +1,7 @@
-"""The messages of our pages in the reader's language: gettext catalogues, one per language and part of the product.
+"""Translations of our pages: gettext catalogues, one per language and part of the product.
 
-English is what stands in templates and code; `locales/<language>/*.po` has the others, and all files of a language are
-one catalogue. They are read as translators write them: there is nothing to compile, and nothing to forget to compile.
+Templates and code are in English; `locales/<language>/*.po` has the others, and all files of a language are one
+catalogue. They are read uncompiled, so that no step can be forgotten.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ LOCALES: Final = files("ibi.web.pages") / "locales"
 
 
 def message(words: str) -> str:
-    """`words`, marked as something to be translated where it is shown: for tables that are made before a reader is."""
+    """Mark `words` for translation where they are shown: for tables that are made before the language is known."""
     return words
 
 
 @lru_cache
 def locale_of(language: str) -> Locale:
-    """What a language calls languages, months and so on. `language` is one of `PAGE_LANGUAGES`."""
+    """Names of languages, months and so on in one of `PAGE_LANGUAGES`."""
     return Locale.parse(language, sep="-")
 
 

@@ -1,4 +1,4 @@
-"""How often an item was asked for and fetched, month by month: a plot made here, and the same as a table."""
+"""The use of an item month by month: a plot, and the same as a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT, _BASE, _TOP, _LEFT = 300, 130, 104, 16, 6
 
 @dataclass(frozen=True, slots=True)
 class MonthlyUse:
-    """The use of one month by people; what robots did is not shown."""
+    """The use of one month by people, without robots."""
 
     year: int
     month: int
@@ -35,13 +35,13 @@ class MonthlyUse:
 
 
 def first_day(now: Instant) -> int:
-    """The number of the first day that the plot tells of."""
+    """The number of the first day in the plot."""
     year, month = _months(now)[0]
     return day_number(year, month, 1)
 
 
 def monthly_use(days: Iterable[tuple[UsageDay, Usage]], now: Instant) -> tuple[MonthlyUse, ...]:
-    """The last twelve months, this one included, those without use too."""
+    """The use of the last twelve months, this one included, also of those without use."""
     counts = dict.fromkeys(_months(now), Usage())
     for day, usage in days:
         month = civil(day.day)[:2]
