@@ -1,4 +1,4 @@
-"""An alert: what a reader is told who cannot be sent on, in words and as facts."""
+"""An alert for a reader who cannot be redirected, in words and as facts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _COMPLETE: Final = Silence()
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do next; with a `url` it is a link. `subject`, a label or a URL, is shown after the words as it is."""
+    """A suggested next step; with a `url` it is a link. `subject`, a label or a URL, is shown after the words as it
+    is."""
 
     words: str
     url: str | None = None
@@ -23,7 +24,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Archives, and what they have in common. At each, `path` leads to the item as that very Archive has it."""
+    """Archives with something in common. At each, `path` leads to the item as that Archive has it."""
 
     words: str
     archives: tuple[ArchiveRef, ...]

@@ -1,4 +1,4 @@
-"""Alerts about resolutions that send nobody on: what happened, how a status tells it, and what to do next (E24)."""
+"""Alerts about resolutions without a redirect: what happened, its status, and what to do next (E24)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ibi.web.resolver.alert import Advice, Alert, Group
 from ibi.web.resolver.archive_record import archive_record, archive_records, forms_record
 
 RETRY_AFTER: Final = 30
-"""Seconds after which an Archive that could not be asked may well be back."""
+"""Seconds after which an unreachable Archive may be back."""
 
 _METADATA: Final = Relation((Metadata(),))
 _OAI_DC: Final = Metadata("oai_dc")
@@ -40,7 +40,8 @@ _OAI_DC: Final = Metadata("oai_dc")
 
 
 def alert_about(outcome: Outcome, url: PersistentUrl, words: NullTranslations) -> Alert:
-    """`url` is what was asked for. A `Redirect` comes here only if its URL has to be confirmed (E31)."""
+    """The alert about an outcome. `url` is what was asked for. A `Redirect` has one only if its URL has to be confirmed
+    (E31)."""
     made = _Alerts(url, words).about(outcome)
     facts: dict[str, object] = {"label": url.label.spelling, "relation": url.relation.modifier, **made.facts}
     silence, advice, groups = made.silence, made.advice, made.groups
@@ -146,7 +147,7 @@ class _Alerts:
         )
 
     def _no_archive(self, outcome: NoArchiveAnswered) -> Alert:
-        # The Archive of this very server is always heard, and is not the one that matters here.
+        # The Archive of this server always answers, and does not count here.
         _, ngettext, asked = self._gettext, self._ngettext, len(outcome.silence.silent)
         label = outcome.label.spelling
         if outcome.away is not None:
@@ -199,7 +200,7 @@ class _Alerts:
         return Alert(code, HTTPStatus.NOT_FOUND, title, said, facts, advice, silence=outcome.silence)
 
     def _lacking(self, outcome: RelatedItemMissing) -> tuple[str, str, str, tuple[Advice, ...]]:
-        """Code, title, what is said, and what to do."""
+        """Code, title, message and advice."""
         _, label = self._gettext, outcome.at.spelling
         itself = self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None)
         match outcome.missing:
@@ -249,7 +250,7 @@ class _Alerts:
         return said.format(label=label, offered=offered)
 
     def _other_metadata(self, outcome: RelatedItemMissing) -> tuple[Advice, ...]:
-        """What else may be had of the item at which there is none; never what was asked for in vain."""
+        """Links to other metadata of an item that lacks the one asked for."""
         _, at = self._gettext, outcome.at
         asked = next(step for step in outcome.relation.steps if isinstance(step, Metadata))
         formats = {
@@ -264,7 +265,7 @@ class _Alerts:
         )
 
     def _nearer(self, at: Label) -> tuple[Advice, ...]:
-        """What the link itself names, if what is told is about another item to which it led."""
+        """A link to the item that the URL names, if the alert is about another item that it led to."""
         if at == self._url.label:
             return ()
         _, editions = self._gettext, any(isinstance(step, LastEdition) for step in self._url.relation.steps)
@@ -380,7 +381,7 @@ class _Alerts:
         return (Group(_("Archives that have a copy"), copies, label),) if copies else ()
 
     def _link(self, words: str, **changes: object) -> Advice:
-        """To the same persistent URL but for this."""
+        """A link to the same persistent URL with these changes."""
         target = replace(self._url, **changes).text("", keep_spelling=True)  # type: ignore[arg-type]
         return Advice(words, f"/{target}", target)
 
@@ -402,7 +403,7 @@ def _claim_record(claim: UnprovenClaim) -> dict[str, object]:
 
 
 def _is_of_metadata(relation: Relation) -> bool:
-    """Whether the text that is wanted in a language is the metadata, and not the item."""
+    """Whether the text wanted in a language is the metadata rather than the item."""
     kinds = [type(step) for step in relation.steps]
     return Metadata in kinds[: kinds.index(Translation)] if Translation in kinds else False
 

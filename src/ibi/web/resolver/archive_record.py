@@ -1,4 +1,4 @@
-"""Labels and Archives as JSON tells of them, wherever a resolver does."""
+"""Labels and Archives as JSON, the same in all answers of a resolver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /J8LNKB5R7W/3FUQHC5?servicesubject=…`: what Archives ask of a resolver (R §7.2)."""
+"""`GET /J8LNKB5R7W/3FUQHC5?servicesubject=…`: requests of Archives to a resolver (R §7.2)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ _LATER: Final = frozenset({429, 503})
 
 _KEY: Final = "registrationkey"
 _SHORTEST_SECRET: Final = 6
-"""Characters of what was given as a key that are covered wherever an answer would quote them."""
+"""Characters from which on a given key is masked where an answer would quote it."""
 
 
 class ResolverEndpoint:
-    """An ASGI application of its own, beside the framework. No answer may be stored: each was a change."""
+    """The endpoint for Archives, an ASGI application beside the framework. No answer may be stored: each was a
+    change."""
 
     def __init__(
         self,
@@ -43,14 +44,14 @@ class ResolverEndpoint:
         proxies: Sequence[IpNetwork] = (),
         forms: LabelForms | None = None,
     ) -> None:
-        """`proxies` are believed when they say whose request they pass on. `forms` are those of the resolver's own
-        label; the standard's if not given."""
+        """`proxies` are trusted to name their client. `forms` are those of the resolver's own label; the standard's if
+        not given."""
         self._desk, self._log, self._proxies = desk, log, tuple(proxies)
         self._labels = frozenset((LabelForms.of(resolver_service()) if forms is None else forms).labels)
         self._paths = {f"/{text}".encode() for label in self._labels for text in (label.spelling, str(label))}
 
     def is_asked(self, path: bytes, query: bytes) -> bool:
-        """Whether it is the resolver's label, in any case, and a request (R §6.1)."""
+        """Whether the path is the resolver's label, in any case, and the query a request (R §6.1)."""
         return has_subject(query) and (path in self._paths or self._is_ours(path))
 
     def _is_ours(self, path: bytes) -> bool:
@@ -59,7 +60,7 @@ class ResolverEndpoint:
         return found is not None and found[1] == len(text) and found[0] in self._labels
 
     def at_once(self, _: Scope) -> None:
-        """Every answer is asked of a disk, or of an Archive."""
+        """Always None: every answer needs the disk, or an Archive."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store")]
@@ -88,7 +89,7 @@ class ResolverEndpoint:
         raise UnknownSubject(request.subject.value, 0, "it is asked of Archives, not of a resolver")
 
     def _refusal(self, error: IbiError, query: bytes) -> tuple[int, bytes]:
-        """E18."""
+        """The answer to a refused request (E18)."""
         told = answer_to(error)
         if not told.told:
             self._log.error("refused", code=error.code, detail=str(error), exc_info=error)
@@ -97,7 +98,7 @@ class ResolverEndpoint:
 
 
 def _without_key(text: str, query: bytes) -> str:
-    """A message quotes what is wrong in a request; if it quotes what was given as the key, that is left out."""
+    """Leave the given key out of a message that quotes the request."""
     try:
         given = [value for name, value in decode_query(as_text(query)) if name.lower() == _KEY]
     except InvalidMessage:

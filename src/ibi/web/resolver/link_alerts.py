@@ -1,4 +1,4 @@
-"""Alerts about links that cannot be followed as they are written: nobody is asked about them (E35, E42)."""
+"""Alerts about links that cannot be followed as they are written, without asking any Archive (E35, E42)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ibi.web.pages.error_words import title_of
 from ibi.web.resolver.alert import Advice, Alert
 
 _LONGEST_SHOWN: Final = 500
-"""Characters of a link that cannot be read and is shown all the same."""
+"""Characters shown of a link that cannot be read."""
 
 
 def alert_about_punctuation(error: PunctuatedLabel, words: NullTranslations) -> Alert:
-    """E35: a full stop or comma of the sentence around a link."""
+    """The alert about a full stop or comma of the sentence around a link (E35)."""
     _ = words.gettext
     suggestion = str(error.details["suggestion"])
     return Alert(
@@ -32,7 +32,8 @@ def alert_about_punctuation(error: PunctuatedLabel, words: NullTranslations) -> 
 
 
 def alert_about_fault(error: InvalidPersistentUrl, target: str, words: NullTranslations) -> Alert:
-    """A link that cannot be read: what is wrong with it, and where it is taken apart. `target` is how it came."""
+    """The alert about a link that cannot be read: its fault, and a link to the page that explains it. `target` is how
+    it came."""
     _, link = words.gettext, target.removeprefix("/")
     advice = [Advice(_("Compare the identifier with where you have it from: a character may be missing."))]
     if len(link) <= _LONGEST_SHOWN:

@@ -39,12 +39,12 @@ from ibi.web.resolver_site import ResolverSite
 
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256
-"""Characters: what is longer is read anew, so that nobody fills the memory with long links."""
+"""Characters of a link whose parsed form is cached: long ones would fill the memory."""
 _READING: Final = frozenset({"GET", "HEAD"})
 _BEGUN: Final = "ibi.begun"
-"""Where in a scope stands what was begun, and could not be answered at once."""
+"""The key in a scope of a resolution that was begun and could not be answered at once."""
 _ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
-"""Whatever a persistent URL leads to is for everybody to read, also for a script of another site."""
+"""The target of a persistent URL is public, also to a script of another site."""
 _EMPTY: Final = (b"content-length", b"0")
 _VARY: Final = (b"vary", b"Accept")
 _VARY_WITH_LANGUAGE: Final = (b"vary", b"Accept, Accept-Language")
@@ -58,7 +58,7 @@ _PREFLIGHT: Final = [
 
 
 class _Wanted(NamedTuple):
-    """What a request asks for, and how far that has come."""
+    """A request, and its resolution so far."""
 
     url: PersistentUrl
     view: View
@@ -67,7 +67,8 @@ class _Wanted(NamedTuple):
 
 
 class PersistentUrlApp:
-    """An ASGI application. A redirect, which nearly every answer is, is written straight to the connection."""
+    """Resolves persistent URLs, as an ASGI application. A redirect, which nearly every answer is, is written straight
+    to the connection."""
 
     def __init__(self, site: ResolverSite, log: FilteringBoundLogger) -> None:
         self._site, self._log = site, log
@@ -92,7 +93,7 @@ class PersistentUrlApp:
             await answer(scope, receive, send)
 
     async def _unreadable(self, error: InvalidPersistentUrl, scope: Scope) -> Response:
-        """To say what is wrong with a link takes as long as a miss: it counts as one."""
+        """The alert about an unreadable link. It takes as long as a miss, so it counts as one."""
         try:
             await self._site.resolving.count_unreadable(client_addresses(scope, self._site.proxies))
         except LimitExceeded as refusal_:
@@ -108,10 +109,11 @@ class PersistentUrlApp:
         return problem(error)
 
     def at_once(self, scope: Scope) -> Answer | None:
-        """A redirect for which nobody has to be asked that is elsewhere. Everything else is left to be finished."""
+        """The redirect, if no remote Archive has to be asked. Otherwise None, and the resolution begun is left in the
+        scope."""
         if scope["method"] not in _READING:
             return None
-        # Whatever becomes of it here, nobody is asked twice for one request, nor turned away twice.
+        # Kept in the scope even if it fails, so that one request asks Archives, or is turned away, only once.
         try:
             wanted = scope[_BEGUN] = self._begun(scope)
         except LimitExceeded as error:
@@ -124,7 +126,7 @@ class PersistentUrlApp:
         return Answer(302, head, b"", partial(self._thank, redirect, scope))
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
-        """None if the answer is a redirect, which is sent already."""
+        """Return the answer; None if it is a redirect, which is sent already."""
         wanted: _Wanted | LimitExceeded = scope.pop(_BEGUN, None) or self._begun(scope)
         if isinstance(wanted, LimitExceeded):
             raise wanted
@@ -171,7 +173,7 @@ class PersistentUrlApp:
 
 
 _read_before: Final = lru_cache(maxsize=2048)(PersistentUrl.parse)
-"""Many follow the same link: it is read once. What is refused is not remembered."""
+"""Many readers follow the same link, so it is parsed once. Errors are not cached."""
 
 
 def _read(scope: Scope) -> PersistentUrl:
@@ -179,7 +181,7 @@ def _read(scope: Scope) -> PersistentUrl:
     try:
         return _read_before(target) if len(target) <= _LONGEST_REMEMBERED else PersistentUrl.parse(target)
     except InvalidPersistentUrl:
-        # A label has a slash in it: `/favicon.ico` is no mistyped one.
+        # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
         if "/" not in decoded(raw_path(scope)).strip("/"):
             raise NotFound() from None
         raise
@@ -190,7 +192,7 @@ def _wishes(scope: Scope) -> tuple[Preference, ...]:
 
 
 def _hangs_on_language(url: PersistentUrl) -> bool:
-    """Whether the browser's languages decide where it leads: E21, a language in the link takes their place."""
+    """Whether the browser's languages decide where the link leads; a language in the link takes their place (E21)."""
     return bool(url.relation.steps) and url.language is None and bool(url.relation.open_translations)
 
 
@@ -202,7 +204,7 @@ def _words(scope: Scope) -> NullTranslations:
 
 
 def _redirect(wanted: _Wanted, resolved: Resolved) -> Redirect | None:
-    """Where the reader is sent; None if he is told something instead."""
+    """Where the reader is sent; None if they get a page or JSON instead."""
     outcome = resolved.outcome
     if wanted.view is not View.REDIRECT or not isinstance(outcome, Redirect) or resolved.to_confirm:
         return None
@@ -215,12 +217,12 @@ def _redirect_headers(location: bytes, caching: bytes, *, by_language: bool) -> 
 
 
 def _caching(max_age: int) -> bytes:
-    """Nobody keeps it but for as long as the Archive allows (E32)."""
+    """Cache-Control of a redirect: it may be cached for as long as the Archive allows (E32)."""
     return b"max-age=%d" % max_age if max_age > 0 else b"no-store"
 
 
 _REDIRECTS: Final = {each: Head.of(_redirect_headers(b"%b", b"%b", by_language=each)) for each in (False, True)}
-"""The heads of redirects without their `Location` and `Cache-Control`, by whether they hang on the language."""
+"""The heads of redirects without their `Location` and `Cache-Control`, by whether they depend on the language."""
 
 
 async def _respond(send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:
@@ -235,7 +237,8 @@ def _json(record: object, headers: dict[str, str]) -> Response:
 def _alert_answer(
     alert: Alert, scope: Scope, max_age: int = 0, url: PersistentUrl | None = None, *, as_json: bool = False
 ) -> Response:
-    """E24: that somebody was silent is never kept; that all have nothing, for a moment. `url` is what was asked."""
+    """An alert as page or JSON. It may be cached for a moment if all Archives answered, never if one was silent (E24).
+    `url` is what was asked."""
     headers = {
         "cache-control": f"private, max-age={max_age}" if max_age > 0 else "no-store",
         "vary": "Accept, Accept-Language",
@@ -250,6 +253,6 @@ def _alert_answer(
 
 
 def _traced(url: PersistentUrl) -> str:
-    """Where the same is told with all that led to it."""
+    """The address of the same resolution with its trace."""
     text = url.text("", keep_spelling=True)
     return f"/{text}{'&' if '?' in text else '?'}ibiurl.trace=html"

@@ -1,4 +1,4 @@
-"""What a persistent URL leads to, as JSON instead of a redirect: for programs that want to know before they go."""
+"""The target of a persistent URL as JSON instead of a redirect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from ibi.web.resolver.archive_record import archive_record, forms_record
 
 
 def resolved_record(url: PersistentUrl, found: Redirect, resolved: Resolved, base: str) -> dict[str, object]:
-    """`found` is the outcome of `resolved`. Its key is left out: whoever has it could thank in the resolver's name."""
+    """`found` is the outcome of `resolved`. Its key is left out: with it, acknowledgments could be sent in the
+    resolver's name."""
     answer, entry = found.answer, found.entry
     languages = languages_offered(Wanted.of(url.relation), (answer,))
     return {

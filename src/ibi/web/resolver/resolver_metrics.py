@@ -1,4 +1,4 @@
-"""What a resolver does, counted for Prometheus. Archives are told apart by their addresses, so many and no more."""
+"""Metrics of a resolver for Prometheus. Archives are labelled by their addresses, up to a limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibi.web.http.metrics import CounterTally, HistogramTally
 from ibi.web.resolver.trace_record import outcome_name
 
 MOST_ARCHIVES: Final = 500
-"""Archives with a name of their own: who changes address at every inclusion must not fill the memory."""
+"""Archives with a label of their own: one that changes its address at every inclusion must not fill the memory."""
 _OTHER: Final = "other"
 _WAITS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 

@@ -1,4 +1,4 @@
-"""`?ibiurl.trace=html`: how a resolution went, for people who want to know why a link leads where it does."""
+"""`?ibiurl.trace=html`: the trace of a resolution as a page: why a link leads where it does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ibi.web.pages.translation import translations
 
 
 def trace_page(scope: Scope, url: PersistentUrl, resolved: Resolved, base: str) -> Response:
-    """Always 200: the page is about the resolution, whatever became of that."""
+    """The page of a trace, always with status 200: it is about the resolution, whatever its outcome."""
     words, outcome = translations(page_language(scope)), resolved.outcome
     return render(
         scope,
@@ -40,8 +40,8 @@ def trace_page(scope: Scope, url: PersistentUrl, resolved: Resolved, base: str) 
 
 
 def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
-    """What became of an Archive's answer, and why. That nothing had come when another answer was chosen is nothing
-    against an Archive."""
+    """The verdict on an Archive's answer, and why. An answer that had not come when another was chosen is no fault of
+    the Archive."""
     if report.verdict is Verdict.SILENT and is_found:
         return words.gettext("it was not waited for: another answer was good")
     reasons = [

@@ -1,4 +1,4 @@
-"""How a resolution went, as JSON: every question, everybody who was asked, what each said and what became of it."""
+"""The trace of a resolution as JSON: every question, every Archive asked, its answer and the verdict on it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ibi.web.resolver.archive_record import archive_record
 NOT_WAITED_FOR: Final = "it was not waited for: another answer was good"
 NOT_BELIEVED: Final = "its URL was not believed"
 
-_SECRET = "urlkey"  # noqa: S105 - the name of what is left out: whoever knows a key could thank in the resolver's name
+_SECRET = "urlkey"  # noqa: S105 - left out: with a key, acknowledgments could be forged
 
 
 def trace_record(url: PersistentUrl, resolved: Resolved, base: str) -> dict[str, object]:
-    """Times are in seconds since the resolution began."""
+    """The trace as JSON. Times are in seconds since the resolution began."""
     outcome = resolved.outcome
     return {
         "persistent_url": url.text(base, keep_spelling=True),
@@ -34,12 +34,12 @@ def trace_record(url: PersistentUrl, resolved: Resolved, base: str) -> dict[str,
 
 
 def outcome_name(resolved: Resolved) -> str:
-    """`Redirect`, `NotFound` and so on; a URL that nobody is sent to unasked has a name of its own."""
+    """`Redirect`, `NotFound` and so on; a URL that the reader has to confirm has a name of its own."""
     return "UrlToConfirm" if resolved.to_confirm else type(resolved.outcome).__name__
 
 
 def why(report: Report, resolved: Resolved) -> str:
-    """What became of an Archive's answer. That none had come when another was chosen is nothing against it."""
+    """The verdict on an Archive's answer. One that had not come when another was chosen is no fault of the Archive."""
     if report.verdict is Verdict.SILENT and isinstance(resolved.outcome, Redirect):
         return NOT_WAITED_FOR
     if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):

@@ -1,4 +1,4 @@
-"""In which form a reader wants to know where a persistent URL leads: by being sent there, or by being told."""
+"""The form of the answer to a persistent URL: a redirect, information about the target, or a trace."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ _BY_PAIR: Final = {
 
 
 def view_of(scope: Scope) -> View:
-    """What the pairs `ibiurl.info` and `ibiurl.trace` say, which are the resolver's own (E35), or else Accept."""
+    """The form that the pairs `ibiurl.info` and `ibiurl.trace` name, which are the resolver's own (E35), or else
+    Accept."""
     query = scope["query_string"]
-    # Nearly nobody has them: what may be percent-encoded is looked at, everything else is passed over.
+    # Few URLs have these pairs: only a query that may contain one, perhaps percent-encoded, is parsed.
     if query and (b"ibiurl." in query.lower() or b"%" in query):
         found = _named(raw_query(scope))
         if found is not None:
