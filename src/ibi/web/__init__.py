@@ -1,1 +1,1 @@
-"""HTTP: the only place that knows status codes."""
+"""The HTTP interface: the only layer that knows status codes."""

@@ -1,4 +1,4 @@
-"""The web application, put together from what is handed in. Nothing here is global."""
+"""The web application, built from the services it is given. Nothing here is global."""
 
 from __future__ import annotations
 
@@ -82,15 +82,14 @@ def create_app(
     verification: VerificationSchedule | None = None,
     checks: Sequence[Callable[[], None]] = (),
 ) -> Starlette:
-    """An ASGI application that starts and stops the `queue`; closing the stores is left to whoever opened them.
+    """An ASGI application that starts and stops the `queue`; closing the stores is left to the caller.
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
-    `facts` are what every page says of this site. With `sign_in`, people can sign in to the pages.
-    `checks` raise an error when a file that this relies on is not what was opened: `/readyz` says so then.
-    `bound` is for whoever serves the application, to ask how many connections a client may have. `hosts` are those for
-    which there are pages and files; without them there are for every host. `verification` runs while the application
-    does.
+    `facts` are for every page. With `sign_in`, people can sign in to the pages. `checks` raise an error when a file in
+    use is no longer the one that was opened; `/readyz` then reports it. The server asks `bound` how many connections a
+    client may have. `hosts` are those for which there are pages and files; without them every host has them.
+    `verification` runs while the application does.
     """
     log = log or structlog.get_logger("ibi.web")
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks, checks=checks, log=log)
@@ -149,9 +148,9 @@ def create_app(
         exception_handlers={IbiError: _refusing(log), HTTPException: _not_routed},
         lifespan=_lifespan(queue, membership, resolver, verification),
     )
-    app.router.redirect_slashes = False  # one address each, and an answer instead of a second request
+    app.router.redirect_slashes = False  # one address each; a wrong one costs no second request
     if archive is not None or resolver is not None:
-        # Not a route: routes know a path decoded only, and one that takes every path would hide wrong methods.
+        # Not a route: routes see only the decoded path, and one that takes every path would hide wrong methods.
         app.router.default = front
     choose = dispatcher.endpoint if content_host is None else _elsewhere_than(content_host, dispatcher.endpoint)
     app.state.at_once = FastPath(choose, metrics=metrics, log=log, routes=patterns, names=names)
@@ -199,7 +198,7 @@ def _routes(
     description: OpenApiPage,
     integrity: IntegrityMetrics | None,
 ) -> list[Route]:
-    """The busiest first."""
+    """The routes of the API, the busiest first."""
     return [
         Route("/api/labels", Labels(queue, authentication, metrics), methods=["POST"]),
         Route("/api/identity", IdentityPage(queue, readiness).get),
@@ -258,7 +257,7 @@ def _refusing(log: FilteringBoundLogger) -> Callable[[Request, Exception], Await
 
 
 async def _not_routed(request: Request, error: Exception) -> Response:
-    """What the router found wrong, as a problem."""
+    """The answer to an error of the router."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = ", ".join(sorted(dict(error.headers or {}).get("Allow", "").split(", ")))
@@ -269,13 +268,14 @@ async def _not_routed(request: Request, error: Exception) -> Response:
 
 
 def _told(error: IbiError, request: Request) -> Response:
-    """To a browser as a page, unless it looks at what is for programs."""
+    """The answer to an error: a page for a browser, except for paths that are meant for programs."""
     is_for_people = answer_to(error).told and not request.url.path.startswith("/api/")
     return refusal(error, request.scope) if is_for_people and wants_page(request.scope["headers"]) else problem(error)
 
 
 class FallbackApp:
-    """Serves what has no route: the collection, and persistent URLs, which are resolved, or found if they are here."""
+    """Serves requests without a route: the collection, and persistent URLs, which are resolved or found in this
+    Archive."""
 
     def __init__(
         self, archive: ArchiveSite | None, resolver: PersistentUrlApp | None, resolver_url: str | None
@@ -287,7 +287,7 @@ class FallbackApp:
 
     @property
     def patterns(self) -> Mapping[Any, str]:
-        """How requests are counted."""
+        """The name of each endpoint in the metrics."""
         found = {self._collection: "/col/{path}", self._persistent: "/{ibi}"}
         return {endpoint: pattern for endpoint, pattern in found.items() if endpoint is not None}
 
@@ -296,7 +296,7 @@ class FallbackApp:
         await endpoint(scope, receive, send)
 
     def _endpoint(self, path: bytes) -> Collection | PersistentUrls | PersistentUrlApp:
-        # Decoded before it is judged: `/%61pi/` is not another place than `/api/`.
+        # Decoded before it is compared: `/%61pi/` is the same place as `/api/`.
         first, _, rest = decoded(path).removeprefix("/").partition("/")
         if first == "col" and rest and self._collection is not None:
             return self._collection

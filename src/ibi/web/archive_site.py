@@ -1,4 +1,4 @@
-"""One Archive as the web serves it: what it keeps, how it calls itself, and where it sends what it has not."""
+"""The context of an Archive's endpoints: its stores, its URLs, and the resolver for items kept elsewhere."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _no_robot(_: str) -> bool:
 
 
 class _ShownCatalog:
-    """The catalogue for what a page says of other items: one that is damaged so much that the catalogue has lost it is
-    named by its label alone, as one that is kept elsewhere. It is no reason to show no page."""
+    """The catalogue for links to other items on a page. An item too damaged for the catalogue to read is shown by its
+    label alone, like one kept elsewhere, so that the page can still be made."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -50,14 +50,13 @@ class _ShownCatalog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSite:
-    """All that the Archive's pages need. URLs are settings: what a request calls this host is not believed.
+    """All that the Archive's endpoints need. URLs come from the settings, never from a request's Host header.
 
-    `changes` gives another value after every change of the catalogue, by whatever process; without it nothing is kept
-    between requests. `is_final` tells of a label that is unknown here whether it is certain that it was given to no one
-    for use elsewhere; without it nothing is certain. `proxies` are the networks whose word on who their client is
-    counts. `is_robot` judges by the header User-Agent. The `desk` takes deposits and changes in; without it this
-    Archive is only read. Without `search` it has no pages to find items by. `integrity`
-    knows what is damaged, and is told what is found to be.
+    `changes` returns another value after every change of the catalogue, by any process; without it nothing is cached
+    between requests. `is_final` tells whether a label unknown here was certainly never given out for use elsewhere;
+    without it no answer is final. `proxies` are the networks that are trusted to name their client. `is_robot` judges
+    by the header User-Agent. The `desk` takes deposits and changes; without it the Archive is read-only. Without
+    `search` it has no search pages. `integrity` records damage.
     """
 
     profile: ArchiveProfile
@@ -85,7 +84,7 @@ class ArchiveSite:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
         object.__setattr__(self, "content_url", (self.content_url or self.public_url).rstrip("/"))
         resolver = (self.resolver or "").rstrip("/")
-        # An Archive that is its own resolver has nobody to send anything on to.
+        # An Archive that is its own resolver has none to redirect to.
         object.__setattr__(self, "resolver", None if resolver.lower() in {"", self.public_url.lower()} else resolver)
         answers = ArchiveAnswers(
             self.profile,
@@ -103,25 +102,25 @@ class ArchiveSite:
 
     @property
     def urls(self) -> ArchiveUrls:
-        """Of the pages here, whatever the answers to resolvers say."""
+        """URLs of the pages here, whatever URLs the answers to resolvers have."""
         assert self.content_url is not None  # set when this was built
         return ArchiveUrls(self.public_url, self.content_url)
 
     @property
     def origin(self) -> str:
-        """Of the pages: scheme and host, without any path."""
+        """The origin of the pages: scheme and host, without a path."""
         scheme, _, rest = self.public_url.partition("://")
         return f"{scheme}://{rest.partition('/')[0]}"
 
     @property
     def has_own_content_host(self) -> bool:
-        """Whether bytes are shown on a host where there is nothing that a document could act on."""
+        """Whether files are served on a host of their own, where a document finds nothing to act on."""
         assert self.content_url is not None
         return authority_of_url(self.content_url) != authority_of_url(self.public_url)
 
     @property
     def shown_catalog(self) -> Catalog:
-        """For the links of a page to items other than its own."""
+        """The catalogue for a page's links to other items."""
         return cast("Catalog", _ShownCatalog(self.catalog))
 
     @property
@@ -129,7 +128,7 @@ class ArchiveSite:
         return self.clocks.read().wall
 
     def open_file(self, item: Item, path: str) -> VerifiedFile:
-        """A file of the item as readers get it: every byte is checked. Blocks."""
+        """Open a file of the item; every byte is verified as it is read. Blocks."""
         name = str(item.rep)
         try:
             file = self.content.open(name, f"doc/{path}")
@@ -142,11 +141,11 @@ class ArchiveSite:
         return self.integrity.verified(file, name, path)
 
     def is_damaged(self, item: Item) -> bool:
-        """Whether anything that is kept of the item is known to be damaged."""
+        """Whether any part of the item is known to be damaged."""
         return self.integrity is not None and self.integrity.is_damaged(str(item.rep))
 
     def persistent_url(self, labels: LabelForms) -> str:
-        """How to cite an item: by its shortest label, at the resolver if there is one."""
+        """The URL for citing an item: its shortest label, at the resolver if there is one."""
         label = labels.ibip or labels.rep
         assert label is not None  # forms have one or the other
         return f"{self.resolver or self.public_url}/{label.spelling}"

@@ -1,4 +1,4 @@
-"""One resolver as the web serves it: what resolves, how it calls itself, and whom it thanks."""
+"""The context of a resolver's endpoints: its service, its URLs, and its acknowledgments."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _PORTS: Final = {"http": "80", "https": "443"}
 
 
 async def _nothing_to_close() -> None:
-    """For a resolver that speaks to nobody outside this process."""
+    """Default for a resolver that has no connections outside this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolverSite:
-    """All that the resolver's pages need. URLs are settings: what a request calls this host is not believed.
+    """All that the resolver's endpoints need. URLs come from the settings, never from a request's Host header.
 
-    `desk` keeps its register of Archives; without one none can be included. `beliefs` tell of false claims. `close`
-    ends what `resolving` goes through. `proxies` are the networks whose word on who their client is counts.
+    `desk` keeps the register of Archives; without it none can be included. `beliefs` know false claims. `close` ends
+    the connections of `resolving`. `proxies` are the networks that are trusted to name their client.
     """
 
     resolving: ResolverService
@@ -35,7 +35,7 @@ class ResolverSite:
     proxies: tuple[IpNetwork, ...] = ()
     close: Callable[[], Awaitable[None]] = _nothing_to_close
     base: str = field(init=False)
-    """Where persistent URLs begin as acknowledgments write them: with the port (E26)."""
+    """The beginning of persistent URLs in acknowledgments: with the port (E26)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
@@ -46,12 +46,12 @@ class ResolverSite:
         object.__setattr__(self, "base", f"{scheme}://{authority}{slash}{path}/")
 
     def start(self) -> None:
-        """Begin what is done beside requests; on the event loop."""
+        """Start the background work; on the event loop."""
         if self.desk is not None:
             self.desk.start()
 
     async def stop(self) -> None:
-        """Let thanks go out that are due, and hang up."""
+        """Send the acknowledgments that are due, and close the connections."""
         await self.acknowledgments.drain()
         if self.desk is not None:
             await self.desk.close()

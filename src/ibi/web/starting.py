@@ -1,6 +1,6 @@
-"""What is answered while a server is not ready to serve: that it lives, and that it starts.
+"""The answers of a server that is still starting: that it lives, and that it is not ready.
 
-Requests would otherwise wait, on a socket that listens already, until a catalogue of a million items is made anew.
+Otherwise requests would wait, on a socket that listens already, until a catalogue of a million items is rebuilt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ibi.web.pages import refusal
 
 
 async def starting_app(scope: Scope, receive: Receive, send: Send) -> None:
-    """Says `alive` at `/healthz`, and 503 everywhere else; each connection is for one answer."""
+    """Answers `alive` at `/healthz`, and 503 everywhere else; each connection gets one answer."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
         return
@@ -53,7 +53,7 @@ class StartingServer:
     def start(self) -> None:
         if self._thread is None:
             self._server = server = Server(starting_app, grace=1)
-            # It closes the descriptor that it is given when it stops, and the server proper needs one.
+            # A copy: this server closes its descriptor when it stops, and the server proper needs one.
             sockets = [self._listener.dup()]
             self._thread = Thread(target=lambda: server.run(sockets), name="starting", daemon=True)
             self._thread.start()
