@@ -18,10 +18,10 @@ from ibi.services.accounts.hashing import SecretHasher
 
 
 class TokenAdmin(Protocol):
-    """What an operator does with tokens, in words that travel: texts in, texts out."""
+    """Administration of tokens, with texts as arguments and results so that it works over HTTP too."""
 
     def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
-        """A new token; `token` in the answer is the text that is shown this once."""
+        """Create a token; `token` in the result is its text, which is shown only now."""
 
     def list_tokens(self) -> list[dict[str, object]]: ...
 
@@ -29,7 +29,7 @@ class TokenAdmin(Protocol):
 
 
 class LocalTokenAdmin:
-    """The desk of a data directory."""
+    """Administration of the tokens in a data directory."""
 
     def __init__(self, tokens: Tokens, clocks: Clocks) -> None:
         self._tokens, self._clocks = tokens, clocks
@@ -60,7 +60,7 @@ def _fields(token: Token) -> dict[str, object]:
 
 
 class PersonAdmin:
-    """What an operator does with people."""
+    """Administration of people."""
 
     def __init__(self, people: People, clocks: Clocks, hasher: SecretHasher) -> None:
         self._people, self._clocks, self._hasher = people, clocks, hasher
@@ -75,13 +75,13 @@ class PersonAdmin:
         return self._people.list()
 
     def link(self, name: str) -> str:
-        """The secret of a link that signs in once, within the hour."""
+        """Create a link that signs in once, within the hour, and return its secret."""
         text, link = new_link(secrets.token_bytes(RANDOM_BYTES), self._known(name), self._now)
         self._people.add_link(link)
         return text
 
     def first_link(self) -> str:
-        """For whoever starts a server that nobody has signed in to yet: a link for `admin`, made if not there."""
+        """Create the first sign-in link of a new server: for `admin`, who is created if missing."""
         if self._people.find("admin") is None:
             with suppress(PersonExists):  # another process was quicker
                 self.create("admin", Role.ADMIN.value)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 _AT_ONCE: Final = 2
-"""Each takes 64 MiB for a tenth of a second: more at once would starve everything else."""
+"""Hashes computed at a time: each takes 64 MiB for a tenth of a second, and more would starve everything else."""
 
 
 class SecretHasher:
-    """Hashes and compares. The parameters of RFC 9106, second choice, unless told otherwise."""
+    """Hashes and compares secrets, by default with the second parameters of RFC 9106."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
@@ -32,15 +32,15 @@ class SecretHasher:
         self._decoy = _decoy(self._hasher)
 
     def hash_now(self, secret: str) -> str:
-        """For commands: whoever calls waits."""
+        """Hash and block, for commands."""
         return self._hasher.hash(secret)
 
     async def hash(self, secret: str) -> str:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._hasher.hash, secret)
 
     async def agrees(self, kept: str | None, secret: str) -> bool:
-        """Whether `secret` is what `kept` is the hash of. Without a hash it takes as long, and the answer is no: time
-        tells nobody what there is."""
+        """Whether `kept` is the hash of `secret`. Without a hash the answer is no and takes as long, so that its time
+        does not reveal whether there is one."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._agrees, kept, secret)
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class SecretHasher:
 
 
 def _decoy(argon: PasswordHasher) -> str:
-    """A hash of nothing, with the costs of the others: comparing with it takes as long, from the first time on."""
+    """A hash of a random secret, as costly as the others: comparing with it takes as long, from the first time on."""
     salt, digest = (
         b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (argon.salt_len, argon.hash_len)
     )
@@ -76,9 +76,9 @@ class HashingBusy(IbiError):
 
 
 class KeyHasher:
-    """Makes and checks hashes beside the event loop, and remembers which keys were right.
+    """Makes and checks hashes of keys in threads, and remembers which keys were right.
 
-    What is remembered is not the key, but a digest of it under a secret that ends with this process.
+    Not the key is remembered, but a digest of it under a secret that ends with this process.
     """
 
     def __init__(self, argon: PasswordHasher | None = None, *, most_waiting: int = _MOST_WAITING) -> None:
@@ -92,12 +92,12 @@ class KeyHasher:
         return await self._in_turn(lambda: self._hasher.hash(key.reveal()))
 
     def remembers(self, key_hash: str, key: RegistrationKey) -> bool:
-        """Whether this key was right for this hash before. At once."""
+        """Whether this key was right for this hash before. Does not wait."""
         return self._digest(key_hash, key) in self._right
 
     async def verify(self, key_hash: str | None, key: RegistrationKey) -> bool:
-        """Whether it is the key of this hash. Without one it takes as long, from the first time on, and the answer is
-        no. `HashingBusy` if too many wait already."""
+        """Whether `key` belongs to `key_hash`. Without a hash the answer is no and takes as long. `HashingBusy` if too
+        many wait already."""
         right = await self._in_turn(lambda: self._hasher.agrees(key_hash, key.reveal()))
         if not right or key_hash is None:
             return False

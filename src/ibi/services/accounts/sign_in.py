@@ -1,4 +1,4 @@
-"""Signing in and out: passwords compared off the loop, guessing slowed down, one session made for each sign-in."""
+"""Signing in and out: passwords are compared in threads, guessing is slowed down, each sign-in makes a session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibi.services.accounts.hashing import SecretHasher
 from ibi.services.limits import Attempts
 
 MOST_WAITING: Final = 32
-"""Passwords that are compared or wait for it: some seconds' work."""
+"""Passwords that are compared or wait for it: some seconds of work."""
 
 _Subjects: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -34,7 +34,7 @@ class TooManyGuesses(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A browser that is signed in. `text` is what its cookie holds."""
+    """A signed-in browser. `text` is the value of its cookie."""
 
     text: str = field(repr=False)
     person: Person
@@ -42,7 +42,7 @@ class SignedIn:
 
 
 class SignIn:
-    """What the pages ask."""
+    """Signs people in and out, for the pages."""
 
     def __init__(
         self,
@@ -57,18 +57,18 @@ class SignIn:
         self._secret = secrets.token_bytes(RANDOM_BYTES)
 
     def current(self, text: str) -> SignedIn | None:
-        """Who is signed in by a cookie."""
+        """The session of a cookie, if it is valid."""
         found = signed_in(text, self._people, self._now)
         return None if found is None else SignedIn(text, *found)
 
     async def with_password(self, name: str, password: str, network: str, *, mark: str | None = None) -> SignedIn:
-        """`network` is where the request came from, as far as it is written down; `mark` what the browser was given
-        when somebody signed in with it before. `BadSignIn`, `TooManyGuesses`."""
+        """Sign in with a password. `network` is the logged part of the client's address; `mark` is the one that the
+        browser got at an earlier sign-in. Raises `BadSignIn` or `TooManyGuesses`."""
         return self._opened(await self._proved(name, password, self._subjects(name, network, mark)))
 
     def mark(self, name: str) -> str:
-        """For the browser of whoever is signed in: with it they are not kept out by what others guess. It tells
-        nobody anything, and ends with this process."""
+        """A mark for the browser of a signed-in person, who with it is not locked out by the guesses of others. It
+        reveals nothing, and is valid until this process ends."""
         return hmac.digest(self._secret, _folded(name).encode(), "sha256").hex()[:40]
 
     async def _proved(self, name: str, password: str, subjects: _Subjects) -> Person:
@@ -77,14 +77,14 @@ class SignIn:
         kept = None if person is None else person.password_hash
         with self._hashing():
             good = await self._hasher.agrees(kept, password[:1000])
-        # Looked at again: the password may have been changed while it was compared, and that ends what it began.
+        # Read again: if the password was changed while it was compared, the old one must not sign in.
         if not good or person is None or person.disabled is not None or self._people.find(name) != person:
             raise BadSignIn()
         self._succeeded(subjects)
         return person
 
     def of_link(self, secret: str) -> Person:
-        """Whom a link would sign in: it can still be used afterwards. `BadSignIn`."""
+        """The person whom a link would sign in; the link stays valid. Raises `BadSignIn`."""
         return found_link(secret, self._people, self._now)
 
     def with_link(self, secret: str) -> SignedIn:
@@ -94,18 +94,18 @@ class SignIn:
         self._people.end_session(signed.session.digest)
 
     async def change_password(self, signed: SignedIn, current: str, new: str) -> SignedIn:
-        """Everything that was signed in by the old one is signed out; whoever changed it is signed in anew."""
+        """Change the password. All sessions of the old one end; the caller gets a new session."""
         person, subjects = signed.person, (("session", signed.session.digest.hex()),)
         check_password(new, person.name)
         if person.password_hash is not None:
             await self._proved(person.name, current, subjects)
-        self._begin(subjects)  # nothing is guessed at, but hashing is dear
+        self._begin(subjects)  # not a guess, but hashing is costly
         with self._hashing():
             hashed = await self._hasher.hash(new)
         self._succeeded(subjects)
 
         def made(now: Person) -> Person:
-            if now != person:  # disabled, say, while all that was hashed
+            if now != person:  # disabled, say, during the hashing
                 raise BadSignIn()
             return replace(now, password_hash=hashed)
 
@@ -115,7 +115,7 @@ class SignIn:
 
     @contextmanager
     def _hashing(self) -> Iterator[None]:
-        """Whoever has many networks to guess from still keeps nobody waiting for longer than this."""
+        """Bound the passwords that wait: guesses from many networks delay other sign-ins by this much at most."""
         if self._waiting >= MOST_WAITING:
             raise TooManyGuesses(retry_after=1)
         self._waiting += 1
@@ -125,8 +125,8 @@ class SignIn:
             self._waiting -= 1
 
     def _subjects(self, name: str, network: str, mark: str | None) -> _Subjects:
-        """By whom attempts are counted: by the name that is tried, and by the network that tries; those of a browser
-        with which the same person has signed in before apart from all others."""
+        """The subjects by which attempts are counted: the name tried and the network that tries. Those of a browser
+        with which the same person has signed in before are counted separately."""
         name = _folded(name)
         if mark is not None and hmac.compare_digest(mark.encode(), self.mark(name).encode()):
             return (("marked", name),)
@@ -145,7 +145,7 @@ class SignIn:
             self._attempts.begin(subject, now)
 
     def _opened(self, person: Person) -> SignedIn:
-        """A secret of its own for each: nobody can plant one before and know it afterwards."""
+        """Open a session with a new secret, so that a cookie planted before the sign-in is worthless."""
         now = self._now
         self._people.sweep(now)
         text, session = new_session(secrets.token_bytes(RANDOM_BYTES), person, now)
