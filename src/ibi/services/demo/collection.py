@@ -1,4 +1,4 @@
-"""The items of the demonstration: each with a name of its own in this list, and what it is to the others."""
+"""The items of the demonstration, each with a name in this list and its relations to the others."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoItem:
-    """`edition_of` and `translation_of` are names of items earlier in the list."""
+    """An item of the demonstration. `edition_of` and `translation_of` are names of items earlier in the list."""
 
     name: str
     metadata: DescriptiveMetadata
     language: LanguageTag | None = _EN
     files: Callable[[], Mapping[str, bytes]] = dict
-    """Made when they are wanted: a start that finds everything there makes none."""
+    """Called when the files are needed: a start that finds all items makes none."""
     target: str | None = None
     path_of_service: str | None = None
-    """The item is a service of this very site, at this path."""
+    """The path on this site of an item that is a service."""
     edition_of: str | None = None
     translation_of: str | None = None
     visibility: Visibility = Visibility.PUBLIC

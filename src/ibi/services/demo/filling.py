@@ -1,4 +1,4 @@
-"""The demonstration put into an Archive, item by item; what is there already stays."""
+"""Deposits the demonstration in an Archive, item by item; existing items stay."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ibi.services.items.taken_files import unread_files
 from ibi.storage.disk import write_durably
 
 FILE_NAME: Final = "demo.json"
-"""Names of the demonstration's items and the labels they got: a start after the first adds what is missing."""
+"""The file with the names of the demonstration's items and their labels: later starts add what is missing."""
 
 _WHO: Final = "demonstration"
 
 
 def fill(deposits: Deposits, data: Path, public_url: str) -> dict[str, RepositoryName]:
-    """The labels of all items by their names, deposited where they were not."""
+    """Deposit the items that are missing; return the labels of all by their names."""
     known = _read(data / FILE_NAME)
     for each in demo_items():
         if each.name not in known:
@@ -45,7 +45,7 @@ def _deposit(deposits: Deposits, each: DemoItem, known: dict[str, RepositoryName
         visibility=each.visibility,
     )
     sources = {path: Bytes(content) for path, content in files.items()}
-    # With a key: if this is interrupted before the name is written down, the same item is found again.
+    # With a key: after an interruption before the name is written down, the same item is found again.
     item = deposits.deposit(draft, sources, _WHO, key=f"demonstration: {each.name}")
     if each.deleted is not None and item.tombstone is None:
         successor = None if each.deleted.replaced_by is None else known[each.deleted.replaced_by]
