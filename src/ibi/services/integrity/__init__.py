@@ -1,1 +1,1 @@
-"""Content that is checked as it is read, and what is known to be damaged."""
+"""Content verified as it is read, and the record of damage."""

@@ -1,7 +1,7 @@
-"""What is known of the wholeness of the items of one store: which are damaged, who is told, and what follows.
+"""Known damage to the items of one store: its record, its watchers, and its consequences.
 
-A damaged item stays known: its description is shown, its other files are given out, and what is damaged of it is said
-to be. It takes no new version until it was restored and verified.
+A damaged item stays listed: its description and its intact files are served, and the damage is shown. It takes no new
+version until it was restored and verified.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile, Verificati
 from ibi.services.integrity.verified_file import VerifiedFile
 
 _OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""What this process runs out of says nothing of the content."""
+"""Errors of a process that has run out of resources, which say nothing about the content."""
 
 DamageFound = Callable[[str, Problem], None]
-"""Told the name of an item, and what was found wrong with it for the first time."""
+"""Called with the name of an item and a problem found for the first time."""
 
 
 class Ledger(BlockDigests, Verifications, Protocol):
-    """Where both are remembered."""
+    """The store of both kinds of facts."""
 
     def close(self) -> None: ...
 
 
 class Integrity:
-    """Calls may come from any thread; those that do not say so are quick."""
+    """The known damage of one store. Calls may come from any thread; those that block say so."""
 
     def __init__(self, ledger: Ledger, now: Callable[[], float] = time.time) -> None:
         self.ledger, self._now = ledger, now
@@ -41,31 +41,32 @@ class Integrity:
         self._of_instants: tuple[Mapping[str, Verification], dict[Instant, str]] = {}, {}
 
     def watch(self, found: DamageFound) -> None:
-        """`found` is called from whichever thread has found damage."""
+        """Have `found` called for new damage, in the thread that found it."""
         self._watchers.append(found)
 
     # --- reading ---
 
     def verified(self, file: OpenFile, name: str, path: str) -> VerifiedFile:
-        """The file as readers get it; damage that is found while it is read is noted."""
+        """The file as readers get it: verified, and damage found while reading is recorded."""
         return VerifiedFile(file, name, path, self.ledger, lambda problem: self.note(name, problem))
 
     def require_file(self, name: str, path: str, digest: str) -> None:
-        """`ContentDamaged` if that file of the item is known to be damaged."""
+        """Raise `ContentDamaged` if that file of the item is known to be damaged."""
         found = self.ledger.damaged().get(name)
         for problem in () if found is None else found.problems:
             if problem.digest == digest:
                 raise ContentDamaged(name=name, problem=problem.code, reason=f"{path}: {problem.reason}")
 
     def require_whole(self, name: str) -> None:
-        """`ContentDamaged` if anything of the item is known to be damaged."""
+        """Raise `ContentDamaged` if any part of the item is known to be damaged."""
         found = self.ledger.damaged().get(name)
         if found is not None:
             raise _damaged(found)
 
     def require_unknown(self, label: Label) -> None:
-        """`ContentDamaged` if the label, which the catalogue does not have, is that of an item whose record cannot be
-        read. The IBIp of such an item is written in its record: it is known by its instant, which both labels share."""
+        """Raise `ContentDamaged` if the label, which the catalogue lacks, belongs to an item whose record cannot be
+        read. The IBIp of such an item is only in its record, so it is recognised by the instant that both labels
+        share."""
         damaged = self.ledger.damaged()
         if not damaged:
             return
@@ -86,12 +87,12 @@ class Integrity:
     # --- what was found ---
 
     def note(self, name: str, problem: Problem) -> None:
-        """Damage found by reading. Blocks."""
+        """Record damage found by reading. Blocks."""
         if self.ledger.note_damage(name, problem, int(self._now())):
             self._tell(name, problem)
 
     def note_error(self, name: str, error: IbiError, path: str) -> None:
-        """The same, of an item or file that could not be opened or understood. Blocks."""
+        """Record damage to an item or file that could not be opened or parsed. Blocks."""
         if any(_says_nothing_of_content(cause) for cause in _causes(error)):
             return
         parameters = error.parameters
@@ -99,7 +100,7 @@ class Integrity:
         self.note(name, Problem(Damage.UNREADABLE, code, path, reason))
 
     def record(self, name: str, problems: Sequence[Problem]) -> None:
-        """What a verification of the item found. Blocks."""
+        """Record the result of a verification of the item. Blocks."""
         before = self.ledger.damaged().get(name)
         self.ledger.record(name, problems, int(self._now()))
         now = self.ledger.damaged().get(name)
@@ -127,7 +128,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _says_nothing_of_content(cause: BaseException) -> bool:
-    """What this process ran out of, or a record of a newer version of this software."""
+    """Whether the error is no damage: the process ran out of resources, or a newer version wrote the record."""
     return isinstance(cause, NewerDocument) or (isinstance(cause, OSError) and cause.errno in _OUR_OWN_FAULTS)
 
 

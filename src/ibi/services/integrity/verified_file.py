@@ -1,16 +1,15 @@
-"""Kept files as readers get them: nothing is given out to its end unless its digest is right.
+"""Stored files as readers get them: no file or block is sent to its end unless its digest is right.
 
-Bytes are hashed while they are read for a reader, and those that were read are those that are given out. Where there is
-memory for it, a block of 1 MiB is read, checked and given out as one. Elsewhere it is given out in small pieces, of
-which the last is held back until the digest of the block is right, so that a reader of damaged content gets no answer
-that looks whole, and at most one piece is in memory.
+The bytes that are sent are the ones that were hashed. Where there is memory for it, a block of 1 MiB is read, checked
+and sent as one. Otherwise it is sent in small pieces, of which the last is held back until the digest of the block is
+right, so that a reader of damaged content gets no answer that looks whole, and at most one piece is in memory.
 
-The digests of blocks are known from when a file was taken in or verified. Where they are not, a file of one block is
-checked by the digest of the whole, which takes twice as long; a longer one is hashed as a whole, and a part of it waits
+The digests of blocks are known once a file was deposited or verified. Without them, a file of one block is checked by
+the digest of the whole, which takes twice as long; a longer one is hashed as a whole, and a request for a part waits
 until the file was read through once.
 
-Content of an older store gets the digests of its blocks at its first verification, or here: a large file of which a
-part is asked for is read through once, however many readers wait for it, and few files at a time.
+Content of an older store gets the digests of its blocks at its first verification, or here: when a part of a large file
+is requested, the file is read through once for all waiting readers, a few files at a time.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 
 
 PIECE: Final = 80 * 1024
-"""Bytes of a small piece: all that a download needs in memory, whatever the size of the file. It is a little more than
-a connection takes before it has the sender wait, so that a reader who has stopped has one of them here and not two."""
+"""Bytes of a small piece: all that a download needs in memory, whatever the size of the file. A little more than a
+connection buffers before the sender has to wait, so that a stalled reader has one of them in memory and not two."""
 _READ: Final = 256 * 1024
 """Bytes read at a time where they are only hashed."""
 
@@ -42,14 +41,14 @@ _E092: Final = "E092"
 """The code of OCFL 1.1 for content that has another digest than its manifest says."""
 
 _LOST: Final = frozenset({errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ENODATA})
-"""What a disk says that cannot read what it holds. Other errors say nothing of the content."""
+"""Errors of a disk that cannot read its content. Other errors say nothing about the content."""
 _CHANGED: Final = "its content is not what was deposited"
 
 OnDamage = Callable[[Problem], None]
 
 
 def _ignore(_: Problem) -> None:
-    """No one keeps account of damage."""
+    """Default: damage is not recorded."""
 
 
 def _never() -> bool:
@@ -57,9 +56,9 @@ def _never() -> bool:
 
 
 class VerifiedFile:
-    """An open file of the object `name`, whose `path` is told where it is damaged. Its calls block.
+    """An open file of the object `name`; errors name its `path`. Its calls block.
 
-    `on_damage` is told what was found before `ContentDamaged` is raised.
+    `on_damage` is called with the problem before `ContentDamaged` is raised.
     """
 
     def __init__(
@@ -72,10 +71,11 @@ class VerifiedFile:
         self._blocks: bytes | None = None
         self._first_is_right = False
         self._small: bytes | None = None
-        """All of a file that fits into one piece, once it was checked."""
+        """The whole of a file that fits into one piece, once it was checked."""
 
     def close(self) -> None:
-        """Waits for a read in another thread: the descriptor may be another file's right afterwards."""
+        """Close the file after any read in another thread: its descriptor may belong to another file right
+        afterwards."""
         with self._reading:
             self._is_closed = True
             self._file.close()
@@ -87,13 +87,13 @@ class VerifiedFile:
         self.close()
 
     def knows_blocks(self) -> bool:
-        """Whether a part of it can be checked without reading all of it."""
+        """Whether a part of the file can be checked without reading all of it."""
         return not has_blocks(self.size) or self._known_blocks() is not None
 
     def learn_blocks(self, on_bytes: Callable[[int], None] | None = None) -> None:
-        """Read the whole file through once and keep the digests of its blocks. `ContentDamaged` if it is not right.
+        """Read the whole file once and store the digests of its blocks. `ContentDamaged` if its digest is wrong.
 
-        `on_bytes` is told how many bytes were read, and may raise to end it.
+        `on_bytes` is called with the number of bytes read, and may raise to stop.
         """
         hasher = BlockHasher()
         for offset in range(0, self.size, _READ):
@@ -105,11 +105,11 @@ class VerifiedFile:
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether all of it is in memory, checked: its pieces are given without reading."""
+        """Whether the whole file is in memory, checked, so that `pieces` does not read."""
         return self._small is not None
 
     def take_in_hand(self) -> None:
-        """Read all of a file that is small enough."""
+        """Read a small file into memory."""
         if self.size <= PIECE:
             self.read_all()
 
@@ -136,8 +136,8 @@ class VerifiedFile:
         return begun
 
     def pieces(self, offset: int, length: int, by_block: Callable[[], bool] = _never) -> Iterator[bytes]:
-        """That part of the file, in pieces. Nothing of a first block that is damaged is given out; of a later one its
-        last piece is not. `by_block` is asked before each block whether it may be a piece, or pieces are small."""
+        """A part of the file, in pieces. If the first block is damaged, none of it is given out; of a later one the
+        last piece is not. `by_block` is asked before each block whether it may be one piece."""
         if self.size <= PIECE:
             yield from filter(None, [self.read_all()[offset : offset + length]])
         elif self.knows_blocks():
@@ -168,7 +168,7 @@ class VerifiedFile:
         return content if end - offset == len(content) else content[offset - start : end - start]
 
     def _block(self, number: int, offset: int, end: int) -> Iterator[bytes]:
-        """The part of one block from `offset` to `end`; what lies around it in the block is hashed as well."""
+        """The part of one block from `offset` to `end`; the rest of the block is hashed as well."""
         start, stop = self._bounds(number)
         hasher = self._hasher()
         self._hash(hasher, start, offset)
@@ -195,7 +195,7 @@ class VerifiedFile:
             hasher.update(self._read(position, min(_READ, end - position)))
 
     def _whole(self) -> Iterator[bytes]:
-        """For content whose blocks are not known: they are, once it was read to its end."""
+        """The whole of a file without known blocks, whose digests are stored at its end."""
         hasher, last = BlockHasher(), (self.size - 1) // _READ * _READ
         for offset in range(0, last, _READ):
             piece = self._read(offset, _READ)
@@ -223,7 +223,7 @@ class VerifiedFile:
         return number * BLOCK, min(self.size, (number + 1) * BLOCK)
 
     def _hasher(self) -> _Hash | BlockHasher:
-        """For one block. Of a file that has no other, the digest of the block is learnt where it is not known yet."""
+        """A hasher for one block. In a file of one block it also learns the digest of the block, if that is unknown."""
         if self._known_blocks() is not None:
             return sha256()
         return sha512() if self._digests is None else BlockHasher()
@@ -238,7 +238,7 @@ class VerifiedFile:
         return self._blocks
 
     def _read(self, offset: int, length: int) -> bytes:
-        """Exactly so many bytes: a disk may give less at a time."""
+        """Read exactly so many bytes: a disk may give less at a time."""
         content = self._read_some(offset, length)
         while len(content) < length:
             more = self._read_some(offset + len(content), length - len(content))
@@ -260,14 +260,14 @@ class VerifiedFile:
         raise self.damage(reason, Damage.UNREADABLE)
 
     def damage(self, reason: str = _CHANGED, kind: str = Damage.DAMAGED) -> ContentDamaged:
-        """The error to raise; whoever keeps account of damage is told."""
+        """Report the damage to `on_damage`, and return the error to raise."""
         self._on_damage(Problem(kind, _E092, self._path, reason, self.digest))
         return ContentDamaged(name=self._name, problem=_E092, reason=f"{self._path}: {reason}")
 
 
 _AT_A_TIME: Final = 2
 _PATIENCE: Final = 20.0
-"""Seconds for which a reader is kept waiting: proxies give up after thirty."""
+"""Seconds that a reader waits: proxies give up after thirty."""
 _RETRY_AFTER: Final = 30
 
 
@@ -282,7 +282,7 @@ class FirstReadingUnderWay(IbiError):
 
 
 class FirstReading:
-    """For one event loop."""
+    """Reads files through once to learn the digests of their blocks. For one event loop."""
 
     def __init__(self, *, patience: float = _PATIENCE) -> None:
         self._patience = patience
@@ -290,8 +290,8 @@ class FirstReading:
         self._under_way: dict[str, asyncio.Task[None]] = {}
 
     async def learn(self, digest: str, open_file: Callable[[], VerifiedFile]) -> None:
-        """Have the digests of the blocks of that content kept. `ContentDamaged` if it is not right, `TimeoutError` if
-        it takes too long: it goes on without the reader then."""
+        """Have the digests of the blocks of that content stored. `ContentDamaged` if its digest is wrong,
+        `TimeoutError` if it takes too long; the reading then goes on without the reader."""
         task = self._under_way.get(digest)
         if task is None:
             task = self._under_way[digest] = asyncio.create_task(self._read(open_file))
@@ -301,7 +301,7 @@ class FirstReading:
     def _end(self, digest: str, task: asyncio.Task[None]) -> None:
         self._under_way.pop(digest, None)
         if not task.cancelled():
-            task.exception()  # told to those who waited, if any still did
+            task.exception()  # raised where it was awaited, if anywhere
 
     async def _read(self, open_file: Callable[[], VerifiedFile]) -> None:
         def read() -> None:
@@ -313,7 +313,8 @@ class FirstReading:
 
 
 async def _in_thread(work: Callable[[], None]) -> None:
-    """In a thread that no end of the process waits for: it may read for minutes, and leaves nothing half done."""
+    """Run in a daemon thread, which does not delay the end of the process: it may read for minutes, and leaves nothing
+    half done."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -321,7 +322,7 @@ async def _in_thread(work: Callable[[], None]) -> None:
         failure: BaseException | None = None
         try:
             work()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where the result is waited for
+        except BaseException as error:  # noqa: BLE001 - any error is raised where the result is awaited
             failure = error
         with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(_settle, done, failure)
