@@ -1,4 +1,4 @@
-"""Where an Archive takes things in: everything that changes its items, put together once for a server."""
+"""The services that change an Archive's items, built once for a server."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class _NoLabels:
 
 @dataclass(frozen=True, slots=True)
 class ItemServices:
-    """Calls of what it gives block, from any thread."""
+    """The services of one Archive. Their calls block, from any thread."""
 
     kept: ItemRepository
     drafts: Drafts
     clocks: Clocks
     service: LabelForms | None = None
-    """The Archive's own item, which nobody deletes."""
+    """The Archive's own item, which cannot be deleted."""
     standing: Callable[[], Mapping[str, object]] = _nothing
-    """How the Archive stands with its resolver, and whether its store is in order."""
+    """The status of the Archive: its membership in its resolver, and the state of its store."""
 
     @property
     def deposits(self) -> Deposits:
-        """For what is published already."""
+        """Changes of published items."""
         return Deposits(self.kept, _NoLabels(), self.clocks, service=self.service)
 
     @property

@@ -1,1 +1,1 @@
-"""Items of an Archive: deposits, relations, transfers, searches, and the store that keeps them."""
+"""Items of an Archive: deposits, relations, transfers, searches, verification, and the store."""

@@ -1,6 +1,6 @@
-"""The beginning of an Archive: its own service becomes an item, and a record says which.
+"""Initialises an Archive: its own service becomes an item, and a record names that item.
 
-That item leads to where the Archive is. When the Archive has moved, the item follows.
+The URL of that item is the Archive's address, and follows it when the Archive moves.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _BEGAN, _MOVED = "The Archive began", "The Archive moved"
 
 
 def begin_archive(deposits: Deposits, records: ArchiveRecords, public_url: str, title: str, who: str) -> ArchiveRecord:
-    """The record of the Archive, begun if there is none.
+    """The record of the Archive, which is made if there is none.
 
-    The label is reserved with a key: if this is interrupted, or done twice at once, there is one item all the same.
+    The label is reserved with a key: after an interruption, or in two processes at once, it is still one item.
     """
     record = records.read()
     if record is not None:
@@ -33,14 +33,14 @@ def begin_archive(deposits: Deposits, records: ArchiveRecords, public_url: str, 
     item: Item = deposits.deposit(service_draft(public_url, title), {}, who, _BEGAN, key=_KEY, transferable=False)
     records.write(ArchiveRecord(item.labels, token_bytes(SECRET_BYTES)))
     written = records.read()
-    assert written is not None  # by us, or by whoever was quicker
+    assert written is not None  # by this process, or by a quicker one
     return written
 
 
 def follow_address(deposits: Deposits, kept: ItemRepository, service: LabelForms, public_url: str, who: str) -> bool:
-    """Have the Archive's own item lead to where the Archive is now; whether it led elsewhere before.
+    """Give the Archive's own item the present URL; return whether it had another.
 
-    A URL that somebody gave it by an update is theirs, and stays.
+    A URL that an administrator set by an update stays.
     """
     item, url = find_forms(kept.catalog, service), f"{public_url}/"
     if item is None or item.target_url in {None, url} or not _leads_where_we_said(kept, item):
@@ -57,7 +57,7 @@ def follow_address(deposits: Deposits, kept: ItemRepository, service: LabelForms
 
 
 def _leads_where_we_said(kept: ItemRepository, item: Item) -> bool:
-    """Whether the version in which its URL became what it is was made here."""
+    """Whether the version that set the item's present URL was made by this module."""
     name, message = name_of(item), ""
     for version in reversed(kept.content.read(name).versions):
         if _url_in(kept, name, version.number) != item.target_url:
@@ -72,6 +72,6 @@ def _url_in(kept: ItemRepository, name: str, version: int) -> str | None:
 
 
 def service_draft(public_url: str, title: str) -> Draft:
-    """A Web service, found where the Archive is."""
+    """The draft of a Web service at the Archive's address."""
     metadata = DescriptiveMetadata(title=(Text(title),), resource_type=ResourceType.SERVICE)
     return Draft(metadata=metadata, target_url=f"{public_url}/")

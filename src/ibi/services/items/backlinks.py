@@ -1,11 +1,10 @@
-"""What an item says of another, and what that other has to say in return.
+"""Relations between items as claims and back-links.
 
 A new edition says `edition_of`, a translation `translation_of`, metadata `describes`: these are claims. If the item
-that they name is an Original of this Archive, it is told at once: it says `next_edition`, has one more among its
-`translations`, or a `metadata_item`. The claim is written first and withdrawn last. So wherever a crash came, all that
-it can leave is a claim without an answer; and to answer it, which `with_backlink` does as often as one likes, is right.
-
-A translation of metadata makes no claim on what it describes: that names the source of the metadata alone.
+that they name is an Original of this Archive, it gets the back-link at once: `next_edition`, one more of its
+`translations`, or `metadata_item`. The claim is written first and withdrawn last. So a crash can only leave a claim
+without a back-link, and adding it, which `with_backlink` may do any number of times, is right. A translation of
+metadata makes no claim on the item described, which names the source of the metadata alone.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def named_by(item: Item | Draft) -> tuple[LabelForms, ...]:
 
 
 def items_claimed(catalog: Catalog, item: Item | Draft) -> Iterator[Item]:
-    """Those of them that are here and answer: of a Copy's relations the Archive of its Original decides."""
+    """The claimed items that are Originals here: the relations of a Copy are decided by the Archive of its Original."""
     for forms in named_by(item):
         held = find_forms(catalog, forms)
         if held is not None and held.state is not State.COPY:
@@ -41,7 +40,7 @@ def items_claimed(catalog: Catalog, item: Item | Draft) -> Iterator[Item]:
 
 
 def check_backlinks(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
-    """Refuse a draft whose claims could not be answered: `new` is the label that it will have."""
+    """Refuse a draft whose claims would get no back-link: `new` is the label that it will have."""
     if draft.translation_of is not None:
         check_source(catalog, draft.translation_of, draft.language, None)
     if draft.describes is not None:
@@ -51,7 +50,7 @@ def check_backlinks(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
 
 
 def with_backlink(catalog: Catalog, held: Item, claimant: Item) -> Item:
-    """`held` with what `claimant` says of it; the same, if it was said before."""
+    """`held` with the back-link to `claimant`; the same, if it has it already."""
     return _with_backlink(catalog, held, claimant, claimant.labels)
 
 

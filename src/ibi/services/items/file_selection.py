@@ -1,4 +1,4 @@
-"""Which files of a folder are deposited, and of which media types they are."""
+"""The selection of files for a deposit, and their media types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibi.model.errors import InvalidFileName
 from ibi.model.file import DEFAULT_MEDIA_TYPE
 from ibi.ports.content import SourceRefused
 
-# What the standard library does not know, or knows by a name that is out of use.
+# Types that the standard library lacks, or knows by an obsolete name.
 _ADDED = {
     ".7z": "application/x-7z-compressed",
     ".avif": "image/avif",
@@ -50,35 +50,35 @@ def _known() -> MimeTypes:
     known = MimeTypes(filenames=())
     for extension, media_type in _ADDED.items():
         known.add_type(media_type, extension)
-    # A compressed file is what it is: nobody unpacks it on the way.
+    # A compressed file has the type of its compression: it is not unpacked on the way.
     known.encodings_map.clear()
     known.suffix_map.clear()
     return known
 
 
 def media_type_of(path: str) -> str:
-    """The media type that the name of a file tells, or that of any bytes."""
+    """The media type by the name of a file, or else that of arbitrary bytes."""
     return _known().guess_type(path.replace(":", "_"))[0] or DEFAULT_MEDIA_TYPE
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What was found: the source of each file by the path that it is to have in the item."""
+    """The selected files: the source of each by its path in the item."""
 
     sources: dict[str, Source]
     size: int
     passed_over: tuple[str, ...] = ()
-    """Hidden files and folders, which were left out."""
+    """Hidden files and folders that were left out."""
     empty: tuple[str, ...] = ()
-    """Folders with nothing in them: an item is files, and has no place for them."""
+    """Empty folders, which an item cannot store."""
 
 
 def gather(paths: Iterable[Path], *, hidden: bool = False) -> Gathered:
     """The plain files at these paths and in the folders among them.
 
     A file has its own name. One folder alone is the item: its files have their paths inside it; beside other paths, a
-    folder keeps its name. What is hidden in a folder (a name that begins with a dot) is left out unless `hidden`; named
-    itself, it is taken. `SourceRefused` names a link or a device, `InvalidFileName` a name that cannot be kept.
+    folder keeps its name. Hidden files (a name that begins with a dot) in a folder are left out unless `hidden`; one
+    named itself is taken. `SourceRefused` names a link or a device, `InvalidFileName` a name that cannot be stored.
     """
     paths = tuple(paths)
     found = _Found(hidden)
@@ -140,5 +140,5 @@ def _mode(path: Path) -> int:
 
 
 def _own_name(path: Path) -> str:
-    """What it is called, however it was pointed at: `.` and `..` have names too."""
+    """The real name of a path, also of `.` and `..`."""
     return path.name if path.name not in {"", ".."} else Path(os.path.normpath(path.absolute())).name

@@ -1,7 +1,7 @@
-"""Editions, translations and metadata said by a librarian: of items that were deposited before, or are kept elsewhere.
+"""Editions, translations and metadata recorded by a librarian, for items deposited before or kept elsewhere.
 
-Of two items that are both here, each says its half: `claims` has the order in which that is written and withdrawn. Of
-one that is elsewhere, only the half that is said here can be.
+Of two items that are both here, each records its half, in the order of `backlinks`. If one is elsewhere, only the half
+of the other is recorded.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class WrongLanguage(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class Relating:
-    """The relations of one Archive's items, recorded and withdrawn. Each call gives the item as it is then."""
+    """Records and withdraws relations of one Archive's items. Each call returns the changed item."""
 
     kept: ItemRepository
     deposits: Deposits
@@ -93,14 +93,14 @@ class Relating:
         source = self.kept.find(label)
         known = source.translation(language)
         if known is not None and name_one_item(known, source.labels):
-            known = None  # the source itself is no translation
+            known = None  # the source itself is not a translation
         withdraw = partial(withdraw_translation, language=language)
         return self._withdraw(label, new, known, "translation_of", withdraw, who, f"No translation into {language}")
 
     def _record(self, label: Label, other: Label, claim: Claim, record: Record, who: str, words: str) -> Item:
-        """Have the item say which `other` stands in a relation to it, and that one, if it is ours, make the claim."""
+        """Record the relation to `other` in the item, and the claim in `other` if that is ours."""
         named, forms = self.kept.find(label), self.deposits.forms(other)
-        record(self._catalog, named, forms)  # of two refusals, the one that speaks of the relation
+        record(self._catalog, named, forms)  # first, so that its errors, which name the relation, win
         changes: dict[Label, Into] = {}
         if self._is_ours(other):
             changes[other] = lambda item: _with_claim(item, claim, named.labels)
@@ -110,7 +110,7 @@ class Relating:
     def _withdraw(
         self, label: Label, other: Label, known: LabelForms | None, claim: Claim, withdraw: Into, who: str, words: str
     ) -> Item:
-        """Take both halves back. `known` is what the item says by now."""
+        """Withdraw both halves. `known` is the present value of the item."""
         named, forms = self.kept.find(label), self.deposits.forms(other)
         if known is None or not name_one_item(known, forms):
             raise NotRelated(label=str(label), other=str(other))
@@ -137,7 +137,7 @@ def _with_claim(item: Item, field: Claim, named: LabelForms) -> Item:
 
 
 def _without_claim(item: Item, field: Claim, named: LabelForms) -> Item:
-    """A claim on another item is not this one's business."""
+    """The item without its claim on `named`; a claim on another item stays."""
     require(item, Act.RELATE)
     said: LabelForms | None = getattr(item, field)
     return item if said is None or not name_one_item(said, named) else _replaced(item, field, None)
@@ -154,7 +154,7 @@ def _replaced(item: Item, field: Claim, forms: LabelForms | None) -> Item:
 
 
 def _in_language(item: Item, language: LanguageTag) -> Item:
-    """A text that was deposited without a language gets the one that it is said to be in."""
+    """The item in `language`, which is set if it was deposited without one."""
     if item.language is not None and item.language != language:
         raise WrongLanguage(label=str(item.rep), language=str(item.language))
     return item if item.language == language else replace(item, language=language)

@@ -1,6 +1,6 @@
-"""An Original is given to another Archive (R §5.2): what stays here is where it went, and a Copy if wanted.
+"""Transfer of an Original to another Archive (R §5.2): a pointer to it stays here, and a Copy if wanted.
 
-This is the sending side alone. That the other Archive has taken the item over is for the caller to know.
+This is the sending side alone. The caller has to make sure that the other Archive has taken the item over.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ibi.services.items import item_repository as kept_items
 from ibi.services.items.item_repository import ItemRepository, name_of
 
 STEPS: Final = kept_items.STEPS
-"""Where a crash is tried."""
+"""Steps at which crash tests interrupt a transfer."""
 
 
 class Transfers:
     """Gives away Originals of one Archive. Calls block, from any thread."""
 
     def __init__(self, kept: ItemRepository, clocks: Clocks, *, service: LabelForms | None = None) -> None:
-        """`service` is the Archive's own item, which is given to no one."""
+        """`service` is the Archive's own item, which cannot be transferred."""
         self._kept, self._clocks, self._service = kept, clocks, service
 
     def release(
@@ -33,9 +33,9 @@ class Transfers:
     ) -> Transfer:
         """Give the Original to the Archive whose service is `to`, at `address` (`host[:port]`) if that is known.
 
-        The answers to resolvers name that Archive from then on. Without `keep_copy` they are empty but for that; the
-        bytes stay in earlier versions of the object. `UnknownItem`, `OriginalNeeded`, `UntransferableItem` and others
-        of the life cycle if the item cannot go, and nothing has changed then.
+        The answers to resolvers name that Archive from then on. Without `keep_copy` they contain nothing else; the
+        bytes stay in earlier versions of the object. `UnknownItem`, `OriginalNeeded`, `UntransferableItem` and other
+        errors of the life cycle if the item cannot go; nothing has changed then.
         """
         name = name_of(self._kept.find(label))
         with self._kept.changing(name), self._kept.locks.held(name):

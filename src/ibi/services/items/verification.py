@@ -1,5 +1,5 @@
-"""Verification on a schedule while a server runs: everything is read again within some days, what was verified longest
-ago first, at a bounded speed, and more slowly while readers would feel it."""
+"""Scheduled verification while a server runs: all content is read again within some days, the least recently verified
+first, at a bounded speed, and more slowly while the server is busy."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from ibi.services.items.archive_store import ArchiveStore
 
 _DAY: Final = 86_400
 _HOUR: Final = 3_600
-"""Seconds after which a damaged item is looked at again, and a letter that could not be sent is tried again."""
+"""Seconds after which a damaged item is verified again, and a mail that could not be sent is tried again."""
 _IDLE: Final = 30.0
-"""Seconds between two looks at what is due."""
+"""Seconds between two checks for due items."""
 _LOOK: Final = 0.1
 """Seconds between two measurements of how late the event loop is."""
 _BUSY: Final = 0.03
-"""Seconds that it may be late: readers wait as long."""
+"""Seconds of lateness from which on the server counts as busy: readers wait as long."""
 _PAUSE: Final = 1.0
-"""Seconds for which each piece waits while the server is busy. It goes on then: under load all the time, everything
-would never be verified again."""
+"""Seconds for which each piece waits while the server is busy. Then it goes on: under constant load nothing would ever
+be verified otherwise."""
 _STOP: Final = 5.0
 
 
 class _Stopped(Exception):
-    """The server stops."""
+    """The server is stopping."""
 
 
 class DamageMail:
-    """Letters to the administrator: one a day at most, if damage was found since the last one."""
+    """Mails to the administrator: one a day at most, if damage was found since the last one."""
 
     def __init__(self, mailer: Mailer, to: str, archive: str, *, log: FilteringBoundLogger | None = None) -> None:
         self._mailer, self._to, self._archive = mailer, to, archive
@@ -49,7 +49,7 @@ class DamageMail:
         self._not_before = 0
 
     def send_if_due(self, integrity: Integrity, now: int) -> None:
-        """Blocks. What the mail server refuses is logged and tried again."""
+        """Send a mail if one is due. Blocks. Errors of the mail server are logged, and it is tried again."""
         damaged, last = integrity.ledger.damaged().values(), integrity.ledger.last_letter()
         found = max((each.damaged_since or 0 for each in damaged), default=0)
         if now < self._not_before or (last is not None and (found <= last or now < last + _DAY)) or not found:
@@ -64,7 +64,7 @@ class DamageMail:
 
 
 class VerificationSchedule:
-    """A thread of its own reads; the event loop tells it when it is busy."""
+    """Verifies in a thread of its own; the event loop signals when the server is busy."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class VerificationSchedule:
         log: FilteringBoundLogger | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Everything within `days`, 0 for nothing; at most `rate` bytes a second, 0 for no bound."""
+        """Verify everything within `days`, 0 for never; at most `rate` bytes a second, 0 for no bound."""
         assert store.integrity is not None  # a store on a disk has one
         self._store, self._integrity = store, store.integrity
         self._days, self._rate, self._mail, self._now = days, rate, mail, now
@@ -86,9 +86,9 @@ class VerificationSchedule:
         self._watching: asyncio.Task[None] | None = None
         self._is_busy = False
         self._verified: tuple[str | None, int] = None, 0
-        """The item that was verified last, and when."""
+        """The item verified last, and when."""
         self._counted = 0
-        """The day on which the items of the store were counted last."""
+        """The day on which the items of the store were last counted."""
         self._integrity.watch(self._tell)
 
     @property
@@ -112,13 +112,13 @@ class VerificationSchedule:
             await asyncio.to_thread(self._thread.join, _STOP)
 
     def step(self) -> bool:
-        """Verify the item that is due, if one is; whether there was one. Blocks."""
+        """Verify the next due item; return whether there was one. Blocks."""
         now = int(self._now())
         if self._days:
             self._count_items(now)
             name = self._integrity.ledger.next_due(now - self._days * _DAY, now - _HOUR)
             if (name, True) == (self._verified[0], now < self._verified[1] + _HOUR):
-                name = None  # what was found could not be written down: not again at once
+                name = None  # the result could not be recorded: not again at once
             self._verified = name, now
             if name is not None:
                 self._verify(name)
@@ -129,7 +129,7 @@ class VerificationSchedule:
         return name is not None
 
     def _count_items(self, now: int) -> None:
-        """Once a day, and at the start: what was deposited since then was hashed when it was taken in."""
+        """Count the items once a day and at the start: later deposits were hashed when they were taken in."""
         if now // _DAY != self._counted:
             self._integrity.ledger.expect(self._unless_stopped(self._store.content.iterate()))
             self._counted = now // _DAY
@@ -148,7 +148,7 @@ class VerificationSchedule:
             self._integrity.ledger.forget(name)  # it was removed since
 
     def _pace(self, size: int) -> None:
-        """Called for each piece that was read."""
+        """Limit the speed; called for each piece read."""
         wait = size / self._rate if self._rate else 0.0
         if self._stopping.wait(max(wait, _PAUSE if self._is_busy else 0.0)):
             raise _Stopped
@@ -162,7 +162,7 @@ class VerificationSchedule:
                 return
             except StorageError as error:
                 self._log.warning("kept content cannot be verified at the moment", reason=str(error))
-            except Exception:  # noqa: BLE001 - whatever it is, the server goes on, and the next round tries again
+            except Exception:  # noqa: BLE001 - the server goes on, and the next round tries again
                 self._log.error("the verification of kept content failed", exc_info=True)
             self._found.wait(_IDLE)
             self._found.clear()
@@ -180,5 +180,5 @@ class VerificationSchedule:
 
 
 def _sorted(damaged: Iterable[Verification]) -> list[Verification]:
-    """What was found last comes first."""
+    """Items by the time of their damage, the latest first."""
     return sorted(damaged, key=lambda each: each.damaged_since or 0, reverse=True)
