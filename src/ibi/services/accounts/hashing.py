@@ -55,7 +55,8 @@ class SecretHasher:
 
 
 def _decoy(argon: PasswordHasher) -> str:
-    """A hash of a random secret, as costly as the others: comparing with it takes as long, from the first time on."""
+    """A random hash that belongs to no secret: comparing with it takes as long as with others, from the first time
+    on."""
     salt, digest = (
         b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (argon.salt_len, argon.hash_len)
     )

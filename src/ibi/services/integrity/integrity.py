@@ -27,7 +27,7 @@ DamageFound = Callable[[str, Problem], None]
 
 
 class Ledger(BlockDigests, Verifications, Protocol):
-    """The store of both kinds of facts."""
+    """The stored digests of blocks and results of verifications."""
 
     def close(self) -> None: ...
 
