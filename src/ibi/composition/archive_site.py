@@ -15,12 +15,12 @@ from ibi.composition.membership import membership_status
 from ibi.composition.minter import LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
 from ibi.config import Settings
+from ibi.demo.filling import fill
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.model.archive_record import ArchiveRecord
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
-from ibi.services.demo.filling import fill
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
 from ibi.services.items.archive_beginning import begin_archive, follow_address

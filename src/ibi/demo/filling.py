@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Final
 
+from ibi.demo.collection import DemoItem, demo_items
 from ibi.label import RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Bytes
 from ibi.model.item import Draft, Item
-from ibi.services.demo.collection import DemoItem, demo_items
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.taken_files import unread_files
 from ibi.storage.disk import write_durably

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
+from ibi.demo.collection import demo_items
+from ibi.demo.filling import FILE_NAME, fill
 from ibi.model.item import Item
-from ibi.services.demo.collection import demo_items
-from ibi.services.demo.filling import FILE_NAME, fill
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.vocabulary import State
 from tests.support.deposit_samples import CountedLabels, deposits, dump
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 SITE = "http://ibi.example"
 
 

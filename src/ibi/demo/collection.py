@@ -230,7 +230,7 @@ def _described(
 
 def _content(name: str) -> bytes:
     """A file of this package."""
-    return (files("ibi.services.demo") / "content" / name).read_bytes()
+    return (files("ibi.demo") / "content" / name).read_bytes()
 
 
 def _rainfall_table(station: int, year: int) -> bytes:
