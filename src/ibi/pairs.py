@@ -71,7 +71,7 @@ class Pairs(Mapping[str, Value]):
         text = _ascii(body).strip(" \r\n")
         if body.count(b"\r") != body.count(b"\r\n"):
             _refuse_lone_cr(body)
-        found = _found(text)
+        found = _match_pairs(text)
         if found and found[-1][3]:
             _refuse_rest(text, len(text) - len(found[-1][3]))
         # Only a value in braces leaves `word` empty.
@@ -84,13 +84,13 @@ class Pairs(Mapping[str, Value]):
 
     def encode(self) -> bytes:
         """One pair a line, sorted by name; CRLF between the lines and none at the end."""
-        return "\r\n".join(self._written()).encode("ascii")
+        return "\r\n".join(self._pair_texts()).encode("ascii")
 
     def encode_on_one_line(self) -> bytes:
         """Sorted by name, blanks between the pairs: how the standard prints its constant answers."""
-        return " ".join(self._written()).encode("ascii")
+        return " ".join(self._pair_texts()).encode("ascii")
 
-    def _written(self) -> list[str]:
+    def _pair_texts(self) -> list[str]:
         return [
             f"{name} {{{' '.join(value)}}}" if isinstance(value, tuple) else f"{name} {value}"
             for name, value in sorted(self._values.items())
@@ -153,7 +153,7 @@ def _ascii(body: bytes) -> str:
         ) from error
 
 
-def _found(text: str) -> list[tuple[str, ...]]:
+def _match_pairs(text: str) -> list[tuple[str, ...]]:
     """The groups of all pairs, unless there are too many."""
     # `MOST` pairs have nearly twice as many blanks: the pairs of a list with fewer need not be counted.
     if text.count(" ") + text.count("\n") < 2 * MOST:

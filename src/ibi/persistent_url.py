@@ -68,7 +68,7 @@ class PersistentUrl:
             found = match_label(raw_target, 1)
             if found is not None and found[1] == len(raw_target):
                 return cls(found[0])
-        return _read(_Target.cut(raw_target))
+        return _read_url(_Target.cut(raw_target))
 
     def text(self, base: str, *, keep_spelling: bool = False) -> str:
         """The canonical URL under `base`, the resolver's address (`http://urlib.net/`); only relative if that is empty.
@@ -95,7 +95,7 @@ class PersistentUrl:
     @property
     def query_string(self) -> str:
         """The pairs for the item itself, byte for byte as they came."""
-        return "&".join(map(_written, self.query))
+        return "&".join(map(_pair_text, self.query))
 
     # R Table 8.3: ibiurl.requireditemstatus = "Original", ibiurl.verblist = lista-de-verbos; E21: ibiurl.language
     def _pairs(self) -> Iterator[str]:
@@ -105,7 +105,7 @@ class PersistentUrl:
             yield "ibiurl.requireditemstatus=Original"
         if self.file_list:
             yield "ibiurl.verblist=GetFileList"
-        yield from map(_written, self.query)
+        yield from map(_pair_text, self.query)
 
     def _may_be_too_long(self) -> bool:
         """A quick no: a character of a path takes at most twelve when written, all that is not counted under 1000."""
@@ -172,7 +172,7 @@ class _Target(NamedTuple):
         return self.path_start + len(self.path)
 
 
-def _read(target: _Target) -> PersistentUrl:
+def _read_url(target: _Target) -> PersistentUrl:
     text = target.text
     label, end = _read_label(target)
     start = _end(_TAG, text, end)
@@ -183,7 +183,7 @@ def _read(target: _Target) -> PersistentUrl:
         modifier, query, path = f"{modifier}:", query if path else query[1:], ""
     relation = _read_modifier(target, start, modifier)
     if path and _PUNCTUATION.fullmatch(path):
-        raise _punctuated(target, end, _build(target, label, relation, None, query))
+        raise _punctuation_error(target, end, _build(target, label, relation, None, query))
     return _build(target, label, relation, _read_path(target, end, path), query)
 
 
@@ -224,7 +224,7 @@ def _read_modifier(target: _Target, start: int, modifier: str) -> Relation:
         raise target.refusal(start + error.offset, error.reason, **error.details) from error
 
 
-def _punctuated(target: _Target, offset: int, meant: PersistentUrl) -> PunctuatedLabel:
+def _punctuation_error(target: _Target, offset: int, meant: PersistentUrl) -> PunctuatedLabel:
     suggestion = meant.text("", keep_spelling=True)
     reason = "punctuation follows the label; perhaps {suggestion} was meant"
     return PunctuatedLabel(target.raw, target.place(offset), reason, suggestion=suggestion)
@@ -320,7 +320,7 @@ def _read_language(target: _Target, own: dict[str, str]) -> str | None:
     return languages[0] if languages else None
 
 
-def _written(pair: QueryPair) -> str:
+def _pair_text(pair: QueryPair) -> str:
     name, value = pair
     return name if value is None else f"{name}={value}"
 
@@ -391,7 +391,7 @@ def _check_language(language: str) -> None:
 def _check_query(query: tuple[QueryPair, ...]) -> None:
     for name, value in query:
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value or "") or (value is None and not name):
-            raise InvalidPersistentUrl(_written((name, value)), 0, "it is not a pair of a query")
+            raise InvalidPersistentUrl(_pair_text((name, value)), 0, "it is not a pair of a query")
         if _own_name(name) is not None:
             raise InvalidPersistentUrl(name, 0, "names that begin with ibiurl. are the resolver's")
 

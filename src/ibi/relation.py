@@ -71,17 +71,17 @@ class Metadata:
         return self.format
 
     @property
-    def _folded(self) -> str | None:
+    def _folded_format(self) -> str | None:
         return self.format and self.format.lower()
 
     def matches(self, offered: Step) -> bool:
         return self == offered
 
     def __eq__(self, other: object) -> bool:
-        return self._folded == other._folded if isinstance(other, Metadata) else NotImplemented
+        return self._folded_format == other._folded_format if isinstance(other, Metadata) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((Metadata, self._folded))
+        return hash((Metadata, self._folded_format))
 
 
 Step = LastEdition | Translation | Metadata
@@ -159,7 +159,7 @@ class Relation:
     @classmethod
     def from_modifier(cls, text: str, *, registered: bool = True) -> Relation:
         """Read `!:(oai_dc)`."""
-        return _read(_MODIFIER, text, registered)
+        return _read_relation(_MODIFIER, text, registered)
 
     @classmethod
     def from_verbs(cls, verbs: str | Iterable[str], *, registered: bool = True) -> Relation:
@@ -172,7 +172,7 @@ class Relation:
     @classmethod
     def from_qualifier(cls, text: str, *, registered: bool = False) -> Relation:
         """Read `.lastedition.metadata(oai_dc)`, what follows `url`, `ibi`, `state` … in the name of a pair."""
-        return _read(_QUALIFIER, text, registered)
+        return _read_relation(_QUALIFIER, text, registered)
 
     @property
     def modifier(self) -> str:
@@ -353,7 +353,7 @@ def _without_bare(steps: tuple[Step, ...], kind: str) -> tuple[Step, ...]:
     return tuple(step for step in steps if step.kind != kind or step.parameter is not None)
 
 
-def _read(notation: _Notation, text: str, registered: bool) -> Relation:
+def _read_relation(notation: _Notation, text: str, registered: bool) -> Relation:
     # The same few relations are read over and over; a long text is not worth remembering.
     return (_read_and_remember if len(text) <= 64 else _read_anew)(notation, text, registered)
 

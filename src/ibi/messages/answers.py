@@ -101,13 +101,13 @@ class ErrorAnswer(_OneLineAnswer):
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> ErrorAnswer:
-        return cls(values.read_words(pairs, "error", _joined))
+        return cls(values.read_words(pairs, "error", _join_words))
 
     def to_pairs(self) -> Pairs:
         return Pairs([("error", tuple(self.text.split()))])
 
 
-def _joined(words: tuple[str, ...]) -> str:
+def _join_words(words: tuple[str, ...]) -> str:
     return " ".join(words)
 
 

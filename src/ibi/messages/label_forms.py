@@ -45,7 +45,7 @@ class LabelForms:
         words = tuple(words)
         # An Archive names itself and its software in every answer, and many speak of the same item.
         is_short = len(words) <= 4 and sum(map(len, words)) <= _LONGEST_REMEMBERED
-        return _remembered(words) if is_short else _read(words)
+        return _read_remembered(words) if is_short else _read_forms(words)
 
     @classmethod
     def parse(cls, text: str) -> LabelForms:
@@ -76,7 +76,7 @@ class LabelForms:
         return " ".join(self.words)
 
 
-def _read(words: tuple[str, ...]) -> LabelForms:
+def _read_forms(words: tuple[str, ...]) -> LabelForms:
     labels = {form.lower(): label for form, label in zip(words[::2], words[1::2], strict=False)}
     if not words or len(words) != 2 * len(labels) or not labels.keys() <= _FORMS:
         raise InvalidMessage(
@@ -93,4 +93,4 @@ def _read(words: tuple[str, ...]) -> LabelForms:
 
 
 # By the very words: labels that are equal may be spelled differently, and go out as they came in.
-_remembered = lru_cache(maxsize=_MOST_REMEMBERED)(_read)
+_read_remembered = lru_cache(maxsize=_MOST_REMEMBERED)(_read_forms)

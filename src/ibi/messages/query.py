@@ -104,12 +104,12 @@ def decode_url(value: str) -> str:
 
 def _encode(unsafe: re.Pattern[str], text: str) -> str:
     try:
-        return unsafe.sub(_escaped, text)
+        return unsafe.sub(_escape, text)
     except UnicodeEncodeError as error:
         raise InvalidMessage(text, 0, "half a surrogate pair is no character") from error
 
 
-def _escaped(unsafe: re.Match[str]) -> str:
+def _escape(unsafe: re.Match[str]) -> str:
     return percent_encoded(unsafe[0])
 
 

@@ -104,7 +104,7 @@ class RegistrationMail:
         raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         _check_structure(raw)
         # Some line of a text without a head may look like one: then the text as it stands is the second guess.
-        for text in (_plain_text(raw), _unquoted(raw)):
+        for text in (_plain_text(raw), _text_without_head(raw)):
             found = [*_lines(text)]
             if {name for name, _ in found} >= {_SERVICE, _KEY}:
                 break
@@ -159,10 +159,10 @@ def _plain_text(raw: bytes) -> str:
 
     message = message_from_bytes(raw)
     if not message.keys():
-        return _unquoted(raw)
+        return _text_without_head(raw)
     parts = [(part.get_content_type(), part.get_payload(decode=True)) for part in message.walk()]
     texts = {
-        kind: [_decoded(text) for own, text in parts if own == kind and isinstance(text, bytes)] for kind in _KINDS
+        kind: [_decode_text(text) for own, text in parts if own == kind and isinstance(text, bytes)] for kind in _KINDS
     }
     return "\n".join(texts["text/plain"] or map(_without_tags, texts["text/html"]))
 
@@ -186,14 +186,14 @@ def _names_both(text: str) -> bool:
     return _SERVICE in lower and _KEY in lower
 
 
-def _unquoted(raw: bytes) -> str:
+def _text_without_head(raw: bytes) -> str:
     """A text that was cut out of its message: what the head would have said of its encoding has to be guessed."""
     from quopri import decodestring
 
-    return _decoded(decodestring(raw) if b"=3D" in raw else raw)
+    return _decode_text(decodestring(raw) if b"=3D" in raw else raw)
 
 
-def _decoded(raw: bytes) -> str:
+def _decode_text(raw: bytes) -> str:
     """The lines that matter are ASCII in every character set; what is around them only has to be some text."""
     try:
         return raw.decode().replace("\r\n", "\n")
