@@ -10,13 +10,21 @@ from starlette.types import Receive, Scope, Send
 
 from ibi.archive.counting import counted_resolution
 from ibi.archive.errors import UnknownItem
-from ibi.archive.local_resolution import Elsewhere, Gone, Lack, Lacking, Located, resolve_locally
-from ibi.archive.profile import FORMATS, Reader
+from ibi.archive.profile import FORMATS
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
-from ibi.model.item import Item
+from ibi.messages.label_forms import LabelForms
 from ibi.persistent_url import PersistentUrl
-from ibi.vocabulary import ContentType
+from ibi.resolver.outcome import (
+    Deleted,
+    LoopDetected,
+    Missing,
+    OriginalNotFound,
+    Outcome,
+    Redirect,
+    RelatedItemMissing,
+)
+from ibi.services.local_resolver import LocalResolver
 from ibi.web.archive.collection import without_body
 from ibi.web.archive.metadata import gone
 from ibi.web.archive_site import ArchiveSite
@@ -27,10 +35,10 @@ from ibi.web.http.request_errors import (
     ItemElsewhere,
     MethodNotAllowed,
     NoSuchFile,
+    NoSuchRelation,
     NoSuchTranslation,
     NotFound,
     OriginalElsewhere,
-    RelatedItemMissing,
     UnknownFormat,
 )
 from ibi.web.pages import redirect, refusal
@@ -41,6 +49,7 @@ class PersistentUrls:
 
     def __init__(self, site: ArchiveSite) -> None:
         self._site = site
+        self._resolver = LocalResolver(site.profile, site.catalog, site.keys, site.clocks)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -55,24 +64,23 @@ class PersistentUrls:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
         site = self._site
         address = reader_address(scope, site.proxies)
-        reader = Reader(() if address is None else (address,), site.now)
-        outcome = resolve_locally(site.profile, site.catalog, wanted, _preferences(wanted, scope), reader)
+        outcome, next_edition = self._resolver.resolve(wanted, address, _preferences(scope))
         match outcome:
-            case Located(item, url, content_type):
-                self._count(item, str(address), scope)
-                return redirect(_with_query(url, wanted, content_type))
-            case Gone(item):
+            case Redirect():
+                self._count(wanted, str(address), scope)
+                return redirect(outcome.url)
+            case Deleted(label) if (item := site.catalog.find(label)) is not None:
                 return gone(site, item, scope)
-            case Elsewhere() if site.resolver is not None:
-                return redirect(wanted.text(site.resolver, keep_spelling=True))
-            case Elsewhere():
-                raise _elsewhere(wanted, outcome)
-            case Lacking():
+            case RelatedItemMissing() if not _may_be_elsewhere(outcome, next_edition):
                 raise _lacking(wanted, outcome)
+        if site.resolver is not None:
+            return redirect(wanted.text(site.resolver, keep_spelling=True))
+        raise _elsewhere(wanted, outcome, next_edition)
 
-    def _count(self, item: Item, address: str, scope: Scope) -> None:
+    def _count(self, wanted: PersistentUrl, address: str, scope: Scope) -> None:
         site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
-        if scope["method"] == "GET":
+        item = site.catalog.find(wanted.label) if scope["method"] == "GET" else None
+        if item is not None:
             robot = site.is_robot(agent)
             site.count(counted_resolution(item, f"{address} {agent}", site.recent, site.now, robot=robot))
 
@@ -87,39 +95,39 @@ def _read(scope: Scope) -> PersistentUrl:
         raise
 
 
-def _preferences(wanted: PersistentUrl, scope: Scope) -> tuple[Preference, ...]:
-    """The reader's languages; one that the link names takes the place of the browser's (E21)."""
-    if wanted.language is not None:
-        return preferences(wanted.language)
+def _preferences(scope: Scope) -> tuple[Preference, ...]:
     return preferences(", ".join(values(scope["headers"], b"accept-language")))
 
 
-def _with_query(url: str, wanted: PersistentUrl, content_type: ContentType) -> str:
-    """Append the pairs meant for the item itself, byte for byte and before any `#`; only the item gets them (E35)."""
-    query = wanted.query_string
-    if not query or wanted.file_list or content_type is not ContentType.DATA:
-        return url
-    before, hash_sign, fragment = url.partition("#")
-    return f"{before}{'&' if '?' in before else '?'}{query}{hash_sign}{fragment}"
+def _may_be_elsewhere(outcome: RelatedItemMissing, next_edition: LabelForms | None) -> bool:
+    """Whether a resolver might find it: what is wanted, or the edition that might have the translation, is not here."""
+    if outcome.missing is Missing.TRANSLATION:
+        return next_edition is not None and not outcome.languages
+    return outcome.missing is Missing.ITEM
 
 
-def _elsewhere(wanted: PersistentUrl, outcome: Elsewhere) -> IbiError:
+def _elsewhere(wanted: PersistentUrl, outcome: Outcome, next_edition: LabelForms | None) -> IbiError:
     label = wanted.label.spelling
-    if outcome.item is None:
-        return UnknownItem(label=label)
-    if outcome.original:
-        return OriginalElsewhere(label=label)
-    return ItemElsewhere(label=label, known="unknown where" if outcome.known is None else outcome.known)
+    match outcome:
+        case OriginalNotFound():
+            return OriginalElsewhere(label=label)
+        case RelatedItemMissing(missing=Missing.TRANSLATION) if next_edition is not None:
+            return ItemElsewhere(label=label, known=next_edition)
+        case RelatedItemMissing(at=at):
+            return ItemElsewhere(label=label, known=LabelForms.of(at))
+        case LoopDetected(path=path):
+            return ItemElsewhere(label=label, known=LabelForms.of(path[-1]))
+    return UnknownItem(label=label)
 
 
-def _lacking(wanted: PersistentUrl, outcome: Lacking) -> IbiError:
+def _lacking(wanted: PersistentUrl, outcome: RelatedItemMissing) -> IbiError:
     label = wanted.label.spelling
-    match outcome.lack:
-        case Lack.FILE:
+    match outcome.missing:
+        case Missing.FILE:
             return NoSuchFile(label=label, path=repr((wanted.file_path or "/")[1:201]))
-        case Lack.TRANSLATION:
+        case Missing.TRANSLATION:
             return NoSuchTranslation(label=label, offered=", ".join(map(str, outcome.languages)) or "none")
-        case Lack.FORMAT:
+        case Missing.METADATA:
             return UnknownFormat(given=wanted.relation.metadata_format, offered=", ".join(FORMATS))
-        case Lack.RELATION:
-            return RelatedItemMissing(label=label, relation=wanted.relation.modifier)
+        case _:
+            return NoSuchRelation(label=label, relation=wanted.relation.modifier)

@@ -157,7 +157,7 @@ class NoSuchTranslation(IbiError):
     code = "no-such-translation"
 
 
-class RelatedItemMissing(IbiError):
+class NoSuchRelation(IbiError):
     """There is nothing here that {relation} would lead to from {label}."""
 
     code = "related-item-missing"
