@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from logging import DEBUG
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from starlette.types import Scope
 from structlog.typing import FilteringBoundLogger
 
 from ibi.web.http.metrics import Metrics
 from ibi.web.http.request_middleware import REQUEST, REQUEST_HEADER, hardened
+
+Begun = TypeVar("Begun")
 
 _NAMED: Final = b"%b" + REQUEST_HEADER + b": %b\r\n"
 
@@ -83,6 +85,24 @@ class FastEndpoint(Protocol):
     def at_once(self, scope: Scope) -> Answer | None:
         """Return the answer; None if the request has to go through the application, with work already begun in its
         scope."""
+
+
+class Handover(Generic[Begun]):
+    """What a fast endpoint has begun and could not finish at once, carried in the scope of its request to the
+    application, which goes on with it. Each endpoint that begins something has one of these, and alone uses it."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, name: str) -> None:
+        self._key = f"ibi.handover.{name}"
+
+    def leave(self, scope: Scope, begun: Begun) -> None:
+        scope[self._key] = begun
+
+    def take(self, scope: Scope) -> Begun | None:
+        """What was left, once; None if the request came by another way."""
+        begun: Begun | None = scope.pop(self._key, None)
+        return begun
 
 
 class FastPath:

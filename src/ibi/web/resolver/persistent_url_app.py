@@ -17,7 +17,7 @@ from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
 from ibi.services.limits import LimitExceeded
 from ibi.services.resolving.resolver_service import Resolved, Unfinished
-from ibi.web.fast.fast_path import Answer, Head
+from ibi.web.fast.fast_path import Answer, Handover, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem
 from ibi.web.http.headers import values
 from ibi.web.http.raw_target import decoded, raw_path, raw_target
@@ -41,8 +41,6 @@ _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256
 """Characters of a link whose parsed form is cached: long ones would fill the memory."""
 _READING: Final = frozenset({"GET", "HEAD"})
-_BEGUN: Final = "ibi.begun"
-"""The key in a scope of a resolution that was begun and could not be answered at once."""
 _ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
 """The target of a persistent URL is public, also to a script of another site."""
 _EMPTY: Final = (b"content-length", b"0")
@@ -64,6 +62,9 @@ class _Wanted(NamedTuple):
     view: View
     by_language: bool
     begun: Resolved | Unfinished
+
+
+_HANDOVER: Final = Handover[_Wanted | LimitExceeded]("resolution")
 
 
 class PersistentUrlApp:
@@ -113,12 +114,13 @@ class PersistentUrlApp:
         scope."""
         if scope["method"] not in _READING:
             return None
-        # Kept in the scope even if it fails, so that one request asks Archives, or is turned away, only once.
+        # Handed over even if it fails, so that one request asks Archives, or is turned away, only once.
         try:
-            wanted = scope[_BEGUN] = self._begun(scope)
+            wanted = self._begin(scope)
         except LimitExceeded as error:
-            scope[_BEGUN] = error
+            _HANDOVER.leave(scope, error)
             return None
+        _HANDOVER.leave(scope, wanted)
         resolved = wanted.begun
         if not isinstance(resolved, Resolved) or (redirect := _redirect(wanted, resolved)) is None:
             return None
@@ -127,7 +129,7 @@ class PersistentUrlApp:
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """Return the answer; None if it is a redirect, which is sent already."""
-        wanted: _Wanted | LimitExceeded = scope.pop(_BEGUN, None) or self._begun(scope)
+        wanted = _HANDOVER.take(scope) or self._begin(scope)
         if isinstance(wanted, LimitExceeded):
             raise wanted
         resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
@@ -139,7 +141,7 @@ class PersistentUrlApp:
         self._thank(redirect, scope)
         return None
 
-    def _begun(self, scope: Scope) -> _Wanted:
+    def _begin(self, scope: Scope) -> _Wanted:
         url, view, site = _read(scope), view_of(scope), self._site
         by_language = _hangs_on_language(url)
         wishes = _wishes(scope) if by_language else ()
