@@ -68,7 +68,7 @@ def new_link(random: bytes, person: Person, now: Instant) -> tuple[str, SignInLi
     return text, SignInLink(_digest(text), person.name, Instant(now.seconds + LINK_SECONDS))
 
 
-def signed_in(text: str, people: People, now: Instant) -> tuple[Person, Session] | None:
+def find_signed_in(text: str, people: People, now: Instant) -> tuple[Person, Session] | None:
     """Whose cookie this is, if the session and the person are good."""
     if not _SECRET.fullmatch(text):
         return None
@@ -79,12 +79,12 @@ def signed_in(text: str, people: People, now: Instant) -> tuple[Person, Session]
     return None if person is None or person.disabled is not None else (person, session)
 
 
-def found_link(text: str, people: People, now: Instant) -> Person:
+def person_of_link(text: str, people: People, now: Instant) -> Person:
     """The person that a link would sign in; it stays usable. `BadSignIn` if it is not valid."""
     return _whose(people.find_link(_digest(text)) if _SECRET.fullmatch(text) else None, people, now)
 
 
-def taken_link(text: str, people: People, now: Instant) -> Person:
+def use_link(text: str, people: People, now: Instant) -> Person:
     """The person that a link signs in, once: after that it is not valid any more."""
     return _whose(people.take_link(_digest(text)) if _SECRET.fullmatch(text) else None, people, now)
 

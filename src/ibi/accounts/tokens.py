@@ -78,7 +78,7 @@ def revoke(tokens: Tokens, identity: str, now: Instant) -> Token:
     """Make a token invalid for good; the token as it is then. A second time changes nothing."""
     revoked = tokens.revoke(identity, _whole(now)) if _ID.fullmatch(identity) else None
     if revoked is None:
-        raise UnknownToken(id=_shown(identity))
+        raise UnknownToken(id=_quote(identity))
     return revoked
 
 
@@ -86,7 +86,7 @@ def scope_named(text: str) -> Scope:
     for scope in Scope:
         if scope.value == text:
             return scope
-    raise InvalidScope(scope=_shown(text), scopes=", ".join(map(str, Scope)))
+    raise InvalidScope(scope=_quote(text), scopes=", ".join(map(str, Scope)))
 
 
 def _check_name(name: str) -> None:
@@ -95,7 +95,7 @@ def _check_name(name: str) -> None:
         raise InvalidTokenName(most=MAX_NAME)
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     """What a message quotes. A whole token may be given where its id is asked for: the secret is not repeated."""
     return repr(text if len(text) <= 16 else f"{text[:16]}…")
 

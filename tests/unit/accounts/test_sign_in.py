@@ -14,11 +14,11 @@ from ibi.accounts.sign_in import (
     check_name,
     check_password,
     csrf_of,
+    find_signed_in,
     new_link,
     new_session,
     role_named,
-    signed_in,
-    taken_link,
+    use_link,
 )
 from ibi.instant import Instant
 from ibi.model.account import Person, Role
@@ -43,8 +43,8 @@ def test_a_cookie_is_good_until_its_session_ends() -> None:
     text, session = new_session(bytes(32), ADA, NOW)
     people.open_session(session)
 
-    assert signed_in(text, people, after(SESSION_SECONDS - 1)) == (ADA, session)
-    assert signed_in(text, people, after(SESSION_SECONDS)) is None
+    assert find_signed_in(text, people, after(SESSION_SECONDS - 1)) == (ADA, session)
+    assert find_signed_in(text, people, after(SESSION_SECONDS)) is None
 
 
 def test_what_is_kept_does_not_tell_the_cookie() -> None:
@@ -59,7 +59,7 @@ def test_no_other_text_is_a_cookie(text: str) -> None:
     people = somebody()
     people.open_session(new_session(bytes(32), ADA, NOW)[1])
 
-    assert text == new_session(bytes(32), ADA, NOW)[0] or signed_in(text, people, NOW) is None
+    assert text == new_session(bytes(32), ADA, NOW)[0] or find_signed_in(text, people, NOW) is None
 
 
 def test_whoever_is_disabled_is_signed_in_by_nothing() -> None:
@@ -69,9 +69,9 @@ def test_whoever_is_disabled_is_signed_in_by_nothing() -> None:
     people.open_session(session)
     people.add_link(link)
 
-    assert signed_in(text, people, NOW) is None
+    assert find_signed_in(text, people, NOW) is None
     with pytest.raises(BadSignIn):
-        taken_link(secret, people, NOW)
+        use_link(secret, people, NOW)
 
 
 def test_a_link_signs_in_once_and_for_an_hour() -> None:
@@ -79,9 +79,9 @@ def test_a_link_signs_in_once_and_for_an_hour() -> None:
     secret, link = new_link(bytes(32), ADA, NOW)
     people.add_link(link)
 
-    assert taken_link(secret, people, after(LINK_SECONDS - 1)) == ADA
+    assert use_link(secret, people, after(LINK_SECONDS - 1)) == ADA
     with pytest.raises(BadSignIn):
-        taken_link(secret, people, NOW)
+        use_link(secret, people, NOW)
 
 
 def test_a_link_that_is_too_old_is_gone_after_one_try() -> None:
@@ -90,9 +90,9 @@ def test_a_link_that_is_too_old_is_gone_after_one_try() -> None:
     people.add_link(link)
 
     with pytest.raises(BadSignIn):
-        taken_link(secret, people, after(LINK_SECONDS))
+        use_link(secret, people, after(LINK_SECONDS))
     with pytest.raises(BadSignIn):
-        taken_link(secret, people, NOW)
+        use_link(secret, people, NOW)
 
 
 @pytest.mark.parametrize("name", ["ada", "Ada.Lovelace", "a@b.example", "7", "x" * 64])

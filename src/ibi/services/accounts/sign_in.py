@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from ibi.accounts.errors import BadSignIn
-from ibi.accounts.sign_in import RANDOM_BYTES, check_password, found_link, new_session, signed_in, taken_link
+from ibi.accounts.sign_in import RANDOM_BYTES, check_password, find_signed_in, new_session, person_of_link, use_link
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.account import Person, Session
@@ -58,7 +58,7 @@ class SignIn:
 
     def current(self, text: str) -> SignedIn | None:
         """The session of a cookie, if it is valid."""
-        found = signed_in(text, self._people, self._now)
+        found = find_signed_in(text, self._people, self._now)
         return None if found is None else SignedIn(text, *found)
 
     async def with_password(self, name: str, password: str, network: str, *, mark: str | None = None) -> SignedIn:
@@ -85,10 +85,10 @@ class SignIn:
 
     def of_link(self, secret: str) -> Person:
         """The person whom a link would sign in; the link stays valid. Raises `BadSignIn`."""
-        return found_link(secret, self._people, self._now)
+        return person_of_link(secret, self._people, self._now)
 
     def with_link(self, secret: str) -> SignedIn:
-        return self._opened(taken_link(secret, self._people, self._now))
+        return self._opened(use_link(secret, self._people, self._now))
 
     def sign_out(self, signed: SignedIn) -> None:
         self._people.end_session(signed.session.digest)
