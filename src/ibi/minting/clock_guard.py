@@ -34,7 +34,7 @@ def check_jump(before: Reading | None, reading: Reading, limit: Fraction) -> Non
     elapsed = (reading.uptime - before.uptime) * (second // 10**9)
     jump = reading.wall.units(digits) - before.wall.units(digits) - elapsed
     if abs(jump) * limit.denominator > limit.numerator * second + elapsed * limit.denominator // _DRIFT:
-        raise ClockJumped(jump=_rounded(Fraction(jump, second)), now=str(reading.wall))
+        raise ClockJumped(jump=_round_seconds(Fraction(jump, second)), now=str(reading.wall))
 
 
 def check_behind(now: Instant, last: Instant | None, limit: Fraction) -> None:
@@ -43,7 +43,7 @@ def check_behind(now: Instant, last: Instant | None, limit: Fraction) -> None:
         return
     behind = last.as_fraction() - now.as_fraction()
     if behind > limit:
-        raise ClockBehind(now=str(now), last=str(last), behind=_rounded(behind))
+        raise ClockBehind(now=str(now), last=str(last), behind=_round_seconds(behind))
 
 
 def with_accepted_clock(state: TickState, reading: Reading, issued: list[Span]) -> TickState:
@@ -53,12 +53,12 @@ def with_accepted_clock(state: TickState, reading: Reading, issued: list[Span]) 
     that is not after now.
     """
     now = reading.wall
-    ahead = _merged(sorted((span for span in issued if span.last > now), key=lambda span: span.first))
+    ahead = _merge_spans(sorted((span for span in issued if span.last > now), key=lambda span: span.first))
     past = [span.last for span in issued if span.last <= now]
     return replace(state, last=max(past, default=None), ahead=ahead, reading=reading, accepted=now)
 
 
-def _merged(spans: list[Span]) -> tuple[Span, ...]:
+def _merge_spans(spans: list[Span]) -> tuple[Span, ...]:
     """Spans less than a second apart made one, so that a long run of single labels stays short to remember."""
     merged: list[Span] = []
     for span in spans:
@@ -69,5 +69,5 @@ def _merged(spans: list[Span]) -> tuple[Span, ...]:
     return tuple(merged)
 
 
-def _rounded(seconds: Fraction) -> str:
+def _round_seconds(seconds: Fraction) -> str:
     return f"{float(seconds):.3f}".rstrip("0").rstrip(".")

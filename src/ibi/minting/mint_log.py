@@ -84,7 +84,7 @@ def encode(entry: LogEntry) -> bytes:
         fields["count"] = batch.count
         fields["first"] = str(ticks.first)
         fields["last"] = str(ticks.last)
-    fields["who"] = merged(entry.who)
+    fields["who"] = merge_askers(entry.who)
     fields["previous"] = entry.previous
     return _WRITTEN(fields).encode("ascii")
 
@@ -92,7 +92,7 @@ def encode(entry: LogEntry) -> bytes:
 _WRITTEN: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-def merged(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def merge_askers(who: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     """Merge neighbours of one asker: all that is needed of single requests is who got which stretch of dates."""
     stretches: list[tuple[str, int]] = []
     for name, count in who:

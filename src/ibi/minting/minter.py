@@ -86,7 +86,7 @@ def decide(
     refusal = _clock_refusal(rules, state, reading)
     if refusal is not None:
         return Decision(state, None, plan.outcomes(dict.fromkeys(range(len(requests)), refusal)), ())
-    return _mint(identity, rules, _resumed(state, reading.wall), plan, fresh, reading, spread)
+    return _mint(identity, rules, _close_gap(state, reading.wall), plan, fresh, reading, spread)
 
 
 @dataclass(slots=True)
@@ -173,7 +173,7 @@ def _clock_refusal(rules: Rules, state: TickState, reading: Reading) -> ClockRef
     return None
 
 
-def _resumed(state: TickState, now: Instant) -> TickState:
+def _close_gap(state: TickState, now: Instant) -> TickState:
     """The clock with its gap closed: it goes on later than now, since no date is handed out before it has come."""
     if state.gap is Gap.NONE:
         return state
@@ -184,13 +184,13 @@ def _resumed(state: TickState, now: Instant) -> TickState:
 
 def _spread_clock(state: TickState, now: Instant, spread: Spread) -> TickState:
     """The clock moved on by chance."""
-    drawn = _moved(now, spread(_SPREAD))
+    drawn = _move_on(now, spread(_SPREAD))
     if state.last is not None and drawn <= state.last:
-        drawn = _moved(state.last, spread(_SPREAD_AHEAD))
+        drawn = _move_on(state.last, spread(_SPREAD_AHEAD))
     return replace(state, last=drawn)
 
 
-def _moved(instant: Instant, nanoseconds: int) -> Instant:
+def _move_on(instant: Instant, nanoseconds: int) -> Instant:
     digits = max(FINEST.digits, len(instant.fraction))
     return Instant.from_units(instant.units(digits) + nanoseconds * int(10 ** (digits - FINEST.digits)), digits)
 
@@ -208,7 +208,7 @@ def _mint(
     reading: Reading,
     spread: Spread | None,
 ) -> Decision:
-    begun, chosen = _begun(rules, state, reading.wall), rules.granularity
+    begun, chosen = _begin_clock(rules, state, reading.wall), rules.granularity
     if spread is not None and chosen is None and _is_on_probation(state, reading.wall):
         begun, chosen = _spread_clock(begun, reading.wall, spread), FINEST
     tried: dict[Granularity, tuple[Instant | None, TickRun]] = {}
@@ -268,7 +268,7 @@ def _shares(batch: Batch, plan: _Plan) -> tuple[dict[int, Share], list[tuple[str
     return shares, keys
 
 
-def _begun(rules: Rules, state: TickState, now: Instant) -> TickState:
+def _begin_clock(rules: Rules, state: TickState, now: Instant) -> TickState:
     """Line 3 of Algorithm 4. A granularity yet to be chosen begins as the coarsest does: the first labels are short."""
     if state.last is not None or rules.granularity is not None:
         return state

@@ -100,7 +100,9 @@ def issued_spans(identity: Identity, state: TickState, entries: Iterable[LogEntr
     return [*(span for span in logged if span is not None), *remembered]
 
 
-def replayed(entry: LogEntry, clocks: Clocks, entries_before: Callable[[], Iterable[LogEntry]]) -> dict[str, TickState]:
+def replay_entry(
+    entry: LogEntry, clocks: Clocks, entries_before: Callable[[], Iterable[LogEntry]]
+) -> dict[str, TickState]:
     """The clocks that `entry` changes, as they are after it."""
     identity, key = entry.identity, entry.identity.key
     if entry.kind == "identity":

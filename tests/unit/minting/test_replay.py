@@ -10,7 +10,7 @@ from ibi.clock import SECOND
 from ibi.instant import Instant
 from ibi.minting.errors import IdentityChanged
 from ibi.minting.mint_log import LogBroken, LogEntry
-from ibi.minting.replay import issued_spans, later, mint_entry, replayed, resumed_clock
+from ibi.minting.replay import issued_spans, later, mint_entry, replay_entry, resumed_clock
 from ibi.model.minting import Batch, Identity, Share, Span, TickState
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
@@ -33,7 +33,7 @@ def no_entries() -> list[LogEntry]:
 
 def test_a_batch_moves_the_clock_of_its_identity() -> None:
     clocks = {IDENTITY.key: TickState(at(-5), (Span(at(-3), at(-2)), Span(at(9), at(9)))), OTHER.key: TickState()}
-    changed = replayed(mint_line(at(-1)), clocks, no_entries)
+    changed = replay_entry(mint_line(at(-1)), clocks, no_entries)
     assert changed == {IDENTITY.key: TickState(at(1), (Span(at(9), at(9)),))}
 
 
@@ -42,12 +42,12 @@ def test_a_batch_moves_the_clock_of_its_identity() -> None:
 )
 def test_a_batch_of_dates_given_before_is_refused(state: TickState) -> None:
     with pytest.raises(LogBroken, match="given out before"):
-        replayed(mint_line(at(-1)), {IDENTITY.key: state}, no_entries)
+        replay_entry(mint_line(at(-1)), {IDENTITY.key: state}, no_entries)
 
 
 def test_a_batch_of_nobody_is_refused() -> None:
     with pytest.raises(LogBroken, match="takes its identity"):
-        replayed(mint_line(None), {}, no_entries)
+        replay_entry(mint_line(None), {}, no_entries)
 
 
 def test_an_identity_goes_on_after_whoever_shares_a_prefix() -> None:
@@ -60,14 +60,14 @@ def test_an_identity_goes_on_after_whoever_shares_a_prefix() -> None:
     assert resumed_clock(IDENTITY, clocks) == expected
     assert resumed_clock(Identity("new.sid.inpe.br"), clocks) == TickState()
     entry = LogEntry(7, "identity", IDENTITY, NOW, "")
-    assert replayed(entry, clocks, no_entries) == {IDENTITY.key: expected}
+    assert replay_entry(entry, clocks, no_entries) == {IDENTITY.key: expected}
 
 
 def test_a_clock_accepted_is_accepted_again() -> None:
     before = [mint_line(at(-30), now=at(-20)), mint_line(at(10), now=at(20)), LogEntry(9, "identity", OTHER, NOW, "")]
     state = TickState(at(22))
     entry = LogEntry(10, "clock", IDENTITY, NOW, "")
-    (changed,) = replayed(entry, {IDENTITY.key: state}, lambda: before).values()
+    (changed,) = replay_entry(entry, {IDENTITY.key: state}, lambda: before).values()
     assert (changed.last, changed.accepted) == (at(-19), NOW)
     assert changed.ahead[0].first <= at(20)
     assert changed.ahead[-1].last == at(22)
@@ -77,7 +77,7 @@ def test_a_clock_accepted_is_accepted_again() -> None:
 
 def test_a_copy_moves_every_clock() -> None:
     clocks = {IDENTITY.key: TickState(at(5)), OTHER.key: TickState(at(-5)), MOVED.key: TickState()}
-    changed = replayed(LogEntry(7, "copy", IDENTITY, NOW, ""), clocks, no_entries)
+    changed = replay_entry(LogEntry(7, "copy", IDENTITY, NOW, ""), clocks, no_entries)
     assert changed == {IDENTITY.key: TickState(at(5)), OTHER.key: TickState(NOW), MOVED.key: TickState(NOW)}
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ibi.instant import Instant
 from ibi.minting.mint_log import Kind, LogBroken, LogEntry, decode, encode
-from ibi.minting.replay import replayed
+from ibi.minting.replay import replay_entry
 from ibi.model.minting import Identity, Share, TickState
 from ibi.storage.mint_log_file import MintLogFile, Position
 from ibi.storage.sqlite.connection import TICKS, Connection, DatabaseError, connect, transaction
@@ -202,7 +202,7 @@ class TickStore:
         for line, after in self.log.take_in(store.log):
             entry = decode(line, after.number)
             _check_chain(entry, store.log)
-            clocks |= replayed(entry, clocks, partial(self.entries, store.log))
+            clocks |= replay_entry(entry, clocks, partial(self.entries, store.log))
             self._given_out.add(entry)
             if entry.kind == "identity":
                 self._rows.save_identity(entry.identity)
