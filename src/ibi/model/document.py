@@ -46,7 +46,7 @@ class Fields:
     """The fields of one object of a document, each to be taken once; those left over are not known here."""
 
     def __init__(self, document: object, path: str) -> None:
-        self._fields = dict(typed(dict, document, path))
+        self._fields = dict(require_type(dict, document, path))
         self._path = path
 
     def check_schema(self, known: int) -> None:
@@ -65,15 +65,15 @@ class Fields:
     def required(self, name: str, reader: Callable[[object, str], T]) -> T:
         if name not in self._fields:
             raise InvalidDocument(self._path, 0, "the field {name} is missing", name=name)
-        return self._read(name, reader)
+        return self._read_field(name, reader)
 
     def optional(self, name: str, reader: Callable[[object, str], T], default: D) -> T | D:
-        return self._read(name, reader) if name in self._fields else default
+        return self._read_field(name, reader) if name in self._fields else default
 
     def nullable(self, name: str, reader: Callable[[object, str], T]) -> T | None:
-        return self._read(name, reader) if name in self._fields else None
+        return self._read_field(name, reader) if name in self._fields else None
 
-    def _read(self, name: str, reader: Callable[[object, str], T]) -> T:
+    def _read_field(self, name: str, reader: Callable[[object, str], T]) -> T:
         path = f"{self._path}.{name}"
         try:
             return reader(self._fields.pop(name), path)
@@ -87,7 +87,7 @@ class Fields:
             raise InvalidDocument(self._path, 0, "{name} is not a field of it", name=repr(min(self._fields)))
 
 
-def typed(kind: type[T], value: object, path: str) -> T:
+def require_type(kind: type[T], value: object, path: str) -> T:
     # A bool is an int to Python and not to JSON.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidDocument(path, 0, "another kind of value belongs there")
@@ -95,15 +95,15 @@ def typed(kind: type[T], value: object, path: str) -> T:
 
 
 def integer(value: object, path: str) -> int:
-    return typed(int, value, path)
+    return require_type(int, value, path)
 
 
 def string(value: object, path: str) -> str:
-    return typed(str, value, path)
+    return require_type(str, value, path)
 
 
 def boolean(value: object, path: str) -> bool:
-    return typed(bool, value, path)
+    return require_type(bool, value, path)
 
 
 def of_string(reader: Callable[[str], T]) -> Callable[[object, str], T]:
@@ -112,7 +112,7 @@ def of_string(reader: Callable[[str], T]) -> Callable[[object, str], T]:
 
 def many(reader: Callable[[object, str], T]) -> Callable[[object, str], tuple[T, ...]]:
     def read(value: object, path: str) -> tuple[T, ...]:
-        return tuple(reader(one, f"{path}[{index}]") for index, one in enumerate(typed(list, value, path)))
+        return tuple(reader(one, f"{path}[{index}]") for index, one in enumerate(require_type(list, value, path)))
 
     return read
 

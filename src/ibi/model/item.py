@@ -194,14 +194,14 @@ class Item:
 
     def file(self, path: str) -> File | None:
         """The file of that path, which has no leading slash; composed and decomposed letters are the same letters."""
-        return _found(self.files, path)
+        return _find_file(self.files, path)
 
 
 def _path(file: File) -> str:
     return file.path
 
 
-def _found(files: Sequence[File], path: str) -> File | None:
+def _find_file(files: Sequence[File], path: str) -> File | None:
     """Of files that are sorted."""
     index = bisect_left(files, path, key=_path)
     if index < len(files) and (file := files[index]).path == path:
@@ -227,7 +227,7 @@ def _checked_target(files: Sequence[File], target: str | None, target_url: str |
         raise InvalidItem(target_url, 0, "an item has files, or a URL instead of them", field="target_url")
     if target is None:
         return None
-    file = _found(files, target)
+    file = _find_file(files, target)
     if file is None:
         raise InvalidItem(target, 0, "the target is not among the files", field="target")
     return file.path

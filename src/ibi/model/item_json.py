@@ -29,8 +29,8 @@ from ibi.model.document import (
     member,
     of_object,
     of_string,
+    require_type,
     string,
-    typed,
 )
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
@@ -236,7 +236,7 @@ def _read_tombstone(fields: Fields) -> Tombstone:
 
 
 def _read_translations(value: object, path: str) -> tuple[tuple[LanguageTag, LabelForms], ...]:
-    texts = typed(dict, value, path)
+    texts = require_type(dict, value, path)
     return tuple((_tag(str(tag)), read_forms(forms, f"{path}.{tag}")) for tag, forms in texts.items())
 
 

@@ -45,7 +45,7 @@ Outcome: TypeAlias = InclusionStatus | ExclusionStatus | ErrorAnswer | Failure
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """One moment of a membership. `switched` and `after` give the next one."""
+    """One moment of a membership. `after_switch` and `after` give the next one."""
 
     phase: Phase = Phase.OFF
     confirmed: bool = False
@@ -79,13 +79,13 @@ class Membership:
         whole = min(LONGEST_WAIT, 1 << min(self.failures - 1, _MOST_DOUBLINGS))
         return whole * (1 - chance / 2)
 
-    def switched(self, *, on: bool) -> Membership:
+    def after_switch(self, *, on: bool) -> Membership:
         """After a look at the switch; what is under way in that direction goes on."""
         if on:
-            return self if self.phase in {Phase.INCLUDING, Phase.INCLUDED} else self._turned(Phase.INCLUDING)
+            return self if self.phase in {Phase.INCLUDING, Phase.INCLUDED} else self._in_phase(Phase.INCLUDING)
         if not self.known:
-            return self if self.phase is Phase.OFF else self._turned(Phase.OFF)
-        return self if self.phase is Phase.EXCLUDING else self._turned(Phase.EXCLUDING)
+            return self if self.phase is Phase.OFF else self._in_phase(Phase.OFF)
+        return self if self.phase is Phase.EXCLUDING else self._in_phase(Phase.EXCLUDING)
 
     def after(self, outcome: Outcome) -> Membership:
         """After the answer to `request`, or the lack of one."""
@@ -104,14 +104,14 @@ class Membership:
                 return Membership(reason=text)
             case ErrorAnswer(text):
                 # Not registered yet, perhaps: the mail of R §7.1 may take a person days. Or no longer.
-                return replace(self._failed(text), phase=Phase.INCLUDING)
+                return replace(self._with_failure(text), phase=Phase.INCLUDING)
             case Failure(reason, sent):
-                return replace(self._failed(reason), known=self.known or (sent and self.phase is Phase.INCLUDING))
+                return replace(self._with_failure(reason), known=self.known or (sent and self.phase is Phase.INCLUDING))
 
-    def _turned(self, phase: Phase) -> Membership:
+    def _in_phase(self, phase: Phase) -> Membership:
         return Membership(phase, known=self.known)
 
-    def _failed(self, reason: str) -> Membership:
+    def _with_failure(self, reason: str) -> Membership:
         return replace(self, failures=self.failures + 1, reason=reason)
 
 

@@ -54,7 +54,7 @@ class Visibility:
         """Whether a reader at any of these addresses may see the bytes at that time."""
         if self.is_embargoed(now):
             return False
-        return not self.networks or _is_any_within(map(unmapped, addresses), self.networks)
+        return not self.networks or _is_any_within(map(unmap_address, addresses), self.networks)
 
 
 Visibility.PUBLIC = Visibility()
@@ -73,6 +73,6 @@ def _is_any_within(addresses: Iterable[IpAddress], networks: Iterable[IpNetwork]
     )
 
 
-def unmapped(address: IpAddress) -> IpAddress:
+def unmap_address(address: IpAddress) -> IpAddress:
     """The IPv4 address inside an IPv6 one: a socket that takes both writes `::ffff:150.163.2.175`."""
     return (address.ipv4_mapped or address) if address.version == 6 else address

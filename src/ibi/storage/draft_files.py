@@ -26,7 +26,7 @@ from typing import Final
 from ibi.archive.drafts import DraftBusy, UnknownDraft
 from ibi.archive.file_names import collision_key
 from ibi.errors import InvalidInput
-from ibi.model.document import decode_document, string, typed
+from ibi.model.document import decode_document, require_type, string
 from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
@@ -295,7 +295,7 @@ class DraftFiles:
 
     def _uploaded(self, draft: str, record: Path) -> Uploaded | None:
         try:
-            document = typed(dict, decode_document(record.read_bytes()), record.name)
+            document = require_type(dict, decode_document(record.read_bytes()), record.name)
             name = string(document.pop("bytes", None), "bytes")
             return Uploaded(read_file(document, record.name), str(self._place(draft) / _BYTES / Path(name).name))
         except FileNotFoundError:

@@ -11,7 +11,7 @@ from typing import Final
 
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.model.visibility import unmapped
+from ibi.model.visibility import unmap_address
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Failure, Reply
@@ -84,7 +84,7 @@ class ArchiveHttp:
             self._line(archive), query, lambda came: None if answered.done() else answered.set_result(came)
         )
         confirmed = is_confirmation(await answered)
-        return CallBack(confirmed, None if call.peer is None else unmapped(ip_address(call.peer)))
+        return CallBack(confirmed, None if call.peer is None else unmap_address(ip_address(call.peer)))
 
     async def close(self) -> None:
         """Everybody who waits is told that nobody was reached."""

@@ -22,9 +22,9 @@ from ibi.model.membership import LONGEST_WAIT, Failure, Membership, Phase, exclu
 
 AWAY = Failure("away", sent=False)
 CUT = Failure("cut")
-ASKING = Membership().switched(on=True)
+ASKING = Membership().after_switch(on=True)
 IN = ASKING.after(InclusionStatus(confirmed=True))
-LEAVING = IN.switched(on=False)
+LEAVING = IN.after_switch(on=False)
 
 
 def test_the_way_in_and_out() -> None:
@@ -46,7 +46,7 @@ def test_an_archive_asks_again_until_the_resolver_has_got_through() -> None:
     each, waits = ASKING.after(AWAY).after(AWAY).after(UNCONFIRMED), []
     for _ in range(12):
         assert (each.phase, each.request) == (Phase.INCLUDED, ServiceSubject.INCLUSION_REQUEST)
-        assert each.switched(on=True) == each
+        assert each.after_switch(on=True) == each
         waits.append(each.wait(0))
         each = each.after(UNCONFIRMED)
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]
@@ -65,13 +65,13 @@ def test_whom_the_resolver_refuses_is_not_included_any_longer() -> None:
 
 
 def test_unconfirmed_it_says_good_bye_all_the_same() -> None:
-    assert ASKING.after(UNCONFIRMED).switched(on=False).phase is Phase.EXCLUDING
+    assert ASKING.after(UNCONFIRMED).after_switch(on=False).phase is Phase.EXCLUDING
 
 
 @pytest.mark.parametrize("each", [Membership(), ASKING, IN, LEAVING])
 def test_looking_at_the_switch_twice_changes_nothing(each: Membership) -> None:
     for on in (True, False):
-        assert each.switched(on=on).switched(on=on) == each.switched(on=on)
+        assert each.after_switch(on=on).after_switch(on=on) == each.after_switch(on=on)
 
 
 def test_waits_double_up_to_ten_minutes() -> None:
@@ -91,7 +91,7 @@ def test_chance_takes_up_to_half_of_a_wait() -> None:
 def test_a_failure_is_told_until_it_has_passed() -> None:
     failed = ASKING.after(AWAY)
     assert (failed.phase, failed.reason, failed.failures) == (Phase.INCLUDING, "away", 1)
-    assert failed.switched(on=True) == failed
+    assert failed.after_switch(on=True) == failed
     assert failed.after(InclusionStatus(confirmed=True)) == IN
 
 
@@ -102,12 +102,12 @@ def test_an_archive_that_is_not_registered_asks_on() -> None:
 
 
 def test_to_whom_it_never_got_through_it_says_no_good_bye() -> None:
-    assert ASKING.after(AWAY).switched(on=False) == Membership()
-    assert ASKING.after(ErrorAnswer("not registered")).switched(on=False) == Membership()
+    assert ASKING.after(AWAY).after_switch(on=False) == Membership()
+    assert ASKING.after(ErrorAnswer("not registered")).after_switch(on=False) == Membership()
 
 
 def test_who_may_have_got_the_request_is_told_that_it_ended() -> None:
-    assert ASKING.after(CUT).after(AWAY).switched(on=False).phase is Phase.EXCLUDING
+    assert ASKING.after(CUT).after(AWAY).after_switch(on=False).phase is Phase.EXCLUDING
 
 
 def test_a_good_bye_is_repeated_until_it_is_heard_or_refused() -> None:
@@ -117,7 +117,7 @@ def test_a_good_bye_is_repeated_until_it_is_heard_or_refused() -> None:
 
 
 def test_switched_on_again_it_asks_at_once() -> None:
-    again = LEAVING.after(CUT).after(CUT).switched(on=True)
+    again = LEAVING.after(CUT).after(CUT).after_switch(on=True)
     assert (again.phase, again.wait(0), again.known, again.reason) == (Phase.INCLUDING, 0, True, None)
 
 

@@ -98,7 +98,7 @@ class MembershipService:
         if not self._hold():
             await self._sleep(_LOOK)
             return
-        switched = self._membership.switched(on=self._files.switched_on)
+        switched = self._membership.after_switch(on=self._files.switched_on)
         if switched != self._membership:
             self._membership, self._due = switched, self._monotonic()
             self._write(switched)
