@@ -135,7 +135,7 @@ def test_without_a_next_edition_the_last_edition_is_the_item_itself(question: Qu
 def test_looking_up_less_gives_what_filtering_the_whole_gives(question: Question) -> None:
     profile, catalog, request, now = question
     reader = Reader(request.client_addresses, now)
-    assert Assembler(profile, catalog, request, reader).filtered() == filter_url_list(
+    assert Assembler(profile, catalog, request, reader).assemble_filtered() == filter_url_list(
         whole(question, None), request.relation
     )
 

@@ -23,7 +23,7 @@ _ISO_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?![0-9]))?(?![0-
 _YEAR = re.compile(r"(?<![0-9])[0-9]{4}(?![0-9])")
 
 
-class Issued(NamedTuple):
+class IssueDate(NamedTuple):
     """A year, and the month and the day in it where they are known."""
 
     year: int
@@ -35,28 +35,28 @@ class Issued(NamedTuple):
         return "-".join(parts)
 
 
-def issued(metadata: DescriptiveMetadata) -> Issued | None:
+def issue_date(metadata: DescriptiveMetadata) -> IssueDate | None:
     """The first of its dates that tells a year; None if none does."""
-    return next((date for date in map(_read, (text.value for text in metadata.date)) if date is not None), None)
+    return next((date for date in map(_read_date, (text.value for text in metadata.date)) if date is not None), None)
 
 
-def _read(text: str) -> Issued | None:
+def _read_date(text: str) -> IssueDate | None:
     match = _ISO_DATE.match(text.strip())
     if match is not None:
-        return _checked(*(int(part) if part else None for part in match.groups()))
+        return _valid_date(*(int(part) if part else None for part in match.groups()))
     year = _YEAR.search(text)
-    return None if year is None else _checked(int(year[0]))
+    return None if year is None else _valid_date(int(year[0]))
 
 
-def _checked(year: int | None, month: int | None = None, day: int | None = None) -> Issued | None:
+def _valid_date(year: int | None, month: int | None = None, day: int | None = None) -> IssueDate | None:
     """What the calendar has of it: a month that there is not is left out, and the day with it."""
     if not year:
         return None
     if month is None or not 1 <= month <= 12:
-        return Issued(year)
+        return IssueDate(year)
     if day is None or not 1 <= day <= days_in_month(year, month):
-        return Issued(year, month)
-    return Issued(year, month, day)
+        return IssueDate(year, month)
+    return IssueDate(year, month, day)
 
 
 WINDOW: Final = 30

@@ -110,7 +110,7 @@ def group(catalog: Catalog, item: Item) -> dict[LanguageTag, LabelForms]:
     """
     known: dict[LanguageTag, LabelForms] = {}
     for member in _members(catalog, item):
-        for tag, forms in _said_by(member):
+        for tag, forms in _known_translations(member):
             if tag not in known and not _is_deleted(find_forms(catalog, forms)):
                 known[tag] = forms
     if item.language is not None and not _is_deleted(item) and not _names(known.get(item.language), item):
@@ -118,7 +118,7 @@ def group(catalog: Catalog, item: Item) -> dict[LanguageTag, LabelForms]:
     return known
 
 
-def _said_by(item: Item) -> Translations:
+def _known_translations(item: Item) -> Translations:
     own = ((item.language, item.labels),) if item.language is not None else ()
     return *item.translations, *own
 
@@ -290,7 +290,7 @@ class Relatives:
     catalog: Catalog
     follow_editions: bool = True
 
-    def related(self, item: Item, wanted: Relation) -> Iterator[tuple[Relation, Related]]:
+    def find_related(self, item: Item, wanted: Relation) -> Iterator[tuple[Relation, Related]]:
         """All that `wanted` can mean for `item`: an open translation means every language there is, or none."""
         return self._walk(Held(item, item.labels), wanted.steps, ())
 

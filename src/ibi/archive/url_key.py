@@ -105,7 +105,9 @@ class UrlKeys:
         """The same for a resolver in this process, which gives it back in a moment: it is remembered, and its signature
         need not be checked."""
         key = UrlKey(self.make(subject, seconds, random).decode("ascii"))
-        named = _named(subject.text) if subject.digits else None  # what it does not carry, it does not speak for
+        named = (
+            _parse_subject(subject.text) if subject.digits else None
+        )  # what it does not carry, it does not speak for
         if named is not None:
             if len(self._issued) >= _MOST_ISSUED:
                 self._issued.clear()
@@ -114,20 +116,20 @@ class UrlKeys:
 
     def check(self, key: UrlKey, seconds: int) -> KnownKey | None:
         """What the key says, if it is one of ours and still good at that second; None for everything else."""
-        known = self._issued.get(key.reveal()) or self._read(key)
+        known = self._issued.get(key.reveal()) or self._read_signed(key)
         is_good = known is not None and known.seconds - _SLACK <= seconds <= known.seconds + self.lifetime
         return known if is_good else None
 
-    def _read(self, key: UrlKey) -> KnownKey | None:
+    def _read_signed(self, key: UrlKey) -> KnownKey | None:
         """When it was made and for what, if it was signed by us."""
         text = key.reveal().encode()
         head, mac, carried = text[: _HEAD - _MAC_DIGITS], text[_HEAD - _MAC_DIGITS : _HEAD], text[_HEAD:]
         if len(mac) != _MAC_DIGITS or not carried or head[_TIME_DIGITS : _TIME_DIGITS + 1] != b"-":
             return None
-        subject = _carried(carried)
+        subject = _decode_subject(carried)
         if subject is None or not compare_digest(b"%024d" % self._mac(head + subject), mac):
             return None
-        named = _named(subject)
+        named = _parse_subject(subject)
         return None if named is None else KnownKey(int(head[:_TIME_DIGITS]), *named)
 
     def _mac(self, signed: bytes) -> int:
@@ -138,7 +140,7 @@ class UrlKeys:
         return int.from_bytes(outer.digest()[:16], "big") % _MAC_LIMIT
 
 
-def _carried(digits: bytes) -> bytes | None:
+def _decode_subject(digits: bytes) -> bytes | None:
     """The text that the digits stand for; None if they are not written as we write them, or stand for none."""
     number = int(digits)
     text = number.to_bytes((number.bit_length() + 7) // 8, "big")
@@ -146,7 +148,7 @@ def _carried(digits: bytes) -> bytes | None:
 
 
 @lru_cache(maxsize=1024)
-def _named(subject: bytes) -> tuple[Label, Relation] | None:
+def _parse_subject(subject: bytes) -> tuple[Label, Relation] | None:
     """Only what we have signed comes here; but an older version of ours may have signed it."""
     try:
         label, _, modifier = subject.decode("ascii").partition(" ")

@@ -24,7 +24,7 @@ def assemble_url_list(
 
     `key` is the fresh urlkey of line 19; it stands in the answer only beside a URL.
     """
-    answer = Assembler(profile, catalog, request, reader).whole()
+    answer = Assembler(profile, catalog, request, reader).assemble_whole()
     if key is None or not isinstance(answer, UrlList) or not has_url(answer):
         return answer
     return replace(answer, url_key=key)
@@ -44,23 +44,23 @@ class Assembler:
     request: UrlRequest
     reader: Reader
 
-    def whole(self) -> UrlList | Deletion | None:
+    def assemble_whole(self) -> UrlList | Deletion | None:
         """All that is known."""
         item = self.catalog.find(self.request.label)  # line 2
         return None if item is None else self._answer(item, self._entries(item, self.profile.relations))
 
-    def filtered(self) -> UrlList | Deletion | None:
+    def assemble_filtered(self) -> UrlList | Deletion | None:
         """What `filter_url_list` leaves of the whole; the rest is not looked up in the first place."""
         item = self.catalog.find(self.request.label)
-        return None if item is None else self._filtered(item)
+        return None if item is None else self._filter_wanted(item)
 
     def of_item(self, item: Item) -> UrlList | Deletion:
         """What is answered about the item that bears the label, filtered or not, as the profile says."""
         if self.profile.filtered:
-            return self._filtered(item)
+            return self._filter_wanted(item)
         return self._answer(item, self._entries(item, self.profile.relations))
 
-    def _filtered(self, item: Item) -> UrlList | Deletion:
+    def _filter_wanted(self, item: Item) -> UrlList | Deletion:
         left = filter_url_list(self._answer(item, self._wanted_entries(item)), self.request.relation)
         assert left is not None  # the filter leaves the item itself at least
         return left
@@ -80,22 +80,22 @@ class Assembler:
         yield from self._entries(item, (relation,))
         if not relation.is_itself:
             yield UrlEntry(Relation.ITSELF, item.labels)
-        for prefix, related in self._related(item, relation.proper_prefixes()):
+        for prefix, related in self._related_items(item, relation.proper_prefixes()):
             forms = _forms(related)
             if forms is not None:
                 yield UrlEntry(prefix, forms)
 
     def _entries(self, item: Item, relations: Iterable[Relation]) -> Iterator[UrlEntry]:
         """Lines 21 to 32."""
-        for relation, related in self._related(item, relations):
+        for relation, related in self._related_items(item, relations):
             entry = self._entry(relation, related)
             if entry is not None:
                 yield entry
 
-    def _related(self, item: Item, relations: Iterable[Relation]) -> Iterator[tuple[Relation, Related]]:
+    def _related_items(self, item: Item, relations: Iterable[Relation]) -> Iterator[tuple[Relation, Related]]:
         relatives = Relatives(self.catalog, self.profile.follow_editions)
         for wanted in relations:
-            for relation, related in relatives.related(item, wanted):
+            for relation, related in relatives.find_related(item, wanted):
                 if self.profile.offers(relation):
                     yield relation, related
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from ibi.archive.search.entry import FIELDS, Entry, entry_of
-from ibi.archive.search.facets import counted, meets
+from ibi.archive.search.facets import count_facets, meets
 from ibi.archive.search.terms import Term, Terms, read_terms
 from ibi.model.item import Item
 from ibi.model.search import ENOUGH, FacetCounts, Order, SearchPage, SearchQuery
@@ -36,8 +36,8 @@ class MemorySearch:
         terms = read_terms(query.text)
         named = self._named(terms, query)
         if named is not None:
-            return counted(map(entry_of, named))
-        return counted(entry for _, entry in islice(self._matches(terms, query), query.most))
+            return count_facets(map(entry_of, named))
+        return count_facets(entry for _, entry in islice(self._matches(terms, query), query.most))
 
     def _named(self, terms: Terms, query: SearchQuery) -> list[Item] | None:
         """The items that the text names by label; None if there is no such item here."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.sentences import citation, ended
+from ibi.archive.citation.sentences import citation, end_sentence
 from ibi.archive.citation.work import Day, Kind, Run, Work
 
 _MONTHS: Final = "jan. fev. mar. abr. maio jun. jul. ago. set. out. nov. dez.".split()
@@ -25,7 +25,7 @@ def _responsibility(work: Work) -> tuple[Run, ...]:
     shown = "; ".join(map(_name, work.authors[: _MOST_AUTHORS if len(work.authors) <= _MOST_AUTHORS else 1]))
     if len(work.authors) > _MOST_AUTHORS:
         return Run(f"{shown} "), Run("et al", italic=True), Run(".")
-    return ended(Run(shown))
+    return end_sentence(Run(shown))
 
 
 def _name(name: Name) -> str:
@@ -35,15 +35,15 @@ def _name(name: Name) -> str:
 def _body(work: Work) -> Iterator[tuple[Run, ...]]:
     if work.kind is Kind.ARTICLE and work.source is not None:
         yield _title(work, stands_out=False)
-        yield ended(Run(work.source, italic=True), Run(f", {_year(work)}"))
+        yield end_sentence(Run(work.source, italic=True), Run(f", {_year(work)}"))
     elif work.kind in _PART_OF and work.source is not None:
         yield _title(work, stands_out=False)
-        yield ended(Run("In: "), Run(work.source, italic=True))
+        yield end_sentence(Run("In: "), Run(work.source, italic=True))
         yield _imprint(work)
     elif work.kind is Kind.THESIS:
         yield _title(work, stands_out=True)
         yield (Run(f"{_year(work)}."),)
-        yield ended(
+        yield end_sentence(
             Run(f"{work.genre or 'Tese'} – {work.publisher}, {_year(work)}" if work.publisher else work.genre or "Tese")
         )
     else:
@@ -54,9 +54,9 @@ def _body(work: Work) -> Iterator[tuple[Run, ...]]:
 def _title(work: Work, *, stands_out: bool) -> tuple[Run, ...]:
     """Without an author, the first word of the title stands in the place of one, in capitals."""
     if work.authors:
-        return ended(Run(work.title, italic=stands_out))
+        return end_sentence(Run(work.title, italic=stands_out))
     first, space, rest = work.title.partition(" ")
-    return ended(Run(f"{first.upper()}{space}{rest}"))
+    return end_sentence(Run(f"{first.upper()}{space}{rest}"))
 
 
 def _imprint(work: Work) -> tuple[Run, ...]:
@@ -65,8 +65,8 @@ def _imprint(work: Work) -> tuple[Run, ...]:
     if work.publisher is None:
         return Run("["), Run("S. l.: s. n.", italic=True), Run(f"], {year}.")
     if ":" in work.publisher:
-        return ended(Run(f"{work.publisher}, {year}"))
-    return ended(Run("["), Run("S. l.", italic=True), Run(f"]: {work.publisher}, {year}"))
+        return end_sentence(Run(f"{work.publisher}, {year}"))
+    return end_sentence(Run("["), Run("S. l.", italic=True), Run(f"]: {work.publisher}, {year}"))
 
 
 def _year(work: Work) -> str:

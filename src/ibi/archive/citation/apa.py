@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.sentences import citation, ended
+from ibi.archive.citation.sentences import citation, end_sentence
 from ibi.archive.citation.work import Kind, Run, Work
 
 _MOST_AUTHORS: Final = 20
@@ -24,7 +24,7 @@ _PART_OF: Final = {Kind.CHAPTER, Kind.CONFERENCE}
 
 def apa(work: Work) -> tuple[Run, ...]:
     """Author, date, title, source; without an author the title comes first (§9.12)."""
-    authors, date = ended(Run(_authors(work.authors))), (Run(f"({_date(work)})."),)
+    authors, date = end_sentence(Run(_authors(work.authors))), (Run(f"({_date(work)})."),)
     beginning = (authors, date, _title(work)) if authors else (_title(work), date)
     return citation((*beginning, *_source(work), (Run(work.url),)))
 
@@ -48,7 +48,7 @@ def _title(work: Work) -> tuple[Run, ...]:
     """Of a work that stands for itself, in italics (§9.19)."""
     is_part = work.source is not None and (work.kind is Kind.ARTICLE or work.kind in _PART_OF)
     note = _note(work)
-    return ended(Run(work.title, italic=not is_part), Run(f" [{note}]" if note else ""))
+    return end_sentence(Run(work.title, italic=not is_part), Run(f" [{note}]" if note else ""))
 
 
 def _note(work: Work) -> str:
@@ -59,11 +59,11 @@ def _note(work: Work) -> str:
 
 def _source(work: Work) -> Iterator[tuple[Run, ...]]:
     if work.source is not None and work.kind is Kind.ARTICLE:
-        yield ended(Run(work.source, italic=True))
+        yield end_sentence(Run(work.source, italic=True))
         return
     if work.source is not None and work.kind in _PART_OF:
-        yield ended(Run("In "), Run(work.source, italic=True))
+        yield end_sentence(Run("In "), Run(work.source, italic=True))
     # §9.29: who published it is left out where the same name stands as author.
     named = {name.straight.casefold() for name in work.authors} | {name.inverted.casefold() for name in work.authors}
     if work.publisher is not None and work.kind is not Kind.THESIS and work.publisher.casefold() not in named:
-        yield ended(Run(work.publisher))
+        yield end_sentence(Run(work.publisher))

@@ -85,18 +85,18 @@ def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
 def _name(name: Name) -> str:
     """What BibTeX would take apart stands in braces: institutions, and names that have its separators in them."""
     if not name.given:
-        return f"{{{_escaped(name.family)}}}"
+        return f"{{{_escape(name.family)}}}"
     return f"{_part(name.family)}, {_part(name.given)}"
 
 
 def _part(text: str) -> str:
-    escaped = _escaped(text)
+    escaped = _escape(text)
     return f"{{{escaped}}}" if "," in text or "and" in text.lower().split() else escaped
 
 
 def _text(text: str, *, is_escaped: bool = False) -> str:
-    return f"{{{text if is_escaped else _escaped(text)}}}"
+    return f"{{{text if is_escaped else _escape(text)}}}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.translate(_SPECIALS)

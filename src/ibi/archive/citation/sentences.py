@@ -9,7 +9,7 @@ from ibi.archive.citation.work import Run
 _ENDS = (".", "!", "?", "…", "。")
 
 
-def ended(*runs: Run) -> tuple[Run, ...]:
+def end_sentence(*runs: Run) -> tuple[Run, ...]:
     """The runs as a sentence: with a full stop at the end, if nothing like it stands there. None of no text."""
     kept = tuple(run for run in runs if run.text)
     if not kept or kept[-1].text.rstrip('”’»")').endswith(_ENDS):

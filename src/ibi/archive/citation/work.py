@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from ibi.archive.citation.names import Name, one_line, read_name
-from ibi.archive.counting import Issued, issued
+from ibi.archive.counting import IssueDate, issue_date
 from ibi.instant import Instant, civil
 from ibi.model.item import Item
 from ibi.model.metadata import Orcid, ResourceType
@@ -116,7 +116,7 @@ class Work:
     orcids: tuple[Orcid | None, ...]
     """Of the authors, in their order."""
     contributors: tuple[Name, ...]
-    issued: Issued | None
+    issued: IssueDate | None
     named_in: int
     """The year of its label."""
     publisher: str | None
@@ -140,7 +140,7 @@ def work_of(item: Item, url: str, *, most: int | None = None) -> Work:
         authors=tuple(map(read_name, creators)),
         orcids=tuple(creator.orcid for creator in creators),
         contributors=tuple(map(read_name, metadata.contributor[:most])),
-        issued=issued(metadata),
+        issued=issue_date(metadata),
         named_in=civil(item.rep.instant.seconds // 86_400)[0],
         publisher=_first(map(str, metadata.publisher)),
         source=_first(map(str, metadata.source)),

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Final
 from unicodedata import normalize
 
-from ibi.archive.counting import issued
-from ibi.archive.search.words import joined
+from ibi.archive.counting import issue_date
+from ibi.archive.search.words import join_words
 from ibi.instant import civil
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.model.item import Item
@@ -49,12 +49,12 @@ def entry_of(item: Item) -> Entry | None:
     if item.state is State.DELETED:
         return None
     metadata = item.metadata
-    title = joined(_values(metadata.title), _MOST_WORDS)
+    title = join_words(_values(metadata.title), _MOST_WORDS)
     return Entry(
         title,
-        joined(_values(metadata.creator + metadata.contributor), _MOST_WORDS),
-        joined(_values(metadata.subject), _MOST_WORDS),
-        joined(
+        join_words(_values(metadata.creator + metadata.contributor), _MOST_WORDS),
+        join_words(_values(metadata.subject), _MOST_WORDS),
+        join_words(
             chain(
                 _values(metadata.publisher),
                 _values(metadata.identifier),
@@ -65,7 +65,7 @@ def entry_of(item: Item) -> Entry | None:
             _MOST_WORDS,
         ),
         tuple(dict.fromkeys(_facets(item))),
-        (title or joined((str(item.rep),), _MOST_WORDS))[:_SORTED_BY],
+        (title or join_words((str(item.rep),), _MOST_WORDS))[:_SORTED_BY],
     )
 
 
@@ -92,7 +92,7 @@ def _facets(item: Item) -> Iterator[tuple[Facet, str]]:
 
 def _year(item: Item) -> str:
     """Of its publication if that is told, or else of its label."""
-    date = issued(item.metadata)
+    date = issue_date(item.metadata)
     return f"{date.year if date is not None else civil(item.rep.instant.seconds // 86_400)[0]:04}"
 
 

@@ -26,7 +26,7 @@ def meets(entry: Entry | None, filters: Filters) -> bool:
     return all(entry is not None and sought in entry.facets for sought in values_sought(filters))
 
 
-def counted(entries: Iterable[Entry | None]) -> FacetCounts:
+def count_facets(entries: Iterable[Entry | None]) -> FacetCounts:
     counts: dict[Facet, Counter[str]] = {facet: Counter() for facet in Facet}
     for entry in entries:
         for facet, value in () if entry is None else entry.facets:

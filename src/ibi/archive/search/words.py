@@ -82,7 +82,7 @@ def words(text: str) -> list[str]:
     return [word[:LONGEST] for word in normalize("NFC", folded).translate(_spaced).split()]
 
 
-def joined(texts: Iterable[str], most: int) -> str:
+def join_words(texts: Iterable[str], most: int) -> str:
     """The words of several values, up to `most`, with spaces between the words and a boundary between the values."""
     found: list[str] = []
     for text in texts:

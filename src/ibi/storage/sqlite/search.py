@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ibi.archive.search.entry import FIELDS, entry_of
-from ibi.archive.search.facets import counted, meets, most_frequent, values_sought
+from ibi.archive.search.facets import count_facets, meets, most_frequent, values_sought
 from ibi.archive.search.terms import Term, Terms, read_terms
 from ibi.model.item import Item
 from ibi.model.search import ENOUGH, Facet, FacetCounts, Order, SearchPage, SearchQuery
@@ -124,7 +124,7 @@ class SqliteSearch:
         with _snapshot(self._connection):
             named = self._named(terms, query)
             if named is not None:
-                return counted(map(entry_of, named))
+                return count_facets(map(entry_of, named))
             if terms.is_hopeless:
                 return FacetCounts()
             _, found = self._found(terms, query)

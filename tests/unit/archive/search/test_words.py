@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.archive.search.words import BOUNDARY, LONGEST, joined, words
+from ibi.archive.search.words import BOUNDARY, LONGEST, join_words, words
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,6 @@ def test_case_does_not_matter(text: str) -> None:
 
 
 def test_values_are_kept_apart() -> None:
-    assert joined(["One two", "three", "!"], 100) == f"one two {BOUNDARY} three {BOUNDARY}"
-    assert joined(["One two", "three"], 2) == "one two"
-    assert joined([], 5) == ""
+    assert join_words(["One two", "three", "!"], 100) == f"one two {BOUNDARY} three {BOUNDARY}"
+    assert join_words(["One two", "three"], 2) == "one two"
+    assert join_words([], 5) == ""
