@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from ibi.config import SETTINGS, Setting, load_settings
+from ibi.config import SETTINGS, NamedSetting, load_settings
 from tests.docs.tables import ROOT, rows
 
 PAGE = ROOT / "docs" / "settings.md"
@@ -20,18 +20,18 @@ def code(text: str | None) -> str:
     return "–" if text is None else f"`{text}`"
 
 
-def true_row(one: Setting) -> dict[str, str]:
+def true_row(one: NamedSetting) -> dict[str, str]:
     cells = [code(one.name), code(one.variable), code(one.flag), one.kind.expected, code(one.default), one.help]
     return dict(zip(HEADER, cells, strict=True))
 
 
-def line(one: Setting) -> str:
+def line(one: NamedSetting) -> str:
     """What to paste into the page."""
     return f"| {' | '.join(true_row(one).values())} |"
 
 
 @pytest.mark.parametrize("one", SETTINGS, ids=lambda one: one.name)
-def test_every_setting_is_documented_as_it_is(one: Setting) -> None:
+def test_every_setting_is_documented_as_it_is(one: NamedSetting) -> None:
     assert ROWS.get(code(one.name)) == true_row(one), f"docs/settings.md should say:\n{line(one)}"
 
 

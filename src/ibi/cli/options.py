@@ -1,4 +1,4 @@
-"""Flags that several commands share. Their help comes from the table of settings."""
+"""Flags that several commands share. Their help comes from the settings' declarations."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import click
 from ibi.config import Settings, load_settings, setting
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-_METAVARS = {"data": "DIR", "config": "FILE", "server": "URL", "port": "N"}
 
 
 class WholeHelpGroup(click.Group):
@@ -32,8 +30,7 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
         for name in reversed(names):
             one = setting(name)
             assert one.flag is not None, name
-            metavar = _METAVARS.get(name, name.split("_")[-1].upper())
-            command = click.option(one.flag, name, metavar=metavar, help=one.option_help)(command)
+            command = click.option(one.flag, name, metavar=one.metavar, help=one.option_help)(command)
         return command
 
     return add

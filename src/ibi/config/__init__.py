@@ -1,11 +1,13 @@
 """Settings: `ibi.toml`, `IBI_*` variables and flags made into typed values.
 
-One table, `SETTINGS`, says what there is; loading, messages, the first `ibi.toml`, the help of the command and
-docs/settings.md all follow it. Nothing here loads a database, a web framework or a TOML parser before it is needed.
+The annotated fields of `Settings` say what there is; loading, messages, the first `ibi.toml`, the help of the command
+and docs/settings.md all follow them. Nothing here loads a database, a web framework or a TOML parser before it is
+needed.
 """
 
 from __future__ import annotations
 
+from ibi.config.declaration import NamedSetting, Setting
 from ibi.config.errors import (
     IncompleteIdentity,
     InvalidSetting,
@@ -19,6 +21,7 @@ from ibi.config.errors import (
 from ibi.config.kinds import Secret
 from ibi.config.loading import FILE_NAME, load_settings
 from ibi.config.settings import (
+    SETTINGS,
     ArchiveSettings,
     MailSettings,
     MintSettings,
@@ -26,9 +29,9 @@ from ibi.config.settings import (
     ResolveSettings,
     Settings,
     SiteSettings,
+    setting,
 )
 from ibi.config.settings_file import write_initial_toml
-from ibi.config.table import SETTINGS, Setting, setting
 
 __all__ = [
     "FILE_NAME",
@@ -38,6 +41,7 @@ __all__ = [
     "InvalidSetting",
     "MailSettings",
     "MintSettings",
+    "NamedSetting",
     "Origin",
     "ResolveSettings",
     "Secret",

@@ -1,16 +1,18 @@
-"""Kinds of values that a setting can have, each read from text. Durations are exact: no float is made anywhere."""
+"""The types that a setting can have, each annotated with how its values are read from text.
+
+Durations are exact: no float is made anywhere.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ibi.clock import Granularity
+from ibi.config.declaration import ValueKind
 from ibi.errors import InvalidGranularity, InvalidInput, InvalidLabel, InvalidMessage
 from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
 
@@ -41,36 +43,7 @@ if TYPE_CHECKING:
     from ibi.model.visibility import IpNetwork
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """`read` makes the value from a text, or raises ValueError with a further reason, if there is one."""
-
-    expected: str
-    """Ends the sentence "this is not …"."""
-    read: Callable[[str], object]
-    toml_types: frozenset[str] = frozenset({"string"})
-    """What it may be in a TOML file: string, integer, float, boolean."""
-    secret: bool = False
-    """Whether no message may show what was given."""
-
-    def as_toml(self, text: str) -> str:
-        """`text`, which `read` takes, as it is written in a TOML file."""
-        is_number = text.replace(".", "", 1).isdigit()
-        if "string" not in self.toml_types or (self.toml_types > {"string"} and is_number):
-            return text
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def choice(*values: str) -> Kind:
-    def read(text: str) -> str:
-        if text not in values:
-            raise ValueError
-        return text
-
-    return Kind(f"one of {', '.join(values)}", read)
-
-
-def seconds(least: str, most: str) -> Kind:
+def seconds(least: str, most: str) -> ValueKind:
     """A duration between two decimal numbers, written like them."""
 
     def read(text: str) -> Fraction:
@@ -81,16 +54,16 @@ def seconds(least: str, most: str) -> Kind:
             raise ValueError
         return duration
 
-    return Kind(f"a number of seconds from {least} to {most}", read, frozenset({"integer", "float"}))
+    return ValueKind(f"a number of seconds from {least} to {most}", read, frozenset({"integer", "float"}))
 
 
-def _whole_number(least: int, most: int) -> Kind:
+def _whole_number(least: int, most: int) -> ValueKind:
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
             raise ValueError
         return int(text)
 
-    return Kind(f"a whole number from {least} to {most}", read, frozenset({"integer"}))
+    return ValueKind(f"a whole number from {least} to {most}", read, frozenset({"integer"}))
 
 
 def _read_path(text: str) -> Path:
@@ -245,33 +218,52 @@ def _read_granularity(text: str) -> Granularity | None:
         raise ValueError from None
 
 
-PATH = Kind("a path", _read_path)
-LISTENING_HOST = Kind("an IP address or a host name, without brackets and port", _read_listening_host)
-LISTENING_PORT = _whole_number(0, 65_535)
-PORT = _whole_number(1, 65_535)
-DAYS = _whole_number(1, 36_500)
-BOUND = _whole_number(0, 1_000_000)
-CONNECTIONS = _whole_number(1, 512)
-PERCENT = _whole_number(1, 100)
-SIZE = Kind("a number of bytes, also in kB, MB, GB or TB", _read_size, frozenset({"string", "integer"}))
-SIZE_BOUND = Kind(
-    "a number of bytes, also in kB, MB, GB or TB, or 0", _read_size_bound, frozenset({"string", "integer"})
-)
-URL = Kind("a URL like https://ibi.example.org", _read_url)
-SECRET = Kind("a token like ibi_…_…, as it was shown when it was created", _read_secret, secret=True)
-REGISTRATION_KEY = Kind(
-    "a key of ten or more digits, or of two such numbers with a hyphen between", _read_registration_key, secret=True
-)
-PASSWORD = Kind("a password of ASCII characters, at most 1024", _read_password, secret=True)
-MAIL_USER = Kind("a user name of ASCII characters without blanks", _read_mail_user)
-NETWORKS = Kind("networks like 10.0.0.0/8, with blanks between", _read_networks)
-SERVICES = Kind("labels of Archives' services, with blanks between", _read_services)
-HOSTS = Kind("host names like ibi.example.org or backend:8765, with blanks between", _read_hosts)
-SITE_NAME = Kind("a name of at most 80 characters, on one line", _read_site_name)
-MAIL_ADDRESS = Kind("an e-mail address", _read_mail_address)
-BOOLEAN = Kind("true or false", _read_boolean, frozenset({"boolean"}))
-HOST = Kind("a host name like ibi.example.org", _read_host)
-ADDRESS = Kind("an IP address", _read_address)
-GRANULARITY = Kind(
-    "auto, or 60, 1, 0.1, 0.01 and so on in seconds", _read_granularity, frozenset({"string", "integer", "float"})
-)
+_TEXT_OR_INTEGER = frozenset({"string", "integer"})
+
+FilePath = Annotated[Path, ValueKind("a path", _read_path)]
+ListeningHost = Annotated[
+    str, ValueKind("an IP address or a host name, without brackets and port", _read_listening_host)
+]
+ListeningPort = Annotated[int, _whole_number(0, 65_535)]
+Port = Annotated[int, _whole_number(1, 65_535)]
+Days = Annotated[int, _whole_number(1, 36_500)]
+Bound = Annotated[int, _whole_number(0, 1_000_000)]
+Connections = Annotated[int, _whole_number(1, 512)]
+Percent = Annotated[int, _whole_number(1, 100)]
+Size = Annotated[int, ValueKind("a number of bytes, also in kB, MB, GB or TB", _read_size, _TEXT_OR_INTEGER)]
+SizeBound = Annotated[
+    int, ValueKind("a number of bytes, also in kB, MB, GB or TB, or 0", _read_size_bound, _TEXT_OR_INTEGER)
+]
+Url = Annotated[str, ValueKind("a URL like https://ibi.example.org", _read_url)]
+TokenText = Annotated[
+    Secret, ValueKind("a token like ibi_…_…, as it was shown when it was created", _read_secret, secret=True)
+]
+ArchiveKey = Annotated[
+    Secret,
+    ValueKind(
+        "a key of ten or more digits, or of two such numbers with a hyphen between", _read_registration_key, secret=True
+    ),
+]
+Password = Annotated[Secret, ValueKind("a password of ASCII characters, at most 1024", _read_password, secret=True)]
+MailUser = Annotated[str, ValueKind("a user name of ASCII characters without blanks", _read_mail_user)]
+Networks = Annotated[
+    "tuple[IpNetwork, ...]", ValueKind("networks like 10.0.0.0/8, with blanks between", _read_networks)
+]
+ServiceLabels = Annotated[
+    "tuple[Label, ...]", ValueKind("labels of Archives' services, with blanks between", _read_services)
+]
+HostNames = Annotated[
+    tuple[str, ...],
+    ValueKind("host names like ibi.example.org or backend:8765, with blanks between", _read_hosts),
+]
+SiteName = Annotated[str, ValueKind("a name of at most 80 characters, on one line", _read_site_name)]
+MailAddress = Annotated[str, ValueKind("an e-mail address", _read_mail_address)]
+Boolean = Annotated[bool, ValueKind("true or false", _read_boolean, frozenset({"boolean"}))]
+MintHost = Annotated[str, ValueKind("a host name like ibi.example.org", _read_host)]
+IpAddress = Annotated[str, ValueKind("an IP address", _read_address)]
+GranularityOrAuto = Annotated[
+    Granularity | None,
+    ValueKind(
+        "auto, or 60, 1, 0.1, 0.01 and so on in seconds", _read_granularity, frozenset({"string", "integer", "float"})
+    ),
+]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ibi.config.declaration import NamedSetting
 from ibi.config.errors import (
     IncompleteIdentity,
     InvalidSetting,
@@ -17,25 +17,14 @@ from ibi.config.errors import (
     shown,
     shown_path,
 )
-from ibi.config.kinds import PATH
-from ibi.config.settings import (
-    ArchiveSettings,
-    MailSettings,
-    MintSettings,
-    Origin,
-    ResolveSettings,
-    Settings,
-    SiteSettings,
-)
+from ibi.config.settings import SECTIONS, SETTINGS, Origin, Settings, setting
 from ibi.config.settings_file import read_settings_file
-from ibi.config.table import SETTINGS, Setting, setting
 
 FILE_NAME = "ibi.toml"
 """The file of settings in a data directory."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(NamedTuple):
     """A value, where it comes from, and how a message names that place."""
 
     value: Any
@@ -58,7 +47,7 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> Se
     return _settings(given, file, tuple(_hints(environ)))
 
 
-def _default(one: Setting) -> _Given:
+def _default(one: NamedSetting) -> _Given:
     value = None if one.default is None else one.kind.read(one.default)
     return _Given(value, Origin.DEFAULT, "the default")
 
@@ -105,11 +94,11 @@ def _from_file(file: Path) -> Iterator[tuple[str, _Given]]:
     for one, text, place, written in read_settings_file(file):
         value = _read(one, text, place, written)
         # A path in a file means the same wherever the command is called from.
-        value = file.parent / value if one.kind is PATH else value
+        value = file.parent / value if isinstance(value, Path) else value
         yield one.name, _Given(value, Origin.FILE, place)
 
 
-def _read(one: Setting, text: str, place: str, written: str | None = None) -> Any:
+def _read(one: NamedSetting, text: str, place: str, written: str | None = None) -> Any:
     """The value of `text`; a message shows it as `written`, unless it is secret."""
     try:
         return one.kind.read(text)
@@ -148,11 +137,8 @@ def _hints(environ: Mapping[str, str]) -> Iterator[str]:
 
 def _settings(given: Mapping[str, _Given], file: Path | None, hints: tuple[str, ...]) -> Settings:
     values = {name: one.value for name, one in given.items()}
-    mint, archive = MintSettings(**_section(values, "mint.")), ArchiveSettings(**_section(values, "archive."))
-    mail, resolve = MailSettings(**_section(values, "mail.")), ResolveSettings(**_section(values, "resolve."))
-    site = SiteSettings(**_section(values, "site."))
     origins = {name: one.origin for name, one in given.items()}
-    sections: dict[str, Any] = {"mint": mint, "archive": archive, "mail": mail, "resolve": resolve, "site": site}
+    sections = {name: section(**_section(values, f"{name}.")) for name, section in SECTIONS.items()}
     return Settings(**values, **sections, file=file, origins=origins, hints=hints)
 
 

@@ -1,22 +1,48 @@
-"""The settings as the rest of the package sees them."""
+"""Every setting there is, declared once: its type, default, help and flag are the annotation of its field.
 
-from __future__ import annotations
+A new setting is one more field here. Its key in `ibi.toml`, its variable, its flag, the help of the command and the row
+of docs/settings.md follow from it. The annotations are read at run time, hence no `from __future__ import annotations`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from ibi.clock import Granularity
-from ibi.config.kinds import Secret
+from ibi.config.declaration import NamedSetting, Setting, declared_sections, declared_settings
+from ibi.config.kinds import (
+    ArchiveKey,
+    Boolean,
+    Bound,
+    Connections,
+    Days,
+    FilePath,
+    GranularityOrAuto,
+    HostNames,
+    IpAddress,
+    ListeningHost,
+    ListeningPort,
+    MailAddress,
+    MailUser,
+    MintHost,
+    Networks,
+    Password,
+    Percent,
+    Port,
+    ServiceLabels,
+    SiteName,
+    Size,
+    SizeBound,
+    TokenText,
+    Url,
+    seconds,
+)
 from ibi.model.minting import Identity
 
 if TYPE_CHECKING:
-    from ibi.label import Label
     from ibi.minting.minter import Rules
-    from ibi.model.visibility import IpNetwork
 
 
 class Origin(IntEnum):
@@ -32,100 +58,318 @@ class Origin(IntEnum):
 class MintSettings:
     """`[mint]`: in whose name labels are minted, and how. Durations are in seconds."""
 
-    host: str | None
-    ip: str | None
-    host_port: int
-    ip_port: int
-    sandbox: bool
-    granularity: Granularity | None
+    host: Annotated[
+        MintHost | None,
+        Setting("The host in whose name labels are minted: one of your own that the whole Internet knows."),
+    ]
+    ip: Annotated[
+        IpAddress | None,
+        Setting("The address in whose name labels are minted; without it they have no second form, IBIp."),
+    ]
+    host_port: Annotated[
+        Port,
+        Setting("The port that goes with the host in labels; not the one on which the services listen.", default="80"),
+    ]
+    ip_port: Annotated[Port, Setting("The port that goes with the address in labels.", default="800")]
+    sandbox: Annotated[
+        Boolean,
+        Setting("Whether labels are only for trying out, so that host and address may be anybody's.", default="false"),
+    ]
+    granularity: Annotated[
+        GranularityOrAuto,
+        Setting(
+            "The seconds between the dates of labels; `auto` takes the longest that keeps everyone's wait within"
+            " `mint.wait_bound`.",
+            default="auto",
+        ),
+    ]
     """None is auto."""
-    wait_bound: Fraction
-    behind_limit: Fraction
+    wait_bound: Annotated[
+        Fraction,
+        seconds("0", "86400"),
+        Setting("How many seconds anyone may have to wait for a label when the granularity is `auto`.", default="0.01"),
+    ]
+    # Two clocks are never read at the very same moment: with a limit near 0 that alone would look like a jump.
+    behind_limit: Annotated[
+        Fraction,
+        seconds("0.1", "86400"),
+        Setting(
+            "How many seconds the clock may be behind the last label, or jump, before minting refuses.", default="5"
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings:
-    """`[archive]`: what a resolver is told when this Archive asks to be included, and what the Archive takes in."""
+    """`[archive]`: what a resolver is told when this Archive asks to be included, and what the Archive takes in.
 
-    registration_key: Secret | None
-    admin_email: str | None
-    ip: str | None
-    largest_deposit: int
-    """Bytes."""
-    draft_days: int
-    most_drafts: int
-    most_draft_bytes: int
-    disk_reserve: int
-    """Bytes."""
-    copies_at: tuple[Label, ...] | None
-    """The services of Archives that hold Copies."""
-    draft_share: int
-    """Percent."""
-    verify_days: int
-    """0 is never."""
-    verify_rate: int
-    """Bytes a second."""
+    Sizes are in bytes.
+    """
+
+    registration_key: Annotated[
+        ArchiveKey | None,
+        Setting(
+            "The key with which this Archive is registered at its resolver; without it, or without `resolver`, the"
+            " Archive does not ask to be included."
+        ),
+    ]
+    admin_email: Annotated[
+        MailAddress | None, Setting("The e-mail address of who runs this Archive, as its resolver is told it.")
+    ]
+    ip: Annotated[
+        IpAddress | None,
+        Setting(
+            "The address of the machine that serves this Archive, as its resolver is told it; without it `mint.ip`."
+        ),
+    ]
+    largest_deposit: Annotated[
+        Size,
+        Setting(
+            "How much may be sent to a server for one item or one update of it, all files together.", default="100 GB"
+        ),
+    ]
+    draft_days: Annotated[Days, Setting("After how many days without a change a draft is removed.", default="30")]
+    most_drafts: Annotated[
+        Bound, Setting("How many drafts one depositor may have at a time; 0 is no bound.", default="100")
+    ]
+    most_draft_bytes: Annotated[
+        SizeBound,
+        Setting(
+            "How much one depositor may have in drafts at a time, files on their way included; 0 is no bound.",
+            default="100 GB",
+        ),
+    ]
+    disk_reserve: Annotated[
+        SizeBound,
+        Setting("How much the drafts of all depositors leave free on the disk; 0 lets them fill it.", default="1 GB"),
+    ]
+    copies_at: Annotated[
+        ServiceLabels | None,
+        Setting(
+            "The service labels of the Archives that hold Copies of the items here, at most 32: resolvers are told of"
+            " them, and ask them while this Archive does not answer."
+        ),
+    ]
+    draft_share: Annotated[
+        Percent,
+        Setting(
+            "How many percent of what the disk has for drafts those of one depositor may take; 100 lets one take it"
+            " all.",
+            default="50",
+        ),
+    ]
+    verify_days: Annotated[
+        Bound,
+        Setting(
+            "Within how many days a server reads again everything that is kept, to see that it is whole; 0 is never.",
+            default="30",
+        ),
+    ]
+    verify_rate: Annotated[
+        SizeBound, Setting("How many bytes a second it reads for that at most; 0 is no bound.", default="20 MB")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class ResolveSettings:
     """`[resolve]`: whether and how persistent URLs are resolved here. Durations are in seconds."""
 
-    enabled: bool | None
+    enabled: Annotated[
+        Boolean | None,
+        Setting(
+            "Whether persistent URLs are resolved here, by asking Archives; without it they are, unless `resolver` is"
+            " another."
+        ),
+    ]
     """None is unless `resolver` is another."""
-    budget: Fraction
-    hedge_delay: Fraction
-    connections_per_archive: int
-    misses_per_network: int
-    """A second."""
-    foreign_urls: Literal["refuse", "confirm"]
-    unproven: Literal["confirm", "follow"]
+    budget: Annotated[
+        Fraction, seconds("0.1", "60"), Setting("How many seconds a resolution may take in all.", default="5")
+    ]
+    hedge_delay: Annotated[
+        Fraction,
+        seconds("0", "10"),
+        Setting(
+            "How many seconds Archives that are likely to have an item are ahead of all others, and a better answer"
+            " may come after the first.",
+            default="0.2",
+        ),
+    ]
+    connections_per_archive: Annotated[
+        Connections,
+        Setting(
+            "How many connections there may be to one Archive at a time, each for one question after the other.",
+            default="32",
+        ),
+    ]
+    misses_per_network: Annotated[
+        Bound,
+        Setting(
+            "How many links a second that are neither kept nor in the Archive here one network may follow in the long"
+            " run; each question to another Archive counts as half of one, and 0 is no bound.",
+            default="20",
+        ),
+    ]
+    foreign_urls: Annotated[
+        Literal["refuse", "confirm"],
+        Setting(
+            "What becomes of URLs on hosts that their Archive did not declare: they are refused, or shown for the"
+            " reader to confirm.",
+            default="refuse",
+        ),
+    ]
+    unproven: Annotated[
+        Literal["confirm", "follow"],
+        Setting(
+            "What becomes of claims that only a silent home Archive could prove: they are shown for the reader to"
+            " confirm, or followed.",
+            default="confirm",
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
     """`[site]`: what the pages say of this place."""
 
-    name: str
+    name: Annotated[
+        SiteName, Setting("What the pages call this place: the name of your library or laboratory.", default="ibi")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class MailSettings:
     """`[mail]`: through which server the resolver writes to administrators."""
 
-    server: str | None
-    port: int
-    security: Literal["starttls", "tls", "none"]
-    user: str | None
-    password: Secret | None
-    sender: str | None
+    server: Annotated[
+        ListeningHost | None,
+        Setting(
+            "The mail server through which the resolver tells administrators that their Archive is registered;"
+            " without it no mail is sent."
+        ),
+    ]
+    port: Annotated[Port, Setting("The port of the mail server.", default="587")]
+    security: Annotated[
+        Literal["starttls", "tls", "none"],
+        Setting(
+            "How the way to the mail server is kept private; `none` is for one on this machine or in your own network.",
+            default="starttls",
+        ),
+    ]
+    user: Annotated[MailUser | None, Setting("The name by which the mail server knows this one, if it wants to know.")]
+    password: Annotated[Password | None, Setting("The password that goes with `mail.user`.")]
+    sender: Annotated[
+        MailAddress | None,
+        Setting("The address from which mail is sent, and to which administrators answer; needed with `mail.server`."),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every value of `ibi.config.SETTINGS`, under the same names; `load_settings` makes it."""
+    """All settings, those of a section below the section's name; `load_settings` makes it."""
 
-    data: Path
-    config: Path | None
-    host: str
-    port: int
-    public_url: str | None
-    content_url: str | None
-    hosts: tuple[str, ...] | None
-    resolver: str | None
-    trusted_proxies: tuple[IpNetwork, ...] | None
-    connections_per_client: int
-    server: str | None
-    token: Secret | None
-    registration_key: Secret | None
-    log_level: Literal["debug", "info", "warning", "error"]
-    log_format: Literal["console", "json"]
-    lock_dir: Path | None
+    data: Annotated[
+        FilePath,
+        Setting("The directory that holds everything this installation keeps.", default="./ibi-data", metavar="DIR"),
+    ]
+    config: Annotated[
+        FilePath | None,
+        Setting(
+            "The file to read settings from, instead of `ibi.toml` in the data directory.",
+            metavar="FILE",
+            in_file=False,
+        ),
+    ]
+    host: Annotated[
+        ListeningHost, Setting("The address on which the services listen.", default="127.0.0.1", metavar="HOST")
+    ]
+    port: Annotated[
+        ListeningPort,
+        Setting("The port on which the services listen; 0 takes any that is free.", default="8765", metavar="N"),
+    ]
+    public_url: Annotated[
+        Url | None,
+        Setting(
+            "The address at which readers reach this Archive; without it `http://` and the host and port on which the"
+            " services listen."
+        ),
+    ]
+    content_url: Annotated[
+        Url | None,
+        Setting(
+            "The address at which the files of items are served, on a host of their own where nothing else is;"
+            " without it `public_url`."
+        ),
+    ]
+    hosts: Annotated[
+        HostNames | None,
+        Setting(
+            "Further names under which pages and files are served, each with a port or for any port; those of"
+            " `public_url` and `content_url`, the addresses on which the services listen, and loopback always are."
+        ),
+    ]
+    resolver: Annotated[
+        Url | None, Setting("The resolver to which persistent URLs lead; without it this Archive itself.")
+    ]
+    trusted_proxies: Annotated[
+        Networks | None,
+        Setting(
+            "The networks of proxies that are believed when they say for whom they ask (`X-Forwarded-For`); without"
+            " it none is."
+        ),
+    ]
+    connections_per_client: Annotated[
+        Bound,
+        Setting(
+            "How many connections one client may have at a time, an IPv6 client being a network of 64 bits and"
+            " `trusted_proxies` not being counted; 0 for any number.",
+            default="256",
+        ),
+    ]
+    # Not in a file: a data directory that sends its own commands elsewhere is a trap, and a token no matter for a file.
+    server: Annotated[
+        Url | None,
+        Setting(
+            "The running server that a command asks, instead of working on a data directory.",
+            metavar="URL",
+            in_file=False,
+        ),
+    ]
+    token: Annotated[
+        TokenText | None,
+        Setting(
+            "The token shown to the server; better given as a variable, because other users of a machine see flags.",
+            metavar="TOKEN",
+            in_file=False,
+        ),
+    ]
+    registration_key: Annotated[
+        ArchiveKey | None,
+        Setting(
+            "The key of the Archive that `ibi resolver register` registers; without it the key is asked for.",
+            in_file=False,
+        ),
+    ]
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Setting("The least important kind of event that is logged.", default="info", metavar="LEVEL"),
+    ]
+    log_format: Annotated[
+        Literal["console", "json"],
+        Setting("How events are logged: for people, or one JSON object a line.", default="console", metavar="FORMAT"),
+    ]
+    lock_dir: Annotated[
+        FilePath | None,
+        Setting(
+            "The directory, common to a machine, of the locks that keep two data directories from minting as one"
+            " identity; without it the first usable of `/run/lock/ibi`, `/var/lock/ibi` and `ibi-locks` among the"
+            " temporary files."
+        ),
+    ]
     mint: MintSettings
     archive: ArchiveSettings
-    mail: MailSettings
     resolve: ResolveSettings
     site: SiteSettings
+    mail: MailSettings
     file: Path | None
     """The file that was read, if any."""
     origins: Mapping[str, Origin] = field(compare=False, repr=False)
@@ -151,9 +395,22 @@ class Settings:
             return None
         return Identity(mint.host, mint.ip, mint.host_port, mint.ip_port, sandbox=mint.sandbox)
 
-    def rules(self) -> Rules:
+    def rules(self) -> "Rules":
         # Only what mints needs them: every other command starts sooner without.
         from ibi.minting.minter import Rules
 
         mint = self.mint
         return Rules(mint.granularity, mint.wait_bound, mint.behind_limit)
+
+
+SETTINGS: tuple[NamedSetting, ...] = tuple(declared_settings(Settings))
+"""The settings in the order of docs/settings.md."""
+
+SECTIONS: dict[str, type] = declared_sections(Settings)
+"""The dataclass of each section of `ibi.toml`, by name."""
+
+_BY_NAME = {one.name: one for one in SETTINGS}
+
+
+def setting(name: str) -> NamedSetting:
+    return _BY_NAME[name]

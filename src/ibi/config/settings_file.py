@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from ibi.config.declaration import NamedSetting
 from ibi.config.errors import (
     InvalidSetting,
     SettingsFileMalformed,
@@ -17,22 +17,20 @@ from ibi.config.errors import (
     shown,
     shown_path,
 )
-from ibi.config.table import SETTINGS, Setting, setting
+from ibi.config.settings import SECTIONS, SETTINGS, setting
 from ibi.model.minting import Identity
 
 _MOST_BYTES = 1_000_000
 _KEYS = {one.name: one for one in SETTINGS if one.in_file}
-_SECTIONS = {name.partition(".")[0] for name in _KEYS if "." in name}
 
 
-@dataclass(frozen=True, slots=True)
-class _Float:
+class _Float(str):
     """A number with a point, as written: a float would round it."""
 
-    text: str
+    __slots__ = ()
 
 
-def read_settings_file(path: Path) -> Iterator[tuple[Setting, str, str, str]]:
+def read_settings_file(path: Path) -> Iterator[tuple[NamedSetting, str, str, str]]:
     """Each setting of the file, its text, and for a message its place and its value.
 
     FileNotFoundError if there is no such file; a `SettingsError` for a file that cannot be read or used.
@@ -77,7 +75,7 @@ def _flat(path: Path, document: Mapping[str, object]) -> Iterator[tuple[str, obj
     for key, value in document.items():
         if "." in key:  # in quotes: not the same as a key in a section
             raise _unknown(path, key)
-        if key not in _SECTIONS:
+        if key not in SECTIONS:
             yield key, value
         elif isinstance(value, dict):
             yield from ((f"{key}.{inner}", one) for inner, one in value.items())
@@ -87,12 +85,12 @@ def _flat(path: Path, document: Mapping[str, object]) -> Iterator[tuple[str, obj
 
 
 def _unknown(path: Path, key: str) -> UnknownSetting:
-    near = look_alike(key, [*_KEYS, *_SECTIONS])
+    near = look_alike(key, [*_KEYS, *SECTIONS])
     instead = " (write it without quotes)" if near == key else f" (did you mean {near}?)" if near else ""
     return UnknownSetting(file=shown_path(path), key=shown(key, quotes=near == key), instead=instead)
 
 
-def _text(one: Setting, value: object, place: str) -> str:
+def _text(one: NamedSetting, value: object, place: str) -> str:
     found, allowed = _type(value), one.kind.toml_types
     if found in allowed:
         return _written(value)
@@ -118,7 +116,7 @@ def _written(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value) if value.bit_length() <= 64 else hex(value)
-    return value.text if isinstance(value, _Float) else str(value)
+    return str(value)
 
 
 def _shown(value: object) -> str:
@@ -126,7 +124,7 @@ def _shown(value: object) -> str:
         return "a section"
     if isinstance(value, list):
         return "a list"
-    return shown(value) if isinstance(value, str) else shown(_written(value), quotes=False)
+    return shown(value) if type(value) is str else shown(_written(value), quotes=False)
 
 
 _HEAD = """\
@@ -170,21 +168,20 @@ def _initial_text(identity: Identity, port: int | None, public_url: str | None) 
     # The data directory is where the file lies.
     settings = [one for one in SETTINGS if one.in_file and one.name != "data"]
     top = [line for one in settings if "." not in one.name for line in _lines(one, values.get(one.name))]
-    sections = dict.fromkeys(one.name.partition(".")[0] for one in settings if "." in one.name)
     notes = {"mint": _SANDBOX if identity.sandbox else ""}
     below = [
-        line for name in sections for line in (f"[{name}]", notes.get(name, ""), *_section(settings, name, values))
+        line for name in SECTIONS for line in (f"[{name}]", notes.get(name, ""), *_section(settings, name, values))
     ]
     return "\n".join([_HEAD, *top, *below])
 
 
-def _section(settings: list[Setting], name: str, values: dict[str, str | None]) -> Iterator[str]:
+def _section(settings: list[NamedSetting], name: str, values: dict[str, str | None]) -> Iterator[str]:
     for one in settings:
         if one.name.startswith(f"{name}."):
             yield from _lines(one, values.get(one.name))
 
 
-def _lines(one: Setting, value: str | None) -> Iterator[str]:
+def _lines(one: NamedSetting, value: str | None) -> Iterator[str]:
     key = one.name.rpartition(".")[2]
     yield f"# {one.help}"
     if value is not None:

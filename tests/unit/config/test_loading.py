@@ -17,9 +17,9 @@ from ibi.config import (
     SETTINGS,
     IncompleteIdentity,
     InvalidSetting,
+    NamedSetting,
     Origin,
     Secret,
-    Setting,
     Settings,
     SettingsConflict,
     SettingsError,
@@ -430,7 +430,7 @@ def test_any_file_gives_settings_or_one_documented_error(
 
 @given(st.sampled_from(SETTINGS), st.text(st.characters(exclude_characters="\0"), max_size=100))
 @example(SETTINGS[0], "\ud800")
-def test_any_text_gives_settings_or_one_documented_error(one: Setting, text: str) -> None:
+def test_any_text_gives_settings_or_one_documented_error(one: NamedSetting, text: str) -> None:
     try:
         load_settings({}, {one.variable: text})
     except SettingsError as refused:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.config import InvalidSetting, load_settings
-from ibi.config.kinds import SIZE
+from ibi.config import InvalidSetting, load_settings, setting
 
 
 @pytest.mark.parametrize(
@@ -22,7 +21,8 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 def test_a_size_in_a_file_is_a_number_or_a_text() -> None:
-    assert (SIZE.as_toml("1000"), SIZE.as_toml("100 GB")) == ("1000", '"100 GB"')
+    size = setting("archive.largest_deposit").kind
+    assert (size.as_toml("1000"), size.as_toml("100 GB")) == ("1000", '"100 GB"')
 
 
 @pytest.mark.parametrize("name", ["MOST_DRAFT_BYTES", "DISK_RESERVE"])

@@ -1,0 +1,121 @@
+"""How a setting is declared, and how the declarations of a dataclass are read.
+
+A setting is a field annotated with the kind of its value and with a `Setting`:
+
+    port: Annotated[ListeningPort, Setting("The port on which …", default="8765", metavar="N")]
+
+A field whose type is a dataclass is a section. Everything else about a setting follows from the name of the field: its
+key in `ibi.toml`, its variable and its flag.
+
+Named tuples rather than dataclasses: they are made at every start of the command, in a seventh of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import Field, fields, is_dataclass
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+
+class ValueKind(NamedTuple):
+    """`read` makes the value from a text, or raises ValueError with a further reason, if there is one."""
+
+    expected: str
+    """Ends the sentence "this is not …"."""
+    read: Callable[[str], object]
+    toml_types: frozenset[str] = frozenset({"string"})
+    """What it may be in a TOML file: string, integer, float, boolean."""
+    secret: bool = False
+    """Whether no message may show what was given."""
+
+    def as_toml(self, text: str) -> str:
+        """`text`, which `read` takes, as it is written in a TOML file."""
+        is_number = text.replace(".", "", 1).isdigit()
+        if "string" not in self.toml_types or (self.toml_types > {"string"} and is_number):
+            return text
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class Setting(NamedTuple):
+    """What the annotation of a field says of a setting."""
+
+    help: str
+    """One sentence."""
+    default: str | None = None
+    """As one would write it; None where there is none."""
+    metavar: str | None = None
+    """What the help of the command calls the value of the flag; None where there is no flag."""
+    in_file: bool = True
+    """Whether it may stand in `ibi.toml`."""
+
+
+class NamedSetting(NamedTuple):
+    """A setting with what follows from where it is declared; the rest is as in `Setting`."""
+
+    name: str
+    """The attribute of `Settings` and the key in `ibi.toml`: `mint.host` is `host` under `[mint]`."""
+    kind: ValueKind
+    help: str
+    default: str | None
+    metavar: str | None
+    in_file: bool
+
+    @property
+    def variable(self) -> str:
+        return f"IBI_{self.name.upper().replace('.', '_')}"
+
+    @property
+    def flag(self) -> str | None:
+        return None if self.metavar is None else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def option_help(self) -> str:
+        """For the help of the command."""
+        default = "" if self.default is None else f", default {self.default}"
+        return f"{self.help} [{self.variable}{default}]"
+
+
+def declared_settings(declaring: type, prefix: str = "") -> Iterator[NamedSetting]:
+    """The settings of a dataclass and of its sections, in the order of their fields.
+
+    Fields that are neither are left out. The annotations have to be objects: a module that declares settings does
+    without `from __future__ import annotations`.
+    """
+    sections = declared_sections(declaring)
+    for field in fields(declaring):
+        if field.name in sections:
+            yield from declared_settings(sections[field.name], f"{field.name}.")
+        else:
+            yield from _declared_setting(field, prefix)
+
+
+def declared_sections(declaring: type) -> dict[str, type[Any]]:
+    """The dataclasses of the sections, by name."""
+    types = ((field.name, field.type) for field in fields(declaring))
+    return {name: one for name, one in types if isinstance(one, type) and is_dataclass(one)}
+
+
+def _declared_setting(field: Field[Any], prefix: str) -> Iterator[NamedSetting]:
+    for one in getattr(field.type, "__metadata__", ()):
+        if isinstance(one, Setting):
+            yield NamedSetting(f"{prefix}{field.name}", _kind(field.type), *one)
+
+
+def _kind(annotation: Any) -> ValueKind:
+    """The kind with which a type is annotated; that of `X | None` is the one of `X`, and a `Literal` is a choice."""
+    for one in getattr(annotation, "__metadata__", ()):
+        if isinstance(one, ValueKind):
+            return one
+    arguments = get_args(annotation)
+    if not arguments:
+        raise TypeError(f"{annotation} is not annotated with a ValueKind")
+    return _choice(arguments) if get_origin(annotation) is Literal else _kind(arguments[0])
+
+
+def _choice(values: tuple[str, ...]) -> ValueKind:
+    def read(text: str) -> str:
+        if text not in values:
+            raise ValueError
+        return text
+
+    return ValueKind(f"one of {', '.join(values)}", read)
