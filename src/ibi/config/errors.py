@@ -10,18 +10,18 @@ from ibi.errors import IbiError
 _MOST = 120
 
 
-def shown(text: str, *, quotes: bool = True) -> str:
+def display(text: str, *, quotes: bool = True) -> str:
     cut = text if len(text) <= _MOST else f"{text[:_MOST]}…"
     return cut if not quotes and cut.isprintable() else repr(cut)
 
 
-def shown_path(path: Path) -> str:
+def display_path(path: Path) -> str:
     """Never cut: a person has to find it."""
     text = str(path)
     return text if text.isprintable() else repr(text)
 
 
-def look_alike(name: str, known: Iterable[str]) -> str | None:
+def closest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that a misspelled one was probably meant to be."""
     from difflib import get_close_matches
 

@@ -13,11 +13,11 @@ from ibi.config.errors import (
     SettingsConflict,
     SettingsFileUnreadable,
     UnknownSetting,
-    look_alike,
-    shown,
-    shown_path,
+    closest_name,
+    display,
+    display_path,
 )
-from ibi.config.settings import SECTIONS, SETTINGS, Origin, Settings, setting
+from ibi.config.settings import SECTIONS, SETTINGS, Settings, SettingSource, setting
 from ibi.config.settings_file import read_settings_file
 
 FILE_NAME = "ibi.toml"
@@ -28,7 +28,7 @@ class _Given(NamedTuple):
     """A value, where it comes from, and how a message names that place."""
 
     value: Any
-    origin: Origin
+    source: SettingSource
     place: str
 
 
@@ -44,12 +44,12 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> Se
     given = {**defaults, **in_file, **outside}
     _check_target(given)
     _check_identity(given)
-    return _settings(given, file, tuple(_hints(environ)))
+    return _build_settings(given, file, tuple(_hints(environ)))
 
 
 def _default(one: NamedSetting) -> _Given:
     value = None if one.default is None else one.kind.read(one.default)
-    return _Given(value, Origin.DEFAULT, "the default")
+    return _Given(value, SettingSource.DEFAULT, "the default")
 
 
 def _from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
@@ -58,14 +58,14 @@ def _from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
             one = setting(name)
             text = str(value).lower() if isinstance(value, bool) else str(value)
             place = one.flag or name
-            yield name, _Given(_read(one, text, place), Origin.FLAG, place)
+            yield name, _Given(_read_value(one, text, place), SettingSource.FLAG, place)
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]]:
     for one in SETTINGS:
         text = environ.get(one.variable)
         if text:
-            yield one.name, _Given(_read(one, text, one.variable), Origin.ENVIRONMENT, one.variable)
+            yield one.name, _Given(_read_value(one, text, one.variable), SettingSource.ENVIRONMENT, one.variable)
 
 
 def _file_and_values(given: Mapping[str, _Given]) -> tuple[Path | None, dict[str, _Given]]:
@@ -78,7 +78,9 @@ def _file_and_values(given: Mapping[str, _Given]) -> tuple[Path | None, dict[str
     except FileNotFoundError:
         return None, {}
     if "data" in values:
-        raise UnknownSetting(file=shown_path(file), key="data", instead=": the file lies in the data directory itself")
+        raise UnknownSetting(
+            file=display_path(file), key="data", instead=": the file lies in the data directory itself"
+        )
     return file, values
 
 
@@ -87,23 +89,23 @@ def _named_file(config: _Given) -> tuple[Path, dict[str, _Given]]:
     try:
         return file, dict(_from_file(file))
     except FileNotFoundError:
-        raise SettingsFileUnreadable(file=shown_path(file), reason=f"no such file ({config.place})") from None
+        raise SettingsFileUnreadable(file=display_path(file), reason=f"no such file ({config.place})") from None
 
 
 def _from_file(file: Path) -> Iterator[tuple[str, _Given]]:
-    for one, text, place, written in read_settings_file(file):
-        value = _read(one, text, place, written)
+    for one, text, place, as_written in read_settings_file(file):
+        value = _read_value(one, text, place, as_written)
         # A path in a file means the same wherever the command is called from.
         value = file.parent / value if isinstance(value, Path) else value
-        yield one.name, _Given(value, Origin.FILE, place)
+        yield one.name, _Given(value, SettingSource.FILE, place)
 
 
-def _read(one: NamedSetting, text: str, place: str, written: str | None = None) -> Any:
-    """The value of `text`; a message shows it as `written`, unless it is secret."""
+def _read_value(one: NamedSetting, text: str, place: str, as_written: str | None = None) -> Any:
+    """The value of `text`; a message shows it as `as_written`, unless it is secret."""
     try:
         return one.kind.read(text)
     except ValueError as error:
-        value = "what was given" if one.kind.secret else written or shown(text)
+        value = "what was given" if one.kind.secret else as_written or display(text)
         why = f": {error}" if str(error) else ""
         raise InvalidSetting(place=place, value=value, expected=one.kind.expected, why=why) from None
 
@@ -111,7 +113,7 @@ def _read(one: NamedSetting, text: str, place: str, written: str | None = None) 
 def _check_target(given: Mapping[str, _Given]) -> None:
     """A command works on a data directory or asks a server. With two variables the server is asked."""
     data, server = given["data"], given["server"]
-    if data.origin is Origin.FLAG and server.origin is Origin.FLAG:
+    if data.source is SettingSource.FLAG and server.source is SettingSource.FLAG:
         raise SettingsConflict(first=data.place, second=server.place)
 
 
@@ -120,7 +122,7 @@ def _check_identity(given: Mapping[str, _Given]) -> None:
     if given["mint.host"].value is not None:
         return
     for name in ("mint.ip", "mint.host_port", "mint.ip_port", "mint.sandbox"):
-        if given[name].origin is not Origin.DEFAULT:
+        if given[name].source is not SettingSource.DEFAULT:
             raise IncompleteIdentity(
                 place=given[name].place, missing="mint.host", reason="an identity begins with its host"
             )
@@ -130,18 +132,18 @@ def _hints(environ: Mapping[str, str]) -> Iterator[str]:
     variables = [one.variable for one in SETTINGS]
     for name in sorted(environ):
         if name.startswith("IBI_") and name not in variables:
-            near = look_alike(name, variables)
+            near = closest_name(name, variables)
             if near is not None:
-                yield f"{shown(name, quotes=False)} is not a setting and is passed over; did you mean {near}?"
+                yield f"{display(name, quotes=False)} is not a setting and is passed over; did you mean {near}?"
 
 
-def _settings(given: Mapping[str, _Given], file: Path | None, hints: tuple[str, ...]) -> Settings:
+def _build_settings(given: Mapping[str, _Given], file: Path | None, hints: tuple[str, ...]) -> Settings:
     values = {name: one.value for name, one in given.items()}
-    origins = {name: one.origin for name, one in given.items()}
-    sections = {name: section(**_section(values, f"{name}.")) for name, section in SECTIONS.items()}
-    return Settings(**values, **sections, file=file, origins=origins, hints=hints)
+    sources = {name: one.source for name, one in given.items()}
+    sections = {name: section(**_take_section(values, f"{name}.")) for name, section in SECTIONS.items()}
+    return Settings(**values, **sections, file=file, sources=sources, hints=hints)
 
 
-def _section(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+def _take_section(values: dict[str, Any], prefix: str) -> dict[str, Any]:
     """The values of a section, by their own names, taken out of `values`."""
     return {name.removeprefix(prefix): values.pop(name) for name in list(values) if name.startswith(prefix)}

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ibi.minting.minter import Rules
 
 
-class Origin(IntEnum):
+class SettingSource(IntEnum):
     """Where a value comes from; the greater overrides the lesser."""
 
     DEFAULT = 0
@@ -372,7 +372,7 @@ class Settings:
     mail: MailSettings
     file: Path | None
     """The file that was read, if any."""
-    origins: Mapping[str, Origin] = field(compare=False, repr=False)
+    sources: Mapping[str, SettingSource] = field(compare=False, repr=False)
     """For each setting by name, where its value comes from."""
     hints: tuple[str, ...] = field(default=(), compare=False)
     """Sentences for the person who gave the settings: variables that look like misspelled ones."""
@@ -380,7 +380,7 @@ class Settings:
     @property
     def is_remote(self) -> bool:
         """Whether a command asks a server: one is given, and no data directory in a stronger way."""
-        return self.server is not None and self.origins["server"] >= self.origins["data"]
+        return self.server is not None and self.sources["server"] >= self.sources["data"]
 
     @property
     def own_url(self) -> str:

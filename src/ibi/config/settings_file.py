@@ -13,9 +13,9 @@ from ibi.config.errors import (
     SettingsFileUnreadable,
     SettingsFileUnwritable,
     UnknownSetting,
-    look_alike,
-    shown,
-    shown_path,
+    closest_name,
+    display,
+    display_path,
 )
 from ibi.config.settings import SECTIONS, SETTINGS, setting
 from ibi.model.minting import Identity
@@ -35,65 +35,67 @@ def read_settings_file(path: Path) -> Iterator[tuple[NamedSetting, str, str, str
 
     FileNotFoundError if there is no such file; a `SettingsError` for a file that cannot be read or used.
     """
-    for key, value in _flat(path, _parsed(path)):
+    for key, value in _flatten(path, _parse(path)):
         one = _KEYS.get(key)
         if one is None:
-            raise _unknown(path, key)
-        place = f"{key} in {shown_path(path)}"
-        yield one, _text(one, value, place), place, _shown(value)
+            raise _unknown_key(path, key)
+        place = f"{key} in {display_path(path)}"
+        yield one, _setting_text(one, value, place), place, _display(value)
 
 
-def _parsed(path: Path) -> dict[str, object]:
-    content = _read(path)
+def _parse(path: Path) -> dict[str, object]:
+    content = _read_bytes(path)
     import tomllib
 
     try:
         return tomllib.loads(content.decode("utf-8"), parse_float=_Float)
     except UnicodeDecodeError as error:
-        raise SettingsFileMalformed(file=shown_path(path), reason=f"byte {error.start} is not UTF-8") from None
+        raise SettingsFileMalformed(file=display_path(path), reason=f"byte {error.start} is not UTF-8") from None
     except RecursionError:
-        raise SettingsFileMalformed(file=shown_path(path), reason="it is nested too deeply") from None
+        raise SettingsFileMalformed(file=display_path(path), reason="it is nested too deeply") from None
     except ValueError as error:
-        raise SettingsFileMalformed(file=shown_path(path), reason=shown(str(error), quotes=False)) from None
+        raise SettingsFileMalformed(file=display_path(path), reason=display(str(error), quotes=False)) from None
 
 
-def _read(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise SettingsFileUnreadable(file=shown_path(path), reason=error.strerror or str(error)) from None
+        raise SettingsFileUnreadable(file=display_path(path), reason=error.strerror or str(error)) from None
     if len(content) > _MOST_BYTES:
-        raise SettingsFileUnreadable(file=shown_path(path), reason=f"it is longer than {_MOST_BYTES} bytes")
+        raise SettingsFileUnreadable(file=display_path(path), reason=f"it is longer than {_MOST_BYTES} bytes")
     return content
 
 
-def _flat(path: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _flatten(path: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """The keys with their values, those of a section as `section.key`."""
     for key, value in document.items():
         if "." in key:  # in quotes: not the same as a key in a section
-            raise _unknown(path, key)
+            raise _unknown_key(path, key)
         if key not in SECTIONS:
             yield key, value
         elif isinstance(value, dict):
             yield from ((f"{key}.{inner}", one) for inner, one in value.items())
         else:
             expected = f"a section; its settings stand below a line [{key}]"
-            raise InvalidSetting(place=f"{key} in {shown_path(path)}", value=_shown(value), expected=expected, why="")
+            raise InvalidSetting(
+                place=f"{key} in {display_path(path)}", value=_display(value), expected=expected, why=""
+            )
 
 
-def _unknown(path: Path, key: str) -> UnknownSetting:
-    near = look_alike(key, [*_KEYS, *SECTIONS])
+def _unknown_key(path: Path, key: str) -> UnknownSetting:
+    near = closest_name(key, [*_KEYS, *SECTIONS])
     instead = " (write it without quotes)" if near == key else f" (did you mean {near}?)" if near else ""
-    return UnknownSetting(file=shown_path(path), key=shown(key, quotes=near == key), instead=instead)
+    return UnknownSetting(file=display_path(path), key=display(key, quotes=near == key), instead=instead)
 
 
-def _text(one: NamedSetting, value: object, place: str) -> str:
-    found, allowed = _type(value), one.kind.toml_types
+def _setting_text(one: NamedSetting, value: object, place: str) -> str:
+    found, allowed = _toml_type(value), one.kind.toml_types
     if found in allowed:
-        return _written(value)
+        return _scalar_text(value)
     why = (
         ": write it without quotes"
         if found == "string"
@@ -101,16 +103,16 @@ def _text(one: NamedSetting, value: object, place: str) -> str:
         if found and "string" in allowed
         else ""
     )
-    shown_value = "what was given" if one.kind.secret else _shown(value)
+    shown_value = "what was given" if one.kind.secret else _display(value)
     raise InvalidSetting(place=place, value=shown_value, expected=one.kind.expected, why=why)
 
 
-def _type(value: object) -> str | None:
+def _toml_type(value: object) -> str | None:
     """The name of a scalar's type in TOML; None for a date, a list or a section, which no setting is."""
     return {bool: "boolean", int: "integer", _Float: "float", str: "string"}.get(type(value))
 
 
-def _written(value: object) -> str:
+def _scalar_text(value: object) -> str:
     """A scalar as text. A hexadecimal number can be longer than Python is willing to write in decimal."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -119,12 +121,12 @@ def _written(value: object) -> str:
     return str(value)
 
 
-def _shown(value: object) -> str:
+def _display(value: object) -> str:
     if isinstance(value, dict):
         return "a section"
     if isinstance(value, list):
         return "a list"
-    return shown(value) if type(value) is str else shown(_written(value), quotes=False)
+    return display(value) if type(value) is str else display(_scalar_text(value), quotes=False)
 
 
 _HEAD = """\
@@ -152,7 +154,7 @@ def write_initial_toml(
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return _write_new(path, _initial_text(identity, port, public_url).encode("utf-8"))
     except OSError as error:
-        raise SettingsFileUnwritable(file=shown_path(path), reason=error.strerror or str(error)) from None
+        raise SettingsFileUnwritable(file=display_path(path), reason=error.strerror or str(error)) from None
 
 
 def _initial_text(identity: Identity, port: int | None, public_url: str | None) -> str:
@@ -196,7 +198,7 @@ def _write_new(path: Path, content: bytes) -> bool:
     """A second name for a file that is already whole: unlike renaming, linking never replaces anything."""
     draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     try:
-        _write(draft, content)
+        _write_durably(draft, content)
         os.link(draft, path)
     except FileExistsError:
         return False
@@ -206,7 +208,7 @@ def _write_new(path: Path, content: bytes) -> bool:
     return True
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_durably(path: Path, content: bytes) -> None:
     with path.open("xb") as file:
         file.write(content)
         file.flush()

@@ -17,7 +17,7 @@ from ibi.model.visibility import IpNetwork
 from tests.docs.tables import ROOT, rows
 
 KINDS = {name: one for name, one in vars(kinds).items() if hasattr(one, "__metadata__")}
-NO_SETTINGS = {"file", "origins", "hints"}
+NO_SETTINGS = {"file", "sources", "hints"}
 """Fields of `Settings` that say where the values come from."""
 
 

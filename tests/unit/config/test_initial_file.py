@@ -57,8 +57,8 @@ def test_the_defaults_in_the_comments_are_the_defaults(tmp_path: Path) -> None:
     few = load_settings({"data": tmp_path}, {})
     assert (everything.host, everything.port, everything.log_level) == (few.host, few.port, few.log_level)
     assert (everything.log_format, everything.mint) == (few.log_format, few.mint)
-    assert len(everything.origins) - len(few.origins) == 0
-    assert sum(map(bool, everything.origins.values())) > sum(map(bool, few.origins.values()))
+    assert len(everything.sources) - len(few.sources) == 0
+    assert sum(map(bool, everything.sources.values())) > sum(map(bool, few.sources.values()))
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:

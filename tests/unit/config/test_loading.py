@@ -18,13 +18,13 @@ from ibi.config import (
     IncompleteIdentity,
     InvalidSetting,
     NamedSetting,
-    Origin,
     Secret,
     Settings,
     SettingsConflict,
     SettingsError,
     SettingsFileMalformed,
     SettingsFileUnreadable,
+    SettingSource,
     UnknownSetting,
     load_settings,
 )
@@ -62,7 +62,7 @@ def test_every_setting_of_the_table_is_an_attribute_and_the_other_way_round() ->
     for one in SETTINGS:
         read(settings, one.name)
     sections = {one.name.partition(".")[0] for one in SETTINGS if "." in one.name}
-    names = {*Settings.__dataclass_fields__} - {*sections, "file", "origins", "hints"}
+    names = {*Settings.__dataclass_fields__} - {*sections, "file", "sources", "hints"}
     for section in sections:
         names |= {f"{section}.{one.name}" for one in fields(getattr(settings, section))}
     assert names == {one.name for one in SETTINGS}
@@ -89,7 +89,7 @@ def test_the_defaults_are_those_promised() -> None:
     assert (settings.log_level, settings.log_format, settings.file) == ("info", "console", None)
     assert settings.identity() is None
     assert settings.rules() == Rules()
-    assert set(settings.origins.values()) == {Origin.DEFAULT}
+    assert set(settings.sources.values()) == {SettingSource.DEFAULT}
 
 
 # --- who wins ---------------------------------------------------------------------------------------------------------
@@ -97,10 +97,10 @@ def test_the_defaults_are_those_promised() -> None:
 
 def test_a_flag_overrides_a_variable_overrides_the_file_overrides_the_default(load: Load) -> None:
     file, environ = "port = 1", {"IBI_PORT": "2"}
-    assert (load().port, load().origins["port"]) == (8765, Origin.DEFAULT)
-    assert (load(file).port, load(file).origins["port"]) == (1, Origin.FILE)
-    assert (load(file, environ).port, load(file, environ).origins["port"]) == (2, Origin.ENVIRONMENT)
-    assert (load(file, environ, port=3).port, load(file, environ, port="3").origins["port"]) == (3, Origin.FLAG)
+    assert (load().port, load().sources["port"]) == (8765, SettingSource.DEFAULT)
+    assert (load(file).port, load(file).sources["port"]) == (1, SettingSource.FILE)
+    assert (load(file, environ).port, load(file, environ).sources["port"]) == (2, SettingSource.ENVIRONMENT)
+    assert (load(file, environ, port=3).port, load(file, environ, port="3").sources["port"]) == (3, SettingSource.FLAG)
 
 
 def test_a_flag_that_is_none_and_an_empty_variable_are_not_given(load: Load) -> None:
