@@ -18,18 +18,22 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 
 class ValueKind(NamedTuple):
-    """`read` makes the value from a text, or raises ValueError with a further reason, if there is one."""
+    """What values a setting can have.
+
+    `read` converts a text to the value. It raises ValueError for any other text, with a message if there is more to say
+    than `expected`.
+    """
 
     expected: str
     """Ends the sentence "this is not …"."""
     read: Callable[[str], object]
     toml_types: frozenset[str] = frozenset({"string"})
-    """What it may be in a TOML file: string, integer, float, boolean."""
+    """The types that the value may have in a TOML file: string, integer, float, boolean."""
     secret: bool = False
-    """Whether no message may show what was given."""
+    """Whether messages must not show the value."""
 
     def as_toml(self, text: str) -> str:
-        """`text`, which `read` takes, as it is written in a TOML file."""
+        """Return `text`, which `read` accepts, as it is written in a TOML file."""
         is_number = text.replace(".", "", 1).isdigit()
         if "string" not in self.toml_types or (self.toml_types > {"string"} and is_number):
             return text
@@ -42,11 +46,11 @@ class Setting(NamedTuple):
     help: str
     """One sentence."""
     default: str | None = None
-    """As one would write it; None where there is none."""
+    """The text of the default; None if there is no default."""
     metavar: str | None = None
-    """What the help of the command calls the value of the flag; None where there is no flag."""
+    """Placeholder for the value of the flag in the help of the command; None if there is no flag."""
     in_file: bool = True
-    """Whether it may stand in `ibi.toml`."""
+    """Whether `ibi.toml` may contain it."""
 
 
 class NamedSetting(NamedTuple):
@@ -70,15 +74,15 @@ class NamedSetting(NamedTuple):
 
     @property
     def option_help(self) -> str:
-        """For the help of the command."""
+        """The text of the flag in the help of the command."""
         default = "" if self.default is None else f", default {self.default}"
         return f"{self.help} [{self.variable}{default}]"
 
 
 def declared_settings(declaring: type, prefix: str = "") -> Iterator[NamedSetting]:
-    """The settings of a dataclass and of its sections, in the order of their fields.
+    """Yield the settings of a dataclass and of its sections, in the order of the fields.
 
-    Fields that are neither are left out. The annotations have to be objects: a module that declares settings does
+    Other fields are skipped. The annotations have to be objects: a module that declares settings does
     without `from __future__ import annotations`.
     """
     sections = declared_sections(declaring)
@@ -90,7 +94,7 @@ def declared_settings(declaring: type, prefix: str = "") -> Iterator[NamedSettin
 
 
 def declared_sections(declaring: type) -> dict[str, type[Any]]:
-    """The dataclasses of the sections, by name."""
+    """Return the dataclasses of the sections, by name."""
     types = ((field.name, field.type) for field in fields(declaring))
     return {name: one for name, one in types if isinstance(one, type) and is_dataclass(one)}
 
@@ -102,7 +106,7 @@ def _declared_setting(field: Field[Any], prefix: str) -> Iterator[NamedSetting]:
 
 
 def _kind(annotation: Any) -> ValueKind:
-    """The kind with which a type is annotated; that of `X | None` is the one of `X`, and a `Literal` is a choice."""
+    """Return the kind with which a type is annotated. `X | None` has the kind of `X`; a `Literal` is a choice."""
     for one in getattr(annotation, "__metadata__", ()):
         if isinstance(one, ValueKind):
             return one

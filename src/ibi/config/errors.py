@@ -1,4 +1,4 @@
-"""What is wrong with the settings: always one line that names the place, the value and what is expected."""
+"""Errors of settings: each is one line that names the place, the value and what is expected."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ _MOST = 120
 
 
 def display(text: str, *, quotes: bool = True) -> str:
+    """Return a text for a message, cut if it is long; without `quotes` it is quoted only if it is not printable."""
     cut = text if len(text) <= _MOST else f"{text[:_MOST]}…"
     return cut if not quotes and cut.isprintable() else repr(cut)
 
 
 def display_path(path: Path) -> str:
-    """Never cut: a person has to find it."""
+    """Return a path for a message, never cut: the reader has to find the file."""
     text = str(path)
     return text if text.isprintable() else repr(text)
 
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a misspelled one was probably meant to be."""
+    """Return the known name that a misspelled one probably stands for, if there is one."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name[:_MOST], list(known), n=1, cutoff=0.75)), None)

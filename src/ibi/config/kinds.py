@@ -18,7 +18,7 @@ from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_
 
 
 class Secret:
-    """Shows nothing of itself when printed, logged or put into a message; `reveal` is the one way to it."""
+    """A text that does not appear when it is printed, logged or put into a message; `reveal` returns it."""
 
     __slots__ = ("_text",)
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def seconds(least: str, most: str) -> ValueKind:
-    """A duration between two decimal numbers, written like them."""
+    """A duration in seconds, from `least` to `most`, which are decimal numbers."""
 
     def read(text: str) -> Fraction:
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
@@ -85,7 +85,10 @@ def _read_listening_host(text: str) -> str:
 
 
 def _read_url(text: str) -> str:
-    """Without the final slash. A name or password in it would end up in logs: the token has its own setting."""
+    """Return the URL without its final slash.
+
+    A user name or password in it would end up in logs: the token has a setting of its own.
+    """
     if not re.fullmatch(r"https?://[A-Za-z0-9._:\[\]-]{1,255}(/[!-~]*)?", text, re.IGNORECASE):
         raise ValueError
     if "?" in text or "#" in text:
@@ -94,14 +97,14 @@ def _read_url(text: str) -> str:
 
 
 def _read_secret(text: str) -> Secret:
-    """Goes into the header of a request as it is: anything but visible ASCII would break it."""
+    """Accept visible ASCII only: the token is sent unchanged in the header of a request."""
     if not re.fullmatch(r"[!-~]{1,1024}", text):
         raise ValueError
     return Secret(text)
 
 
 def _read_password(text: str) -> Secret:
-    """What mail servers are sure to take: the ways to tell them anything else differ."""
+    """Accept ASCII only: mail servers differ in how they take other characters."""
     if not re.fullmatch(r"[ -~]{1,1024}", text):
         raise ValueError
     return Secret(text)
@@ -121,7 +124,7 @@ def _read_site_name(text: str) -> str:
 
 
 def _read_registration_key(text: str) -> Secret:
-    """R Table 7.1."""
+    """Check the syntax of R Table 7.1."""
     from ibi.messages.key import RegistrationKey
 
     try:
@@ -162,7 +165,7 @@ def _read_services(text: str) -> tuple[Label, ...]:
 
 
 def _read_hosts(text: str) -> tuple[str, ...]:
-    """Each as the header Host would write it; names that are not ASCII are given in their `xn--` form."""
+    """Return host names as in the header `Host`; names that are not ASCII are given in their `xn--` form."""
     pattern = r"(?:[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9_])?\.?|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?"
     names = text.lower().split()
     for name in names:
@@ -211,7 +214,7 @@ def _read_address(text: str) -> str:
 
 
 def _read_granularity(text: str) -> Granularity | None:
-    """None stands for auto."""
+    """Return the granularity; None stands for `auto`."""
     try:
         return None if text == "auto" else Granularity.parse(text)
     except InvalidGranularity:

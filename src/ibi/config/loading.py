@@ -1,4 +1,4 @@
-"""Settings gathered: flags override `IBI_*` variables, which override the file, which overrides the defaults."""
+"""Load settings: flags override `IBI_*` variables, which override the file, which overrides the defaults."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ibi.config.settings import SECTIONS, SETTINGS, Settings, SettingSource, set
 from ibi.config.settings_file import read_settings_file
 
 FILE_NAME = "ibi.toml"
-"""The file of settings in a data directory."""
+"""Name of the file of settings in a data directory."""
 
 
 class _Given(NamedTuple):
-    """A value, where it comes from, and how a message names that place."""
+    """A value, its source, and how a message names the place where it was given."""
 
     value: Any
     source: SettingSource
@@ -33,10 +33,10 @@ class _Given(NamedTuple):
 
 
 def load_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
-    """The settings, every given value checked; a `SettingsError` names the first that is wrong.
+    """Load the settings and check every given value; a `SettingsError` names the first invalid one.
 
-    `flags` are by the name of their setting; None means not given. An empty variable counts as not given, and one that
-    is no setting is passed over, with a hint if it looks like one.
+    `flags` maps names of settings to values; None means not given. An empty variable counts as not given. A variable
+    `IBI_…` that is not a setting is ignored, with a hint if it looks like a misspelled one.
     """
     defaults = {one.name: _default(one) for one in SETTINGS}
     outside = {**dict(_from_environment(environ)), **dict(_from_flags(flags))}
@@ -69,7 +69,7 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]
 
 
 def _file_and_values(given: Mapping[str, _Given]) -> tuple[Path | None, dict[str, _Given]]:
-    """The file that was named, which must exist, or else the one in the data directory, which need not."""
+    """Read the file that was named, which must exist, or else the one in the data directory, if there is one."""
     if given["config"].value is not None:
         return _named_file(given["config"])
     file: Path = given["data"].value / FILE_NAME
@@ -95,13 +95,13 @@ def _named_file(config: _Given) -> tuple[Path, dict[str, _Given]]:
 def _from_file(file: Path) -> Iterator[tuple[str, _Given]]:
     for one, text, place, as_written in read_settings_file(file):
         value = _read_value(one, text, place, as_written)
-        # A path in a file means the same wherever the command is called from.
+        # A path in a file does not depend on the working directory.
         value = file.parent / value if isinstance(value, Path) else value
         yield one.name, _Given(value, SettingSource.FILE, place)
 
 
 def _read_value(one: NamedSetting, text: str, place: str, as_written: str | None = None) -> Any:
-    """The value of `text`; a message shows it as `as_written`, unless it is secret."""
+    """Convert `text` to a value; a message shows it as `as_written`, unless it is secret."""
     try:
         return one.kind.read(text)
     except ValueError as error:
@@ -111,14 +111,17 @@ def _read_value(one: NamedSetting, text: str, place: str, as_written: str | None
 
 
 def _check_target(given: Mapping[str, _Given]) -> None:
-    """A command works on a data directory or asks a server. With two variables the server is asked."""
+    """Refuse flags for both a data directory and a server. If both are variables, the server is asked."""
     data, server = given["data"], given["server"]
     if data.source is SettingSource.FLAG and server.source is SettingSource.FLAG:
         raise SettingsConflict(first=data.place, second=server.place)
 
 
 def _check_identity(given: Mapping[str, _Given]) -> None:
-    """Half an identity would be passed over without a word, and a sandbox's labels minted where others were meant."""
+    """Refuse an identity without a host.
+
+    If it were ignored, labels of a sandbox would be minted where global ones were intended.
+    """
     if given["mint.host"].value is not None:
         return
     for name in ("mint.ip", "mint.host_port", "mint.ip_port", "mint.sandbox"):
@@ -145,5 +148,5 @@ def _build_settings(given: Mapping[str, _Given], file: Path | None, hints: tuple
 
 
 def _take_section(values: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """The values of a section, by their own names, taken out of `values`."""
+    """Remove the values of a section from `values` and return them by their names within the section."""
     return {name.removeprefix(prefix): values.pop(name) for name in list(values) if name.startswith(prefix)}

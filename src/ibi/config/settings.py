@@ -1,4 +1,4 @@
-"""Every setting there is, declared once: its type, default, help and flag are the annotation of its field.
+"""Every setting, declared once: its type, default, help and flag are the annotation of its field.
 
 A new setting is one more field here. Its key in `ibi.toml`, its variable, its flag, the help of the command and the row
 of docs/settings.md follow from it. The annotations are read at run time, hence no `from __future__ import annotations`.
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class SettingSource(IntEnum):
-    """Where a value comes from; the greater overrides the lesser."""
+    """Where a value comes from; a greater source overrides a lesser one."""
 
     DEFAULT = 0
     FILE = 1
@@ -83,13 +83,13 @@ class MintSettings:
             default="auto",
         ),
     ]
-    """None is auto."""
+    """None means `auto`."""
     wait_bound: Annotated[
         Fraction,
         seconds("0", "86400"),
         Setting("How many seconds anyone may have to wait for a label when the granularity is `auto`.", default="0.01"),
     ]
-    # Two clocks are never read at the very same moment: with a limit near 0 that alone would look like a jump.
+    # Two clocks are never read at the same moment: with a limit near 0, that alone would look like a jump.
     behind_limit: Annotated[
         Fraction,
         seconds("0.1", "86400"),
@@ -181,7 +181,7 @@ class ResolveSettings:
             " another."
         ),
     ]
-    """None is unless `resolver` is another."""
+    """None means: unless `resolver` names another resolver."""
     budget: Annotated[
         Fraction, seconds("0.1", "60"), Setting("How many seconds a resolution may take in all.", default="5")
     ]
@@ -265,7 +265,7 @@ class MailSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, those of a section below the section's name; `load_settings` makes it."""
+    """All settings; those of a section are attributes of the section. `load_settings` creates it."""
 
     data: Annotated[
         FilePath,
@@ -325,7 +325,7 @@ class Settings:
             default="256",
         ),
     ]
-    # Not in a file: a data directory that sends its own commands elsewhere is a trap, and a token no matter for a file.
+    # Not in a file: commands on a data directory must not go elsewhere unnoticed, and files are no place for tokens.
     server: Annotated[
         Url | None,
         Setting(
@@ -375,28 +375,31 @@ class Settings:
     sources: Mapping[str, SettingSource] = field(compare=False, repr=False)
     """For each setting by name, where its value comes from."""
     hints: tuple[str, ...] = field(default=(), compare=False)
-    """Sentences for the person who gave the settings: variables that look like misspelled ones."""
+    """Sentences about variables that look like misspelled settings, to be shown to the user."""
 
     @property
     def is_remote(self) -> bool:
-        """Whether a command asks a server: one is given, and no data directory in a stronger way."""
+        """Whether a command asks a server: one is given, and no data directory by a greater source."""
         return self.server is not None and self.sources["server"] >= self.sources["data"]
 
     @property
     def own_url(self) -> str:
-        """Where readers reach this Archive, without a slash at the end."""
+        """The address at which readers reach this Archive, without a final slash."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"http://{host}:{self.port}"
 
     def identity(self) -> Identity | None:
-        """Who mints; None when no host is set. Not yet checked for being global."""
+        """Return the identity in whose name labels are minted; None if no host is set.
+
+        Whether it is global is not checked here.
+        """
         mint = self.mint
         if mint.host is None:
             return None
         return Identity(mint.host, mint.ip, mint.host_port, mint.ip_port, sandbox=mint.sandbox)
 
     def rules(self) -> "Rules":
-        # Only what mints needs them: every other command starts sooner without.
+        # Imported here because only commands that mint need it; the others start sooner.
         from ibi.minting.minter import Rules
 
         mint = self.mint

@@ -1,4 +1,4 @@
-"""`ibi.toml` read: which of its keys are settings, and the text of each. What the texts mean is decided elsewhere."""
+"""`ibi.toml`: read the texts of its settings, and write the first one. `loading` converts the texts to values."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class _Float(str):
 
 
 def read_settings_file(path: Path) -> Iterator[tuple[NamedSetting, str, str, str]]:
-    """Each setting of the file, its text, and for a message its place and its value.
+    """Yield each setting of the file with its text, and with its place and value for messages.
 
-    FileNotFoundError if there is no such file; a `SettingsError` for a file that cannot be read or used.
+    Raises FileNotFoundError if there is no such file, and a `SettingsError` if it cannot be read or used.
     """
     for key, value in _flatten(path, _parse(path)):
         one = _KEYS.get(key)
@@ -71,7 +71,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _flatten(path: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """The keys with their values, those of a section as `section.key`."""
+    """Yield the keys with their values, those of a section as `section.key`."""
     for key, value in document.items():
         if "." in key:  # in quotes: not the same as a key in a section
             raise _unknown_key(path, key)
@@ -108,12 +108,12 @@ def _setting_text(one: NamedSetting, value: object, place: str) -> str:
 
 
 def _toml_type(value: object) -> str | None:
-    """The name of a scalar's type in TOML; None for a date, a list or a section, which no setting is."""
+    """Return the name of a scalar's type in TOML; None for a date, a list or a section."""
     return {bool: "boolean", int: "integer", _Float: "float", str: "string"}.get(type(value))
 
 
 def _scalar_text(value: object) -> str:
-    """A scalar as text. A hexadecimal number can be longer than Python is willing to write in decimal."""
+    """Return a scalar as text. Large integers stay hexadecimal: Python limits the digits of a decimal number."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -142,12 +142,12 @@ _SANDBOX = """\
 def write_initial_toml(
     path: Path, identity: Identity, *, port: int | None = None, public_url: str | None = None
 ) -> bool:
-    """Write a commented file with this identity, whole or not at all; False if there is a file already: it stays.
+    """Write a commented file with this identity, atomically; return False if a file exists, which is left as it is.
 
-    With a `port` on which the services listen, other than the default, links that a command prints lead there;
-    a `public_url` is where readers reach the Archive.
+    `port` is the port on which the services listen; it is written unless it is the default. `public_url` is the address
+    at which readers reach the Archive.
 
-    The directory is made if it is missing, for its owner alone. `SettingsFileUnwritable` if the disk refuses.
+    A missing directory is created for its owner alone. Raises `SettingsFileUnwritable` if writing fails.
     """
     identity.prefixes  # noqa: B018  (malformed parts are refused before anything is written)
     try:
@@ -167,7 +167,7 @@ def _initial_text(identity: Identity, port: int | None, public_url: str | None) 
         "mint.ip_port": str(identity.ip_port),
         "mint.sandbox": "true" if identity.sandbox else "false",
     }
-    # The data directory is where the file lies.
+    # The file lies in the data directory, so it cannot name it.
     settings = [one for one in SETTINGS if one.in_file and one.name != "data"]
     top = [line for one in settings if "." not in one.name for line in _lines(one, values.get(one.name))]
     notes = {"mint": _SANDBOX if identity.sandbox else ""}
@@ -195,7 +195,7 @@ def _lines(one: NamedSetting, value: str | None) -> Iterator[str]:
 
 
 def _write_new(path: Path, content: bytes) -> bool:
-    """A second name for a file that is already whole: unlike renaming, linking never replaces anything."""
+    """Write a draft and link it to `path`: unlike renaming, linking never replaces an existing file."""
     draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     try:
         _write_durably(draft, content)
