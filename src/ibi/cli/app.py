@@ -1,4 +1,4 @@
-"""The commands. Each one's module is imported when it is called, so that `ibi explain` answers at once."""
+"""The commands. The module of a command is imported when it is called, so that `ibi explain` starts quickly."""
 
 from __future__ import annotations
 

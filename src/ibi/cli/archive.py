@@ -83,7 +83,7 @@ def _status(settings: Settings) -> dict[str, object]:
     from ibi.composition.archive_site import integrity_status
     from ibi.services.items.archive_store import STORE
 
-    if not (settings.data / STORE).is_dir():  # a question is no reason to begin one
+    if not (settings.data / STORE).is_dir():  # asking for the status must not create a store
         return dict(_standing(settings, None, ()))
     with opened_archive(settings) as opened:
         return {

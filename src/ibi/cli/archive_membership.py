@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _where = setting_options("data", "config", "server", "token")
 
 _SERVER_TELLS = "the running server tells the resolver"
-_NOBODY_TO_TELL = "no resolver is told: `resolver` or `archive.registration_key` is not set"
+_NO_RESOLVER = "no resolver is told: `resolver` or `archive.registration_key` is not set"
 
 
 @click.command("switch-on")
@@ -36,10 +36,10 @@ def switch_on(*, as_json: bool, **flags: str | None) -> None:
     request = membership_request(settings, settings.own_url, _service(settings))
     files = MembershipFiles(settings.data)
     files.switch(on=True)
-    # R §7.2: to switch on is to expose on the Web. Nobody is sent to an Archive that does not run.
+    # R §7.2: to switch on is to expose on the Web. A reader must not be sent to an Archive that does not run.
     runs = not files.hold()
     files.release()
-    told = _NOBODY_TO_TELL if request is None else _SERVER_TELLS if runs else "the resolver is told when it starts"
+    told = _NO_RESOLVER if request is None else _SERVER_TELLS if runs else "the resolver is told when it starts"
     _say("on", told, settings, as_json=as_json)
 
 
@@ -64,7 +64,7 @@ def switch_off(*, as_json: bool, **flags: str | None) -> None:
         files.release()
     if after is not None and after.reason is not None:
         raise click.ClickException(f"switched off, but the resolver was not told: {after.reason}")
-    _say("off", _NOBODY_TO_TELL if after is None else "the resolver was told", settings, as_json=as_json)
+    _say("off", _NO_RESOLVER if after is None else "the resolver was told", settings, as_json=as_json)
 
 
 @click.command("registration-mail")
@@ -111,7 +111,7 @@ def _service(settings: Settings) -> LabelForms:
 
 
 def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -> Membership | None:
-    """What became of it; None if there is nobody to tell. Under the lock."""
+    """Ask the resolver to exclude the Archive; None if no resolver is configured. The caller holds the lock."""
     import asyncio
 
     from ibi.composition.membership import membership_request

@@ -1,4 +1,4 @@
-"""The Archive of a data directory, put together for a command."""
+"""Open the Archive of a data directory for a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ibi.storage.machine import MachineClocks
 
 
 class _MintWhenAsked:
-    """Labels of the data directory; its clock is opened by the first command that needs one."""
+    """Mints labels in the data directory; its clock is opened only when a label is asked for."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -35,7 +35,7 @@ class _MintWhenAsked:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Everything that a command does with items."""
+    """The services with which a command works on items."""
 
     settings: Settings
     store: ArchiveStore
@@ -45,7 +45,7 @@ class Archive:
 
 
 def local_settings(flags: Mapping[str, str | None], read: Callable[..., Settings] = settings_from) -> Settings:
-    """The settings of a command that works on a data directory only."""
+    """Load the settings of a command that works on a data directory only."""
     settings = read(**flags)
     if settings.is_remote:
         raise click.UsageError("this is done on the data directory (--data), on the machine that has it")
@@ -54,11 +54,11 @@ def local_settings(flags: Mapping[str, str | None], read: Callable[..., Settings
 
 @contextmanager
 def opened_store(settings: Settings, *, begin: bool = False) -> Iterator[ArchiveStore]:
-    """The store of the data directory, in order; what could not be brought to order is mentioned.
+    """Open the store of the data directory, repair it after a crash, and report what could not be repaired.
 
-    Only a command that puts something in may `begin` one: others were told a wrong directory.
+    Only a command that deposits may `begin` a store: for others, a missing store means a wrong directory.
     """
-    # A catalogue without a store is one that lost it: opening says so.
+    # A catalogue without a store means that the store was lost: opening it reports that.
     if not begin and not any((settings.data / name).exists() for name in (STORE, CATALOGUE)):
         raise click.ClickException(f"nothing was deposited in {settings.data} yet")
     with ArchiveStore(settings.data, on_rebuild=_tell_of_rebuild) as store:
@@ -81,5 +81,5 @@ def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archi
 
 
 def who() -> str:
-    """Who makes a change, as the versions of an object tell it."""
+    """Return who makes a change, for the versions of an object."""
     return getpass.getuser()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 WHERE = ("data", "config", "server", "token")
-"""The settings that say which Archive is meant."""
+"""Settings that select the Archive."""
 
 
 @click.command()
@@ -74,7 +74,7 @@ def deposit(
 
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
-    """The files at these paths; what was left out is mentioned."""
+    """Return the files at these paths; report the files that were left out."""
     from ibi.services.items.file_selection import gather
 
     found = gather(paths, hidden=hidden)

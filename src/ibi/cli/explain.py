@@ -19,7 +19,7 @@ def explain(labels: tuple[str, ...], *, as_json: bool) -> None:
 
 
 def _read(text: str) -> Label:
-    """The label that `text` is, or that the persistent URL `text` holds."""
+    """Parse `text` as a label, or as a persistent URL that contains one."""
     try:
         return parse(text)
     except InvalidLabel as reason:
@@ -66,7 +66,7 @@ def _show(label: Label) -> None:
 
 
 def _other_suffix(label: Label) -> str | None:
-    """The suffix that the same instant has in the other form; none where an IBIp cannot tell it."""
+    """Return the suffix of the same instant in the other form; None if an IBIp cannot express it."""
     if isinstance(label, Ibip):
         return mount_suffix_of_repository_name(label.instant)
     try:

@@ -34,7 +34,7 @@ def _reach(fields: Mapping[str, object]) -> str:
 
 
 def _agreement(ip: object, addresses: list[str]) -> str:
-    """What the name server says, beside the settings. Behind an address translator the two may well differ."""
+    """Compare the name server with the settings. Behind an address translator the two may differ."""
     if not addresses:
         return "nothing that this machine can find"
     found = ", ".join(addresses)

@@ -61,7 +61,7 @@ def init(
 
 
 def _write_settings(settings: Settings) -> Path:
-    """The first `ibi.toml`, in a directory that is not there or empty."""
+    """Write the first `ibi.toml` into a directory that is missing or empty."""
     from ibi.config import FILE_NAME, write_initial_toml
     from ibi.minting.identity import check_identity
 

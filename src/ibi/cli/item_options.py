@@ -56,14 +56,14 @@ _OPTIONS = (
 
 
 def item_options(command: Command) -> Command:
-    """All of them; the function gets what was given, for `described`."""
+    """Add all flags of an item to a command; its function passes their values to `described`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def described(draft: Draft, given: dict[str, Any]) -> Draft:
-    """`draft` with what the flags say; what none of them says stays."""
+    """Return `draft` with the values of the flags; the rest is unchanged."""
     language = given["language"]
     return replace(
         draft,
@@ -94,7 +94,7 @@ def _agent(text: str) -> Agent:
     match = re.fullmatch(r"([^<>]{1,1000})<([^<>]{1,100})>\s*", text)
     if match is not None and match[1].strip():
         return Agent(match[1].strip(), Orcid(match[2]))
-    if "<" in text or ">" in text:  # a slip of the pen would stand in the record for good
+    if "<" in text or ">" in text:  # a typing error would stay in the record permanently
         raise InvalidMetadata(text, 0, "a name with an ORCID iD looks like 'Ana Ávila <0000-0002-1825-0097>'")
     return Agent(text)
 
@@ -108,12 +108,12 @@ def _visibility(visibility: Visibility, given: dict[str, Any]) -> Visibility:
 
 
 def _date(text: str) -> Instant:
-    """A day begins at midnight, universal time."""
+    """Parse a date; a day begins at midnight, universal time."""
     if "T" in text:
         return Instant.parse(text)
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) is None:
         raise InvalidInstant(text, 0, "a date looks like 2027-01-31 or 2027-01-31T12:00:00-03:00")
     try:
         return Instant.parse(f"{text}T00:00:00Z")
-    except InvalidInstant as error:  # about what was written, not about what we made of it
+    except InvalidInstant as error:  # the error is about the text as given, not as completed here
         raise InvalidInstant(text, 0, error.reason, **error.details) from None

@@ -1,4 +1,4 @@
-"""An item as the commands show it."""
+"""Items as the commands print them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _WITH_PROGRESS = 1 << 24
-"""Bytes below which nobody waits long enough to look at a bar."""
+"""Size in bytes below which no progress bar is shown: it would be gone before it is read."""
 
 
 Links = Mapping[str, str | None]
@@ -32,7 +32,7 @@ Links = Mapping[str, str | None]
 
 
 def links(item: Item, settings: Settings) -> Links:
-    """The labels of an item, and where it is found: for good, and here."""
+    """Return the labels of an item, its persistent URL and its URL in this Archive."""
     label: Label = item.labels.ibip or item.rep
     return {
         "rep": item.rep.spelling,
@@ -57,7 +57,7 @@ def print_links(title: str, found: Links, *, as_json: bool) -> None:
 
 
 def print_updated(title: str, found: Links, version: int, removed: Sequence[str], *, as_json: bool) -> None:
-    """An item after an update, and the files whose links lead nowhere from now on."""
+    """Print an item after an update, and the removed files, whose links no longer work."""
     if as_json:
         print_json({**found, "version": version, "removed": list(removed)})
         return
@@ -105,7 +105,7 @@ def _description(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def _named(agent: Agent) -> str:
-    """As `ibi deposit` reads it."""
+    """Return an agent in the form that `ibi deposit` accepts."""
     return agent.name if agent.orcid is None else f"{agent.name} <{agent.orcid}>"
 
 
@@ -131,7 +131,7 @@ def _access(item: Item) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def progress(what: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar of bytes on a terminal, for what takes long; `size` may not be known."""
+    """Show a progress bar in bytes on a terminal for long operations; `size` is None if it is not known."""
     import sys
 
     if (size is not None and size < _WITH_PROGRESS) or not sys.stderr.isatty():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _LARGEST_BATCH = 1_000
-"""Labels asked for at once: few enough for others to get a turn between, and many enough to be quick."""
+"""Labels minted in one batch: few enough for other clients to get a turn, many enough to be quick."""
 _WITH_PROGRESS = 10_000
 
 
@@ -119,7 +119,7 @@ def _with_server(settings: Settings, count: int, key: str | None, *, as_json: bo
 
 
 def _all(batch: Callable[[int, str | None], Iterator[_Labels]], count: int, key: str | None) -> Iterator[_Labels]:
-    """`count` labels batch by batch; each batch has a key of its own, made from the one that was given."""
+    """Mint `count` labels in batches; the key of each batch is derived from the given one."""
     for number, start in enumerate(range(0, count, _LARGEST_BATCH)):
         part_key = key if key is None or number == 0 else f"{key}#{number}"
         yield from batch(min(_LARGEST_BATCH, count - start), part_key)
@@ -141,7 +141,7 @@ def _print(labels: Iterator[_Labels], count: int, *, as_json: bool) -> None:
 
 @contextmanager
 def _progress(count: int) -> Iterator[Callable[[], None]]:
-    """A bar on the terminal for many labels, unless the labels themselves run over it."""
+    """Show a progress bar for many labels, unless the labels are printed on the same terminal."""
     if count < _WITH_PROGRESS or not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda: None
         return
@@ -154,7 +154,7 @@ def _progress(count: int) -> Iterator[Callable[[], None]]:
 
 
 def _verify_log(settings: Settings, *, as_json: bool) -> None:
-    """Every line against the chain and its dates; the first that is wrong is an error."""
+    """Check every line of the log against the hash chain and the dates; raise an error at the first mismatch."""
     from ibi.composition.minter import opened_ticks
     from ibi.minting.mint_log import verify
     from ibi.storage.machine import MachineClocks

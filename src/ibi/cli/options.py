@@ -15,7 +15,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class WholeHelpGroup(click.Group):
-    """A group whose help shows the first sentence of each command whole, over several lines where it must."""
+    """A group whose help does not cut the first sentence of a command, but wraps it."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
@@ -24,7 +24,7 @@ class WholeHelpGroup(click.Group):
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
-    """A flag for each of these settings; the function gets them under the settings' names, None if not given."""
+    """Add a flag for each of these settings; the function gets their values by name, None if not given."""
 
     def add(command: Command) -> Command:
         for name in reversed(names):
@@ -37,7 +37,7 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_from(**flags: str | None) -> Settings:
-    """The settings with these flags on top, of a command that asks a server or works on a data directory there is."""
+    """Load the settings of a command that asks a server or works on an existing data directory."""
     settings = settings_to_begin(**flags)
     if not settings.is_remote:
         _require_data(settings)
@@ -45,7 +45,7 @@ def settings_from(**flags: str | None) -> Settings:
 
 
 def settings_to_mint(**flags: str | None) -> Settings:
-    """The same, of a command that also makes the data directory when the settings say in whose name it mints."""
+    """Load the settings of a command that mints: with an identity, it may create the data directory."""
     settings = settings_to_begin(**flags)
     if not settings.is_remote and settings.identity() is None:
         _require_data(settings)
@@ -53,8 +53,11 @@ def settings_to_mint(**flags: str | None) -> Settings:
 
 
 def settings_to_begin(**flags: str | None) -> Settings:
-    """The same, of a command that makes the data directory; a variable that looks misspelled is mentioned. What this
-    process makes from now on is for its owner alone, or for those to whom the data directory is open."""
+    """Load the settings of a command that may create the data directory; report variables that look misspelled.
+
+    From here on, the files that this process creates are open to its owner and to those to whom the data directory is
+    open.
+    """
     settings = load_settings(flags, os.environ)
     _shut_out_others(settings.data)
     for hint in settings.hints:
@@ -63,7 +66,7 @@ def settings_to_begin(**flags: str | None) -> Settings:
 
 
 def _require_data(settings: Settings) -> None:
-    """A new directory in the place of a mistyped one would look like everything had been lost."""
+    """Refuse a missing data directory: creating it after a typing error would look like a loss of all data."""
     if not settings.data.is_dir():
         made = "`ibi init` makes one, and `ibi up` one to try things out"
         raise click.ClickException(f"there is no data directory {settings.data}: name one with --data; {made}")
@@ -73,5 +76,5 @@ def _shut_out_others(data: Path) -> None:
     try:
         opened_to = data.stat().st_mode & 0o077
     except OSError:
-        opened_to = 0  # it is made by this process, or not at all
+        opened_to = 0  # this process creates it, if it is created at all
     os.umask(os.umask(0o077) | (0o077 & ~opened_to))

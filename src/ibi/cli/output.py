@@ -1,4 +1,4 @@
-"""What the commands print: aligned lines for people, JSON for programs, complaints on stderr."""
+"""Output of the commands: aligned lines for people, JSON for programs, errors on stderr."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def print_json(value: object) -> None:
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # the name of a file that is no text: JSON is UTF-8, and escapes what is not
+    except UnicodeEncodeError:  # the name of a file that is not valid text: JSON is UTF-8, other bytes are escaped
         text = json.dumps(value)
     click.echo(text)
 
 
 def shown(text: str) -> str:
-    """On one line, without anything that could move a cursor: names and titles are whatever somebody made them."""
+    """Return a text on one line, without control characters: names and titles are chosen by depositors."""
     return "".join(each if each.isprintable() else " " for each in text)
 
 
 def print_lines(title: str, lines: Mapping[str, str]) -> None:
-    """A heading and `name  value` lines below it, the values in one column."""
+    """Print a heading and `name  value` lines below it, the values in one column."""
     click.echo(title)
     width = max(map(len, lines), default=0)
     for name, value in lines.items():
@@ -38,7 +38,7 @@ def print_lines(title: str, lines: Mapping[str, str]) -> None:
 
 
 def each(texts: Iterable[str], read: Callable[[str], Read], show: Callable[[Read], None]) -> None:
-    """Show every text that can be read, complain of the others, and fail at the end if there was one."""
+    """Show every text that can be parsed, report the others, and exit with 1 at the end if there were any."""
     failed = False
     for text in texts:
         try:

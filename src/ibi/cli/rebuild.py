@@ -1,4 +1,4 @@
-"""`ibi rebuild`: the catalogue, anew."""
+"""`ibi rebuild`: make the catalogue anew from the store."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rebuild(*, empty: str | None, as_json: bool, **flags: str | None) -> None:
 
 
 def _begin_empty(path: Path, *, as_json: bool) -> None:
-    """The next command or server that opens the database begins it."""
+    """Set a database aside; the next command or server that opens it creates an empty one."""
     from ibi.storage.sqlite.database_file import forget_begun, set_aside
 
     forget_begun(path)

@@ -1,4 +1,4 @@
-"""Deposits and updates through a server: a draft is filled, then published."""
+"""Deposits and updates through a server: fill a draft, then publish it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def remote_deposit(
     *,
     as_json: bool,
 ) -> None:
-    """`members` are those of the description that are more than metadata."""
+    """Deposit files through a server. `members` are the parts of the description that are not metadata."""
     _check_number(found.sources)
     client = records_client(settings)
     description = _with(Description(), given)
@@ -54,14 +54,14 @@ def remote_deposit(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What an update changes beside files that are sent and what flags describe."""
+    """What an update changes besides the uploaded files and the description."""
 
     removed: tuple[str, ...]
     target: str | None
     url: str | None
     message: str
     keeps: bool
-    """Whether the files that there are stay."""
+    """Whether the existing files are kept."""
     public: bool
 
 
@@ -88,13 +88,13 @@ def remote_update(
 
 
 def _check_number(files: Sized) -> None:
-    """Before anything is sent: the server would refuse the last of them when all others are there."""
+    """Refuse too many files before any is sent: the server would refuse only the last of them."""
     if len(files) > MOST_FILES:
         raise TooManyFiles(most=MOST_FILES)
 
 
 def _changed(before: Description, changes: Changes, files: set[str]) -> Description:
-    """A target that is gone is none, and so is a URL where there are files."""
+    """Apply the changes. A target that was removed is dropped, and so is a URL if there are files."""
     return replace(
         before,
         target=changes.target or (before.target if before.target in files else None),
@@ -104,7 +104,7 @@ def _changed(before: Description, changes: Changes, files: set[str]) -> Descript
 
 
 def _with(description: Description, given: dict[str, Any]) -> Description:
-    """What the flags say, on top."""
+    """Return the description with the values of the flags."""
     said = described(
         Draft(metadata=description.metadata, language=description.language, visibility=description.visibility), given
     )
@@ -120,8 +120,10 @@ def _described(draft: dict[str, Any], settings: Settings) -> Description:
 
 @contextmanager
 def _draft(client: RecordsClient, begin: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A draft that does not stay behind when something is refused; when an answer is lost, it does: nobody knows what
-    became of it, and what nobody comes back to the server removes."""
+    """Begin a draft, and discard it when a request is refused or interrupted.
+
+    When an answer is lost the draft stays, because it may have been published; the server removes unused drafts.
+    """
     draft = begin()
     if not isinstance(draft.get("id"), str):
         raise UnexpectedAnswer(server=str(client), reason="it begins no draft")
@@ -136,7 +138,7 @@ def _draft(client: RecordsClient, begin: Callable[[], dict[str, Any]]) -> Iterat
 
 
 def _send(client: RecordsClient, draft: dict[str, Any], found: Gathered, what: str) -> None:
-    """Some at a time: of small files, the server's disk takes longer than the network."""
+    """Upload files, several at a time: with small ones, the server's disk takes longer than the network."""
     files = [(path, Path(source.path)) for path, source in found.sources.items() if isinstance(source, Copy)]
     with progress(what, found.size) as on_bytes, ThreadPoolExecutor(_AT_ONCE) as senders:
         sending = [senders.submit(client.upload, draft["id"], path, source, on_bytes) for path, source in files]

@@ -45,12 +45,12 @@ def records_client(settings: Settings) -> RecordsClient:
 
 
 def item_of(record: dict[str, Any], settings: Settings) -> Item:
-    """The item in a server's record, checked like one that is read from the disk."""
+    """Decode the item in a server's record, with the checks for an item read from disk."""
     shared = {name: value for name, value in record.items() if name not in {"links", "damaged", *_LOCAL}}
     local: dict[str, Any] = {name: record[name] for name in _LOCAL if name in record}
     try:
         if any("sha512" not in file for file in shared.get("files", ())):
-            # Not for everybody: without a token it is told which files there are, and not what they are.
+            # Without a token the server lists the files of a restricted item, but not their contents' digests.
             shared = {name: value for name, value in shared.items() if name not in {"files", "target"}}
         if "files" in shared:
             shared["files"] = [{name: file[name] for name in _FILE} for file in shared["files"]]
@@ -64,7 +64,7 @@ def _encoded(document: dict[str, Any]) -> bytes:
 
 
 def links_of(record: dict[str, Any], item: Item) -> Links:
-    """The same as of an item that is kept here, as the server tells it."""
+    """Return the links of an item on a server, in the form of `item_output.links`."""
     told = record.get("links")
     links = told if isinstance(told, dict) else {}
     urls = {file["path"]: file.get("url") for file in record.get("files", ())}
@@ -78,7 +78,7 @@ def links_of(record: dict[str, Any], item: Item) -> Links:
 
 
 def remote_usage(settings: Settings, label: str | None) -> Iterator[tuple[dict[str, str], Usage]]:
-    """Of each item, or of one item day by day."""
+    """Yield the usage of each item, or of one item day by day."""
     client = records_client(settings)
     if label is None:
         for each in client.usage():
@@ -98,6 +98,6 @@ def _usage(counted: dict[str, Any], settings: Settings) -> Usage:
 
 
 def remote_standing(settings: Settings) -> dict[str, object]:
-    """What `ibi archive status` shows, without the place on the server's disk."""
+    """Return what `ibi archive status` shows, without the directory on the server."""
     told = records_client(settings).archive()
     return {name: told.get(name) for name in _STANDING}

@@ -1,4 +1,4 @@
-"""Persistent URLs resolved for a command: by the data directory itself, or by a server."""
+"""Resolve persistent URLs for a command, with the data directory itself or through a server."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class NotResolved(IbiError):
 
 class Resolutions(Protocol):
     def record(self, url: PersistentUrl) -> Mapping[str, object]:
-        """Where it leads; `NotResolved` if nowhere."""
+        """Return where the link leads; raise `NotResolved` if it leads nowhere."""
 
     def trace(self, url: PersistentUrl) -> Mapping[str, object]:
-        """How that is found out, whatever becomes of it."""
+        """Return how the link is resolved, also if it leads nowhere."""
 
 
 @contextmanager
@@ -97,6 +97,6 @@ class _Local:
     def _resolved(self, url: PersistentUrl) -> Resolved:
         from ipaddress import IPv4Address
 
-        # Whoever sits at this machine asks.
+        # The client is the user of this machine.
         clients = (IPv4Address("127.0.0.1"),)
         return self._runner.run(self._resolving.resolve(url, clients, base=self._base, fresh=True))

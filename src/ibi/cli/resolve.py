@@ -26,5 +26,5 @@ def resolve(links: tuple[str, ...], *, as_json: bool, **flags: str | None) -> No
 
 
 def _printable(text: str) -> str:
-    """What another server sends must not move the cursor."""
+    """Replace control characters: text from another server must not move the cursor."""
     return "".join(character if character.isprintable() else " " for character in text)

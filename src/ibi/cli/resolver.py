@@ -188,18 +188,18 @@ def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) 
 
 
 def _change_words(options: dict[str, Any]) -> ChangeWords:
-    """What was given among the options of `set`."""
+    """Return those options of `set` that were given."""
     given = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in options.items()
-        # `--not-shared` is a wish, too.
+        # `--not-shared` is a change, too.
         if value is not None and value != () and not (name == "no_successor" and not value)
     }
     return cast("ChangeWords", given)
 
 
 def _settings(options: dict[str, Any]) -> Settings:
-    """The settings that the flags among `options` make; they are taken out."""
+    """Load the settings from the flags among `options`, which are removed from it."""
     return settings_from(**{name: options.pop(name) for name in ("data", "config", "server", "token")})
 
 
@@ -243,7 +243,7 @@ def _register(
 
 
 def _tell_of_letter(letter: object, *, quiet: bool) -> None:
-    """What was not sent is shown, for somebody to send it."""
+    """Print a mail that was not sent, so that the user can send it."""
     if not isinstance(letter, dict):
         return
     if letter.get("sent"):
@@ -257,7 +257,7 @@ def _tell_of_letter(letter: object, *, quiet: bool) -> None:
 
 
 def _key(settings: Settings) -> str:
-    """From the variable, or from a person who types it twice."""
+    """Return the key from its variable, or ask for it twice on the terminal."""
     if settings.registration_key is not None:
         return settings.registration_key.reveal()
     if not sys.stdin.isatty():
@@ -269,7 +269,7 @@ def _key(settings: Settings) -> str:
 def _key_from_stdin() -> str:
     from ibi.messages.key import MAX_KEY
 
-    # Blanks around it were never part of a key.
+    # A key never begins or ends with a blank.
     return sys.stdin.readline(MAX_KEY + 64).strip()
 
 
@@ -285,7 +285,7 @@ def _state(archive: dict[str, object]) -> str:
 
 
 def _remarks(archive: dict[str, object]) -> str:
-    """What differs from an Archive that is the home of its own labels and no more."""
+    """Return what distinguishes an Archive from one that is the home of its own labels only."""
     found = [word for word in ("shared", "vouched") if archive.get(word)]
     prefixes, pending = archive.get("prefixes"), archive.get("pending")
     if isinstance(prefixes, list) and prefixes:

@@ -1,4 +1,4 @@
-"""The server of a data directory, put together from the settings."""
+"""Run the server of a data directory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ibi.web.starting import StartingServer
 
 
 def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> None:
-    """Serve on `listener` until SIGTERM or Ctrl-C, then finish what is under way. With `demo`, it has items."""
+    """Serve on `listener` until SIGTERM or Ctrl-C, then finish requests under way. `demo` adds sample items."""
     configure_logging(settings.log_level, settings.log_format)
     with ExitStack() as opened:
         clocks = MachineClocks()
@@ -48,7 +48,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         people, hasher = SqlitePeople(settings.data), SecretHasher()
         opened.callback(people.close)
         opened.callback(hasher.close)
-        # All that a start may be refused for comes before the Archive's own item is made to follow its address.
+        # Everything that can refuse a start comes before the Archive's own item is updated to its address.
         public_url = (settings.public_url or url_of(listener)).rstrip("/")
         registry = opened_registry(settings, public_url, opened)
         identity = frozen_identity(ticks, settings)

@@ -43,7 +43,7 @@ def _totals(settings: Settings) -> Iterator[tuple[dict[str, str], Usage]]:
     from ibi.storage.sqlite.usage import FILE_NAME, SqliteUsageLog
 
     path = settings.data / FILE_NAME
-    if not path.exists():  # nothing was ever counted: looking is no reason to begin a file
+    if not path.exists():  # nothing was counted yet, and reading must not create the file
         return
     log = SqliteUsageLog(path)
     try:

@@ -1,4 +1,4 @@
-"""`ibi token`: what programs show to be let in."""
+"""`ibi token`: tokens of programs that use the API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _where = setting_options("data", "config", "server", "token")
 
 @contextmanager
 def _desk(**flags: str | None) -> Iterator[TokenAdmin]:
-    """Where tokens are handed out: the data directory, or a server that is asked for it."""
+    """Open the administration of tokens, of the data directory or of a server."""
     settings = settings_from(**flags)
     if settings.is_remote:
         from ibi.transport.api_client import ApiClient

@@ -32,7 +32,7 @@ def trace(links: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None
 
 def _show(record: Mapping[str, Any]) -> None:
     for line in _lines(record):
-        # What another server sends must not move the cursor.
+        # Text from another server must not move the cursor.
         click.echo("".join(character if character.isprintable() else " " for character in line))
 
 
@@ -54,7 +54,7 @@ def _took(one: Mapping[str, Any]) -> str:
 
 
 def _said(one: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The pairs of the answer, but for those by which an Archive names itself in every one."""
+    """Return the pairs of an answer, without those that name the Archive and are in every answer."""
     said: Mapping[str, Any] = one["said"] or {}
     return [(name, str(value)) for name, value in sorted(said.items()) if name not in _OF_THE_ARCHIVE]
 

@@ -1,4 +1,4 @@
-"""`ibi up`: every service there is, in one process on one port."""
+"""`ibi up`: all services in one process, on one port."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def up(*, demo: bool, **flags: str | None) -> None:
 
 
 def _is_new(settings: Settings) -> bool:
-    """Whether no identity is given, and the data directory has nothing yet but settings."""
+    """Whether no identity is given and the data directory contains nothing but settings."""
     from ibi.config import FILE_NAME
 
     if settings.identity() is not None:
@@ -50,8 +50,10 @@ def _begin_sandbox(settings: Settings, port: int, flags: dict[str, str | None]) 
 
 
 def _with_sandbox(settings: Settings, port: int) -> Settings:
-    """The settings with a sandbox added. Their file is a person's and stays as it is: the data directory remembers its
-    identity from the first start on."""
+    """Return the settings with the identity of a sandbox.
+
+    The file belongs to the user and is not changed: the data directory stores its identity at the first start.
+    """
     from ibi.model.minting import Identity
 
     it = Identity.of_sandbox(port)

@@ -84,7 +84,7 @@ def _without(sources: dict[str, Source], removed: tuple[str, ...]) -> dict[str, 
 
 
 def to_remove(removed: Iterable[str], there: Collection[str]) -> set[str]:
-    """The files that are meant, as they are called there: composed and decomposed letters are the same letters."""
+    """Return the stored names of the files to remove; composed and decomposed letters count as the same."""
     from ibi.model.file import comparable_path
 
     called = {comparable_path(path): path for path in there}
@@ -95,7 +95,7 @@ def to_remove(removed: Iterable[str], there: Collection[str]) -> set[str]:
 
 
 def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str | None, *, public: bool) -> Draft:
-    """What the item is, with these files. A target that is gone is none."""
+    """Return a draft of the item with these files. A target that was removed is dropped."""
     from ibi.model.item import Draft
     from ibi.model.visibility import Visibility
     from ibi.services.items.taken_files import unread_files

@@ -1,4 +1,4 @@
-"""`ibi verify`: whether everything that was deposited is still what it was."""
+"""`ibi verify`: check that deposited content is unchanged."""
 
 from __future__ import annotations
 
