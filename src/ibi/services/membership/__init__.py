@@ -1,1 +1,1 @@
-"""Which Archives belong to a resolver: registrations and inclusions, on both sides."""
+"""Membership of Archives in a resolver: registrations and inclusions, on both sides."""

@@ -1,4 +1,4 @@
-"""The register as an operator works on it, in words that travel: texts in, texts out."""
+"""Administration of the register, with texts as arguments and results so that it works over HTTP too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Made = TypeVar("Made")
 
 
 class ApplicationWords(TypedDict):
-    """What is needed to register an Archive."""
+    """The texts needed to register an Archive."""
 
     labels: list[str]
     key: str
@@ -29,7 +29,7 @@ class ApplicationWords(TypedDict):
 
 
 class ChangeWords(TypedDict, total=False):
-    """What is changed of a registration; what is not there stays."""
+    """Changes of a registration; fields that are missing stay as they are."""
 
     label: str
     add_prefixes: list[str]
@@ -46,10 +46,10 @@ class ChangeWords(TypedDict, total=False):
 
 
 class ArchiveAdmin(Protocol):
-    """The desk of a data directory, or of a server that is asked."""
+    """Administration of the register in a data directory, or of a server over HTTP."""
 
     def register_archive(self, wanted: ApplicationWords) -> dict[str, object]:
-        """The Archive; `letter`: what its administrator was told, or None; and `warnings`, a list of sentences."""
+        """Return the Archive; `letter`, the mail to its administrator or None; and `warnings`, a list of sentences."""
 
     def list_archives(self) -> list[dict[str, object]]: ...
 
@@ -58,11 +58,11 @@ class ArchiveAdmin(Protocol):
     def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]: ...
 
     def change_archive(self, label: str, change: ChangeWords) -> dict[str, object]:
-        """The Archive as it is afterwards."""
+        """Change an Archive and return it."""
 
 
 class LocalArchiveAdmin:
-    """The desk of a data directory, for a command: it does one thing, and waits for it."""
+    """Administration of the register in a data directory, for a command: each call blocks until it is done."""
 
     def __init__(self, desk: RegistrationAdmin) -> None:
         self._desk = desk

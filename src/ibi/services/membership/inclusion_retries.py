@@ -1,7 +1,7 @@
-"""Archives that have not confirmed their inclusion, called again while a server runs (E60).
+"""Calls Archives again that have not confirmed their inclusion, while a server runs (E60).
 
-What is still to be tried is on record in the register, so that a restart forgets nothing: the time between two calls
-follows from the age of the inclusion alone.
+The register has all unconfirmed inclusions, so that a restart forgets nothing: the time between two calls follows from
+the age of the inclusion alone.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.registry import Registry
 
 LOOK: Final = 2.0
-"""Seconds between two looks at what is due."""
+"""Seconds between two checks for due calls."""
 
 _SHORTEST: Final = 5.0
 _LONGEST: Final = 600.0
 """Seconds between two calls, at least and at most."""
 
 _MOST_AT_ONCE: Final = 8
-"""Archives called at the same time; the others are called at the next look."""
+"""Archives called at the same time; the others are called at the next check."""
 
 _FEWEST_ROUNDS: Final = 3
-"""Calls in a row to the address that counts that this process must have seen unanswered before a pending one may take
-its place: after a restart, an hour on record may have passed without any call."""
+"""Unanswered calls in a row to the current address that this process must have made before a pending one may replace
+it: after a restart, an hour on record may have passed without any call."""
 
 _NEVER: Hashable = object()
 _Key: TypeAlias = tuple[Label, tuple[str, str]]
@@ -51,12 +51,12 @@ class _Attempt:
     due: float
     """By the monotonic clock."""
     silent: int = 0
-    """Calls in a row that the address which counts has not answered."""
+    """Calls in a row that the current address has not answered."""
 
 
 class InclusionRetries:
-    """Runs on the event loop of a server, which it neither delays nor fails. Several processes on one register may each
-    have one: calls are then made more often, and every change is still made once."""
+    """Runs on the event loop of a server, which it neither delays nor stops by an error. Several processes on one
+    register may each have one: calls are then made more often, and every change is still made once."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class InclusionRetries:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to call; on the event loop."""
+        """Start the calls; on the event loop."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._keep_on(), name="inclusion retries")
 
@@ -97,7 +97,7 @@ class InclusionRetries:
             await self._sleep(LOOK)
 
     async def step(self) -> None:
-        """Call those that are due."""
+        """Make the calls that are due."""
         await self._look()
         now = self._monotonic()
         due = [each for each in self._unconfirmed if self._attempt(each, now).due <= now]
@@ -107,7 +107,8 @@ class InclusionRetries:
         version = self._registry.recent_version()
         if version == self._version:
             return
-        # The version is older than what is read, never newer: a change in between is seen at the next look.
+        # The version is read first, so it is never newer than the content: a change in between is seen at the next
+        # check.
         found = await asyncio.to_thread(self._registry.all)
         self._unconfirmed, self._version = tuple(filter(_is_unconfirmed, found)), version
         wanted = set(map(_key, self._unconfirmed))
@@ -116,19 +117,19 @@ class InclusionRetries:
     def _attempt(self, registration: Registration, now: float) -> _Attempt:
         key = _key(registration)
         if key not in self._attempts:
-            # It was called when it asked to be included; after a restart, not all are called in the same moment.
+            # It was called when it asked to be included. The random delay spreads the calls after a restart.
             self._attempts[key] = _Attempt(now + self._chance() * _SHORTEST)
         return self._attempts[key]
 
     async def _try(self, registration: Registration) -> None:
         attempt = self._attempts[_key(registration)]
-        # Also if the call fails for a reason of our own: it is not made again at once.
+        # Set before the call, so that an error of our own does not repeat it at once.
         attempt.due = self._monotonic() + self._wait(registration)
         answered = await self._retry(registration, may_replace=attempt.silent + 1 >= _FEWEST_ROUNDS)
         attempt.silent = 0 if answered else attempt.silent + 1
 
     def _wait(self, registration: Registration) -> float:
-        """Half the age of the inclusion, within bounds, less some chance: calls become rarer as it grows older."""
+        """Half the age of the inclusion, within bounds, less a random part: calls become rarer as it grows older."""
         age = self._clocks.read().wall.seconds - _wanted(registration).since.seconds
         return min(_LONGEST, max(_SHORTEST, age / 2)) * (1 - self._chance() / 4)
 

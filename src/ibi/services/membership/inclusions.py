@@ -1,4 +1,4 @@
-"""Archives included and excluded by themselves (R §7.2), called back, and called again while they do not confirm."""
+"""Inclusion and exclusion at an Archive's own request (R §7.2), with calls back until it confirms."""
 
 from __future__ import annotations
 
@@ -45,32 +45,32 @@ from ibi.resolver.trace import Answered, Reply
 from ibi.services.membership.mail import post
 
 Confirm = Callable[[ArchiveRef], Awaitable[CallBack]]
-"""Calls an Archive back (R §7.2, message 3): what came of it. Raises for nothing that the Archive does."""
+"""Calls an Archive back (R §7.2, message 3) and returns the result. Never raises for an error of the Archive."""
 
 Make = Callable[[Registration], Registration]
 
 _LETTERS_APART: Final = 3600.0
-"""Seconds between two letters about new addresses of one Archive: a key in wrong hands must not fill a mailbox."""
+"""Seconds between two mails about new addresses of one Archive: a stolen key must not fill a mailbox."""
 
 _MOST_TOLD: Final = 4096
 _QUESTION: Final = 5.0
-"""Seconds in which an Archive says what the forms of its label are."""
+"""Seconds in which an Archive has to tell the forms of its label."""
 
 
 class Ask(Protocol):
-    """Asks an Archive where an item is; `ibi.transport.gateways` has one."""
+    """Asks an Archive for an item; `ibi.transport.gateways` implements it."""
 
     async def __call__(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply: ...
 
 
 class Check(Protocol):
-    """Whether a request has the key of a registered Archive; `ibi.services.membership.key_check` is one."""
+    """Checks that a request has the key of a registered Archive; `ibi.services.membership.key_check` implements it."""
 
     async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration: ...
 
 
 class Inclusions:
-    """On the event loop of a server. What is written is written beside it."""
+    """Handles inclusions on the event loop of a server; writes run in threads."""
 
     def __init__(
         self,
@@ -86,8 +86,8 @@ class Inclusions:
         monotonic: Callable[[], float] = time.monotonic,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        """`own` is the service of the server's own Archive. With `ask`, an Archive of whose label one form is known is
-        asked for the other."""
+        """`own` is the service of the server's own Archive. With `ask`, an Archive is asked for the unknown form of its
+        label."""
         self._registry, self._check, self._confirm, self._clocks = registry, check, confirm, clocks
         self._resolver_url, self._mailer, self._own, self._ask = resolver_url, mailer, own, ask
         self._monotonic = monotonic
@@ -95,12 +95,13 @@ class Inclusions:
         self._calls: dict[ArchiveRef, asyncio.Task[CallBack]] = {}
         self._beside: set[asyncio.Task[None]] = set()
         self._told: dict[Label, float] = {}
-        """When an administrator was last told of a new address of an Archive."""
+        """When an administrator was last sent a mail about a new address of an Archive."""
 
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
-        """Messages 2 to 5. `KeyRefused` and `TooManyAttempts` if the key is not that of a registered Archive."""
+        """Include an Archive (messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
+        registered Archive."""
         found = await self._check.require(request, client)
-        # Included before it is called: should the call take long, or end with this process, it is included anyway.
+        # Included before it is called, so that a long call, or the end of this process during it, does not prevent it.
         now = await self._change_checked(found, partial(included, request=request, now=self._clocks.read().wall))
         asked = inclusion_at(now, (request.archive_protocol.scheme, request.archive_address.lower()))
         assert asked is not None
@@ -116,7 +117,7 @@ class Inclusions:
         return InclusionStatus(confirmed=call.confirmed)
 
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
-        """Messages 7 and 8."""
+        """Exclude an Archive (messages 7 and 8)."""
         found = await self._check.require(request, client)
         await self._change_checked(found, excluded)
         if found.inclusion is not None:
@@ -124,9 +125,9 @@ class Inclusions:
         return ExclusionStatus()
 
     async def retry(self, registration: Registration, *, may_replace: bool) -> bool:
-        """Call an Archive again that has not confirmed: at its pending address and at the one that counts, or at that
-        one alone. Whether the address that counts answered. With `may_replace`, a pending address takes its place if
-        that one has been silent for long enough (E60)."""
+        """Call an unconfirmed Archive again, at its current address and at a pending one if there is one. Return
+        whether the current address answered. With `may_replace`, a pending address replaces one that has been silent
+        for long enough (E60)."""
         inclusion, pending = registration.inclusion, registration.pending
         if inclusion is None:
             return False
@@ -137,7 +138,7 @@ class Inclusions:
             after = await self._change(label, partial(called_back, asked=each, call=call, now=now))
             if after is None:
                 return calls[0].confirmed
-            # That an address still answers which had confirmed before is no news.
+            # Not logged again for an address that had confirmed before.
             if call.confirmed and not each.confirmed and inclusion_at(after, each.place) is not None:
                 self._log.info("an Archive has confirmed", archive=str(label), address=each.address)
                 await self._adopt_form(after, each, call)
@@ -146,12 +147,12 @@ class Inclusions:
         return calls[0].confirmed
 
     async def settle(self) -> None:
-        """Wait for what is done beside requests at the moment."""
+        """Wait for the background work under way."""
         while self._beside:
             await asyncio.wait(tuple(self._beside))
 
     async def close(self) -> None:
-        """Break off what is under way."""
+        """Cancel the background work under way."""
         tasks = (*self._calls.values(), *self._beside)
         for task in tasks:
             task.cancel()
@@ -160,7 +161,7 @@ class Inclusions:
     # --- changes ----------------------------------------------------------------------------------------------------
 
     async def _change_checked(self, checked: Registration, make: Make) -> Registration:
-        """What `make` makes of a registration whose key was checked; nothing is written if that is the same.
+        """Change a registration whose key was checked by `make`; nothing is written if it stays the same.
 
         `KeyRefused` if it was forgotten, or given another key, since it was checked.
         """
@@ -184,7 +185,7 @@ class Inclusions:
     async def _replace_silent(self, label: Label, inclusion: Inclusion, pending: Inclusion) -> None:
         now = self._clocks.read().wall
         replaced: list[Registration] = []
-        """The registration before, if this process is the one that changed it: one letter is enough."""
+        """The registration before, if this process changed it: one mail is enough."""
 
         def made(found: Registration) -> Registration:
             replaced.clear()
@@ -211,8 +212,7 @@ class Inclusions:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     async def _call(self, registration: Registration, inclusion: Inclusion) -> CallBack:
-        """Those who ask for the same while the call is under way wait for that one: no Archive is called twice at
-        once."""
+        """Call an Archive back. Concurrent requests share one call: no Archive is called twice at once."""
         ref = archive_ref(registration, inclusion)
         assert ref is not None
         call = self._calls.get(ref)
@@ -227,8 +227,8 @@ class Inclusions:
     # --- the forms of a label (E59) ---------------------------------------------------------------------------------
 
     async def _adopt_form(self, registration: Registration, asked: Inclusion, call: CallBack) -> Registration:
-        """The registration with the form that waits, if the call proves it and no other Archive has it or its prefix;
-        else as it is."""
+        """Adopt the waiting form of the label, if the call proves it and no other Archive has it or its prefix. Returns
+        the registration."""
         waiting = registration.waiting
         if waiting is None:
             return registration
@@ -266,7 +266,8 @@ class Inclusions:
         return after
 
     def _ask_for_form(self, registration: Registration, asked: Inclusion, call: CallBack) -> None:
-        """Have an Archive of another make, whose inclusion does not give the other form, asked for it."""
+        """Ask for the other form of the label an Archive whose inclusion does not give it, as those of other
+        software."""
         if self._ask is not None and len(registration.labels) == 1 and registration.waiting is None:
             self._run_beside(partial(self._learn_form, self._ask, registration, asked, call))
 
@@ -274,7 +275,7 @@ class Inclusions:
         ref = archive_ref(registration, asked)
         assert ref is not None
         label = registration.labels[0]
-        # On behalf of no reader: the address is the Archive's own, which tells it nothing.
+        # There is no reader: the Archive's own address stands in for one and reveals nothing.
         reply = await ask(ref, UrlRequest((asked.ip,), label), within=_QUESTION)
         answer = reply.answer if isinstance(reply, Answered) else None
         forms = answer.ibi if isinstance(answer, UrlList) else None
@@ -312,8 +313,8 @@ class Inclusions:
         self._write_to(registration, lambda to: pending_letter(registration, to, self._resolver_url))
 
     def _write_to(self, registration: Registration, letter: Callable[[str], Letter]) -> None:
-        """To the administrator that was registered, or that the address which counts has named: never to one that only
-        the new address names."""
+        """Send a mail to the administrator who is registered or was named from the current address: never to one that
+        only the new address names."""
         inclusion = registration.inclusion
         recipient = registration.admin_mail or (None if inclusion is None else inclusion.admin_mail)
         if recipient is not None:

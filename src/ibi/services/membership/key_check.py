@@ -1,4 +1,4 @@
-"""Whether a request comes from the Archive it names: the one door to every change that Archives make themselves."""
+"""Checks that a request comes from the Archive it names. Every change that Archives make themselves passes here."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ibi.services.limits import Attempts, network_of
 
 
 class KeyCheck:
-    """Slows guessing down by the label that is tried and by the network that tries.
+    """Checks keys, and slows guessing down by the label that is tried and by the network that tries.
 
-    Somebody who guesses must not keep the Archive itself out. One whose key was right before is not slowed down at
-    all. One that comes from the network it was last included from is slowed down only if both its label and that
-    network are guessed with: neither by who tries its label elsewhere, nor by a neighbour that has a wrong key.
+    Guesses must not lock the Archive itself out. A key that was right before is never slowed down. A request from the
+    network from which the Archive was last included is slowed down only if there are wrong attempts both for its label
+    and from that network: neither guesses from elsewhere nor a neighbour with a wrong key suffice.
     """
 
     def __init__(
@@ -29,15 +29,15 @@ class KeyCheck:
         self._by_label, self._by_network = Attempts(), Attempts()
 
     async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration:
-        """The registration whose key the request has. `KeyRefused` is the same, and takes as long, whether there is
-        no such Archive or its key is another; `TooManyAttempts` before either is looked at."""
+        """Return the registration whose key the request has. `KeyRefused` is the same, and takes as long, whether the
+        Archive is unknown or its key is another; `TooManyAttempts` comes before either check."""
         label, key = request.archive_service_ibi, request.registration_key
         # An Archive may be registered by either form, and does not know by which (E59).
         found = next(filter(None, map(self._find, request.labels)), None)
         if found is not None and self._hasher.remembers(found.key_hash, key):
             return found
         network = network_of(client)
-        # A label counts by its first registered form, so that the other is not a second lot of attempts.
+        # Attempts are counted by the first registered form, so that the other one does not allow as many again.
         subject = label if found is None else found.labels[0]
         self._begin(subject, network, at_home=found is not None and _is_home(found, network))
         if not await self._hasher.verify(None if found is None else found.key_hash, key) or found is None:

@@ -1,4 +1,4 @@
-"""Letters sent beside whatever else goes on: a mail server that is away holds nobody up and undoes nothing."""
+"""Mail sent in the background: a mail server that is down delays no request and undoes no change."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _LONGEST_FIELD: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A letter, and what became of it."""
+    """A mail, and whether it was sent."""
 
     letter: Letter
     sent: bool
     reason: str | None = None
-    """Why it was not sent, if somebody tried."""
+    """Why it was not sent, if that was tried."""
 
 
 async def post(letter: Letter, mailer: Mailer | None) -> Posted:
-    """Send it, if there is a `mailer`; never raises for what the mail server does."""
+    """Send a mail, if there is a `mailer`; never raises for errors of the mail server."""
     if mailer is None:
         return Posted(letter, sent=False)
     try:
@@ -36,14 +36,14 @@ async def post(letter: Letter, mailer: Mailer | None) -> Posted:
 
 
 def sender_of(mail: bytes) -> str | None:
-    """The address that a message says it is from; None if it says none, or one that nobody could answer to.
+    """The From address of a message; None if it has none, or none that can be answered.
 
-    Anybody can write anybody's there: it is where an answer goes, and no proof of anything.
+    It is easily forged: a place to send an answer to, and no proof of anything.
     """
     from email.parser import BytesHeaderParser
 
     written = str(BytesHeaderParser().parsebytes(mail).get("From") or "")[:_LONGEST_FIELD]
-    # Not the library's reader of addresses: it nests as deep as the comments of a mail ask it to.
+    # Not the library's address parser: it recurses as deep as the comments in a mail are nested.
     _, bracket, rest = written.rpartition("<")
     try:
         return mail_address(rest.partition(">")[0].strip() if bracket else written.strip())

@@ -18,21 +18,22 @@ from ibi.ports.archive_state import MembershipState
 from ibi.ports.errors import StorageError
 
 _LOOK: Final = 1.0
-"""Seconds between two looks at the switch."""
+"""Seconds between two checks of the switch."""
 _BUDGET: Final = 3.0
-"""Seconds that a stop may take for telling the resolver."""
+"""Seconds that a stop may take to tell the resolver."""
 
 
 class Resolver(Protocol):
-    """Where requests go; `ibi.transport.resolver_gateway` is one."""
+    """Sends requests to the resolver; `ibi.transport.resolver_gateway` implements it."""
 
     async def send(self, request: InclusionRequest | ExclusionRequest, *, within: float | None = None) -> Outcome: ...
 
 
 class MembershipService:
-    """Speaks to one resolver from the event loop of a server, which it neither delays nor fails.
+    """Keeps up the membership in one resolver from the event loop of a server, which it neither delays nor stops by an
+    error.
 
-    Of several processes on one data directory one speaks; when it ends, another takes over.
+    Of several processes on one data directory one is active; when it ends, another takes over.
     """
 
     def __init__(
@@ -61,11 +62,11 @@ class MembershipService:
         return self._membership
 
     def start(self) -> None:
-        """Begin to keep it up; called on the event loop."""
+        """Start keeping the membership up; called on the event loop."""
         self._task = asyncio.get_running_loop().create_task(self._keep_up(), name="membership")
 
     async def stop(self) -> None:
-        """Tell the resolver that this Archive goes, if it may count on it, within the budget."""
+        """Tell the resolver, within the budget, that this Archive goes, if it may be included."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -80,7 +81,7 @@ class MembershipService:
 
     async def _leave(self) -> None:
         if not (self._membership.known or self._asking):
-            self._write(Membership())  # nobody knows this Archive, or it has said good-bye
+            self._write(Membership())  # this Archive is not included, or no longer
             return
         self._membership = Membership(Phase.EXCLUDING, known=True)
         outcome = await self._resolver.send(self._requests[ServiceSubject.EXCLUSION_REQUEST], within=self._budget)
@@ -111,12 +112,12 @@ class MembershipService:
     def _hold(self) -> bool:
         if not self._holds and self._files.hold():
             self._holds = True
-            # What was included when a server broke down still is, whatever the switch says now.
+            # An Archive that was included when its server crashed still is, whatever the switch says now.
             self._membership = Membership(known=self._files.read().known)
         return self._holds
 
     async def _ask(self, subject: ServiceSubject) -> None:
-        self._asking = True  # and stays so if this is broken off: then nobody knows what the resolver made of it
+        self._asking = True  # stays set if this is cancelled: it is then unknown what the resolver did
         outcome = await self._resolver.send(self._requests[subject])
         self._asking = False
         self._turn_to(self._membership.after(outcome))

@@ -1,4 +1,4 @@
-"""The register of a resolver: Archives registered by hand, included and excluded by themselves (R §7)."""
+"""The register of a resolver: registration by an administrator, inclusion and exclusion by the Archives (R §7)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ibi.services.membership.mail import Posted, post
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What is needed to register an Archive."""
+    """The data needed to register an Archive."""
 
     service: LabelForms
     key: RegistrationKey
@@ -58,7 +58,7 @@ class Application:
         *,
         shared: bool = False,
     ) -> Application:
-        """Read from texts; an `InvalidInput` names the one that is wrong, and never shows the key."""
+        """Parse texts; `InvalidInput` names the one that is wrong, and never shows the key."""
         service, secret = LabelForms.of(*map(parse, labels)), RegistrationKey(key)
         return cls(
             service,
@@ -71,7 +71,7 @@ class Application:
         )
 
     def registration(self, now: Instant) -> Registration:
-        """As yet without a hash; `InvalidInput` if it cannot be put on record."""
+        """The registration, still without a hash; `InvalidInput` if it cannot be recorded."""
         return Registration(
             self.service,
             "",
@@ -86,7 +86,7 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """An Archive that has been registered, and the letter that tells its administrator, if there is an address."""
+    """An Archive that has been registered, and the mail to its administrator, if there is an address."""
 
     registration: Registration
     posted: Posted | None
@@ -95,8 +95,8 @@ class Registered:
 
 
 class RegistrationAdmin:
-    """On the event loop of a server or of a command. Looks are taken at once; whatever writes or hashes does so
-    beside it."""
+    """Administration of the register, on the event loop of a server or of a command. Reads are immediate; writes and
+    hashes run in threads."""
 
     def __init__(
         self,
@@ -113,9 +113,9 @@ class RegistrationAdmin:
         monotonic: Callable[[], float] = time.monotonic,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        """`resolver_url` is where Archives reach this resolver, as its letters tell it. `own` is the service of the
-        server's own Archive, which counts as registered. A `sandbox` refuses no key. With `ask`, Archives are asked for
-        the form of their label that is not known."""
+        """`resolver_url` is where Archives reach this resolver, as its mails say. `own` is the service of the server's
+        own Archive, which counts as registered. A `sandbox` accepts any key. With `ask`, Archives are asked for the
+        unknown form of their label."""
         self._registry, self._clocks = registry, clocks
         self._resolver_url, self._mailer = resolver_url, mailer
         self._own, self._sandbox = own, sandbox
@@ -138,19 +138,20 @@ class RegistrationAdmin:
     # --- by the Archives themselves (R §7.2) --------------------------------------------------------------------------
 
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
-        """Messages 2 to 5. `KeyRefused` and `TooManyAttempts` if the key is not that of a registered Archive."""
+        """Include an Archive (messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
+        registered Archive."""
         return await self._inclusions.include(request, client)
 
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
-        """Messages 7 and 8."""
+        """Exclude an Archive (messages 7 and 8)."""
         return await self._inclusions.exclude(request, client)
 
     def start(self) -> None:
-        """Begin to call Archives again that have not confirmed; on the event loop of a server."""
+        """Start calling unconfirmed Archives again; on the event loop of a server."""
         self.retries.start()
 
     async def settle(self) -> None:
-        """Wait for what is done beside requests at the moment: letters, and questions about forms of labels."""
+        """Wait for the background work under way: mails, and questions about forms of labels."""
         await self._inclusions.settle()
 
     # --- by hand (R §7.1) ---------------------------------------------------------------------------------------------
@@ -158,12 +159,12 @@ class RegistrationAdmin:
     async def register(
         self, application: Application, *, allow_weak_key: bool = False, replace_key: bool = False
     ) -> Registered:
-        """Put an Archive on record; with `replace_key`, give one that is there a new key and leave the rest of it, but
-        for what the application adds.
+        """Register an Archive; with `replace_key`, give a registered one a new key and whatever else the application
+        adds.
 
-        `WeakKey` if the key is one that is tried first, unless allowed or in a sandbox; `AlreadyRegistered`,
-        `PrefixTaken`, or `UnknownArchive` if there is none to replace. The letter is sent, if it can be, when all is
-        done; that it could not be undoes nothing.
+        `WeakKey` if the key is among those tried first, unless allowed or in a sandbox; `AlreadyRegistered`,
+        `PrefixTaken`, or `UnknownArchive` if there is none to replace. The mail is sent last; its failure undoes
+        nothing.
         """
         if not (allow_weak_key or self._sandbox):
             require_unknown(application.key)
@@ -180,7 +181,7 @@ class RegistrationAdmin:
         return Registered(registration, await self._posted(registration), self._warnings(application))
 
     def _warnings(self, application: Application) -> tuple[str, ...]:
-        """Keys that are easy to guess are accepted, and this is said (E61)."""
+        """Warnings about a key that is easy to guess, which is accepted (E61)."""
         weakness = key_weakness(application.key, application.service.labels)
         if weakness is None:
             return ()
@@ -217,11 +218,11 @@ class RegistrationAdmin:
         return self._registry.all()
 
     def find(self, label: Label) -> Registration:
-        """`UnknownArchive` if there is none."""
+        """The registration of an Archive; `UnknownArchive` if there is none."""
         return _known(self._registry.find(label), label)
 
     async def forget(self, label: Label) -> Registration:
-        """Take an Archive off the record, whether it is included or not; what it was. `UnknownArchive`."""
+        """Remove an Archive from the register, included or not, and return it. `UnknownArchive` if there is none."""
         found = _known(await asyncio.to_thread(self._registry.forget, label), label)
         self._log.info("an Archive was forgotten", archive=str(label))
         return found
@@ -229,7 +230,7 @@ class RegistrationAdmin:
     async def allow_networks(
         self, label: Label, add: Sequence[IpNetwork] = (), remove: Sequence[IpNetwork] = ()
     ) -> Registration:
-        """Let an Archive be dialled in networks that are not of the whole Internet, or no longer. `UnknownArchive`."""
+        """Change the private networks in which an Archive may be called. `UnknownArchive` if there is none."""
 
         def make(found: Registration) -> Registration:
             return replace(found, networks=tuple({*found.networks, *add} - {*remove}))
@@ -241,11 +242,11 @@ class RegistrationAdmin:
         return changed
 
     async def set(self, label: Label, change: RegistrationChange) -> Registration:
-        """Change forms, prefixes, hosts, networks and what the administrator says of an Archive. Its key, its seniority
-        and its inclusion stay.
+        """Change forms, prefixes, hosts, networks and the administrator's statements about an Archive. Its key, its
+        seniority and its inclusion stay.
 
         `UnknownArchive` if it, or the successor, is not registered; `AlreadyRegistered` or `PrefixTaken` if another has
-        the form or a prefix; `InvalidInput` if the result cannot be put on record.
+        the form or a prefix; `InvalidInput` if the result cannot be recorded.
         """
         successor = None if change.successor is None else self._service_of(change.successor)
 
@@ -264,7 +265,7 @@ class RegistrationAdmin:
         return self.find(label).service
 
     def _require_not_own(self, after: Registration, before: Registration | None) -> None:
-        """Refuse with `PrefixTaken` what would take a prefix from the server's own Archive, unless it is that one."""
+        """Raise `PrefixTaken` if another Archive would get a prefix of the server's own."""
         if self._own is not None and set(self._own.labels).isdisjoint(after.labels):
             require_free_prefixes(after, before, [Home.of_service(self._own)])
 
@@ -272,7 +273,7 @@ class RegistrationAdmin:
         return _known(await asyncio.to_thread(self._registry.change, label, make), label)
 
     async def close(self) -> None:
-        """Break off what is under way. The register is closed by whoever opened it."""
+        """Cancel the background work. Closing the register is left to the caller."""
         await self.retries.stop()
         await self._inclusions.close()
         self._hasher.close()
@@ -285,7 +286,7 @@ def _known(found: Registration | None, label: Label) -> Registration:
 
 
 def public_facts(registration: Registration) -> dict[str, object]:
-    """Who is asked, and where: whoever resolves a link learns as much."""
+    """The public facts about an Archive: its label and address, which every trace shows too."""
     service, inclusion = registration.service, registration.inclusion
     return {
         "rep": None if service.rep is None else service.rep.spelling,
@@ -301,7 +302,7 @@ def public_facts(registration: Registration) -> dict[str, object]:
 
 
 def all_facts(registration: Registration) -> dict[str, object]:
-    """Everything but the hash of the key."""
+    """All facts about an Archive but the hash of its key."""
     inclusion, waiting = registration.inclusion, registration.waiting
     answered = None if inclusion is None else inclusion.answered
     return {
@@ -322,7 +323,7 @@ def all_facts(registration: Registration) -> dict[str, object]:
 
 
 def _pending_facts(pending: Inclusion | None) -> dict[str, object] | None:
-    """The address that has yet to confirm before it is asked."""
+    """The address that has to confirm before it is used."""
     if pending is None:
         return None
     return {
@@ -335,8 +336,7 @@ def _pending_facts(pending: Inclusion | None) -> dict[str, object] | None:
 
 
 def registered_facts(registered: Registered) -> dict[str, object]:
-    """One that has just been registered: also what its administrator was told, and what the person who registered it
-    should know."""
+    """The facts about a newly registered Archive, with the mail to its administrator and the warnings."""
     return {
         **all_facts(registered.registration),
         "letter": letter_facts(registered.posted),
@@ -345,7 +345,7 @@ def registered_facts(registered: Registered) -> dict[str, object]:
 
 
 def letter_facts(posted: Posted | None) -> dict[str, object] | None:
-    """The letter to an administrator, and what became of it."""
+    """The mail to an administrator, and whether it was sent."""
     if posted is None:
         return None
     letter = posted.letter
