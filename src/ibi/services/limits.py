@@ -1,7 +1,7 @@
-"""Limits per client and network: how many things at a time, and how many wrong attempts in a while.
+"""Limits per client and network: how many operations at a time, and how many wrong attempts in a row.
 
-Few resolutions at a time may disregard what is kept, and many may wait for an Archive elsewhere: a flood of links that
-were never asked for would be as many questions to every Archive.
+Few resolutions at a time may bypass the cache, and only so many may wait for remote Archives: a flood of links that
+were never asked for before would be as many questions to every Archive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ibi.model.visibility import IpNetwork
 
 @lru_cache(maxsize=4096)
 def network_of(address: IpAddress | None) -> IpNetwork | None:
-    """The part of the Internet that somebody is likely to have whole: 24 bits of an IPv4 address, 48 of an IPv6 one."""
+    """The network that one client is likely to control: 24 bits of an IPv4 address, 48 of an IPv6 one."""
     from ipaddress import ip_network
 
     if address is None:
@@ -32,19 +32,19 @@ def network_of(address: IpAddress | None) -> IpNetwork | None:
 
 _TRACES: Final = 16
 _TRACES_OF_ONE: Final = 4
-"""Of one network: a class that looks at the same page, and not one that keeps everybody else from it."""
+"""Traces at a time of one network: enough for a class that looks at the same page, too few to shut others out."""
 _LINKS: Final = 2048
 _LINKS_OF_ONE: Final = 256
-"""Of one network: a university behind one address, each of whose readers waits for a fraction of a second."""
+"""Links at a time of one network: a university behind one address, whose readers wait a fraction of a second each."""
 
 
 class LimitScope(StrEnum):
-    """Which of the bounds somebody came up against."""
+    """Which limit was exceeded."""
 
     SERVER = "server"
     NETWORK = "network"
     RATE = "rate"
-    """Of misses of one network, or of all."""
+    """Misses of one network, or of all."""
 
 
 class LimitExceeded(IbiError):
@@ -68,15 +68,15 @@ class TooManyLinks(LimitExceeded):
 
 
 class ConcurrencyLimiter:
-    """For one server, from its event loop."""
+    """Bounds concurrent operations, in all and per network. For one server, from its event loop."""
 
     def __init__(self, most: int, most_of_one: int, refusal: type[LimitExceeded]) -> None:
         self._most, self._most_of_one, self._refusal = most, most_of_one, refusal
         self._under_way: Counter[IpNetwork | None] = Counter()
 
     def acquire(self, client: IpAddress | None, retry_after: int) -> Callable[[], None]:
-        """A turn, until what is given back here is called, which has to be once. The refusal is raised if none is free
-        for that client, who may come again after so many seconds."""
+        """Take a slot and return the function that frees it, to be called once. Raises the refusal if no slot is free
+        for that client, with the seconds after which to come again."""
         network = network_of(client)
         if self._under_way[network] >= self._most_of_one:
             raise self._refusal(bound=LimitScope.NETWORK, retry_after=retry_after)
@@ -103,11 +103,11 @@ def link_limiter(most: int = _LINKS, most_of_one: int = _LINKS_OF_ONE) -> Concur
 
 
 FREE: Final = 5
-"""Wrong ones in a row that cost nothing: somebody mistypes, or has an old one in the settings."""
+"""Wrong attempts in a row without a wait: a mistyped key, or an old one in the settings."""
 
 LONGEST_WAIT: Final = 60.0
 """Seconds between two attempts at most. At one a minute, ten digits take nineteen thousand years; and an Archive whose
-label somebody else guesses at is not kept out for longer than that."""
+key is being guessed is not locked out for longer than that."""
 
 _FORGOTTEN_AFTER: Final = 3600.0
 _MOST: Final = 4096
@@ -119,12 +119,12 @@ class _Tried:
     last: float
     free_at: float
     free_before: float
-    """When the next one might have come, had there not been the last."""
+    """When the next attempt would have been allowed without the last one."""
 
 
 class Attempts:
-    """Attempts by subject: the label that was tried, or the network that tried. What was not tried longest goes first
-    when there are too many. An attempt counts as wrong from when it begins, so that a thousand at once are not one."""
+    """Attempts by subject: the label that was tried, or the network that tried. When there are too many, the least
+    recently tried is dropped. An attempt counts as wrong from its beginning, so that a thousand at once are not one."""
 
     def __init__(self, most: int = _MOST, *, free: int = FREE, longest_wait: float = LONGEST_WAIT) -> None:
         self._most, self._free, self._longest = most, free, longest_wait
@@ -145,8 +145,8 @@ class Attempts:
         self._tried[subject] = _Tried(failures, now, now + self._pause(failures), free_before)
 
     def succeeded(self, subject: Hashable) -> None:
-        """The attempt was no guess: it counts no longer, and nobody waits because of it. The others do count, or one
-        right key would buy any number of wrong ones."""
+        """The attempt was right: it no longer counts, and causes no wait. The others still count, or one right key
+        would allow any number of wrong ones."""
         tried = self._tried.get(subject)
         if tried is None:
             return
@@ -160,5 +160,5 @@ class Attempts:
 
     def _pause(self, failures: int) -> float:
         beyond = failures - self._free
-        # 2⁶⁴ seconds are enough for whatever the longest wait is set to.
+        # 2⁶⁴ seconds exceed any setting of the longest wait.
         return 0.0 if beyond < 0 else min(self._longest, float(1 << min(beyond, 64)))

@@ -1,5 +1,5 @@
-"""Whether a server can do what it is there for: a label would be minted, tried without minting one, and the files that
-it relies on are those that it opened."""
+"""Readiness of a server: whether a label would be minted, tried without minting one, and whether the files in use are
+those that it opened."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ibi.ports.ticks import Remembered, Ticks
 from ibi.services.minting.mint_queue import MintGroup, MintQueue
 
 _FRESH = 1.0
-"""Seconds for which an answer stands: the question takes the minter's lock, and anybody may ask it."""
+"""Seconds for which an answer is reused: the question takes the minter's lock, and is open to all."""
 
 _FAILURE_COUNTS = 30.0
-"""Seconds for which a failed write says that the next one would fail: a full disk is only noticed by writing."""
+"""Seconds for which a failed write counts as unready: a full disk is only noticed by writing."""
 
 
 class StoreUnwritable(IbiError):
@@ -32,7 +32,7 @@ class StoreUnwritable(IbiError):
 
 
 class Readiness:
-    """Watches a minter, and tries its rules on the clock and on the store as they are now."""
+    """Watches a minter, and tries its rules on the present clock and store."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Readiness:
         log: FilteringBoundLogger | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Each of the `checks` raises an `IbiError` if what it looks at cannot be relied on. `now` counts seconds, for
-        judging how old an answer is."""
+        """Each of the `checks` raises an `IbiError` if its file cannot be relied on. `now` counts seconds, for the age
+        of an answer."""
         self._queue, self._ticks, self._clocks, self._now = queue, ticks, clocks, now
         self._checks, self._log = checks, log or structlog.get_logger("ibi.web")
         self._logged: frozenset[str] = frozenset()
@@ -53,11 +53,11 @@ class Readiness:
         self._asked = -_FRESH
         self._failed: float | None = None
         self.epoch = ""
-        """Which instance mints here, as it was when the question was last answered."""
+        """Which instance mints here, as of the last answer."""
         queue.watch(self._note)
 
     async def reasons(self) -> tuple[IbiError, ...]:
-        """Why nothing would be minted; empty when all is well. Those who ask at one time share one answer."""
+        """Why the server is not ready; empty if it is. Concurrent callers share one answer."""
         if self._asking is None or (self._asking.done() and self._now() >= self._asked + _FRESH):
             self._asked = self._now()
             self._asking = asyncio.create_task(asyncio.to_thread(self._try))
@@ -100,7 +100,7 @@ class Readiness:
         return reasons
 
     def _rehearsal(self, state: TickState, _: Remembered) -> Decision:
-        """What the minter would decide, with nothing to be written."""
+        """The decision of the minter, without its writes."""
         identity, rules = self._queue.identity, self._queue.rules
         request = MintRequest(1, "readiness")
         decision = decide(identity, rules, state, [request], self._clocks.read(), lambda who, key: None)
@@ -108,6 +108,6 @@ class Readiness:
 
 
 def clock_refusal(reasons: tuple[IbiError, ...]) -> ClockRefused | None:
-    """The reason that lies with the clock, if there is one; a long queue is none."""
+    """The reason that concerns the clock, if there is one; a long queue does not."""
     clock = (each for each in reasons if isinstance(each, ClockRefused) and not isinstance(each, QueueTooLong))
     return next(clock, None)

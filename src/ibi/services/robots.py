@@ -1,4 +1,4 @@
-"""Robots, told from people by what they call themselves."""
+"""Robots, recognised by their User-Agent."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 from counter_robots import is_robot_or_machine
 
 _READ: Final = 512
-"""Characters of a User-Agent that are looked at; nobody's real one is longer."""
+"""Characters of a User-Agent that are read; no real one is longer."""
 
-# The COUNTER list is case-sensitive and slow to learn of what crawls for language models, or fetches for their users.
+# The COUNTER list is case-sensitive, and late in adding robots that crawl or fetch for language models.
 _NEWER: Final = re.compile(
     "|".join(
         map(
@@ -39,5 +39,5 @@ def _judged(user_agent: str) -> bool:
 
 
 def is_robot(user_agent: str) -> bool:
-    """Whether the header User-Agent is that of a crawler, a script, or nobody at all."""
+    """Whether the header User-Agent names a crawler or a script, or is empty."""
     return _judged(user_agent[:_READ])

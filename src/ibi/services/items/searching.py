@@ -84,5 +84,5 @@ def _weighed(ask: Callable[[SearchQuery], T], query: SearchQuery) -> tuple[T, in
     """The result, and the bytes that it takes in memory."""
     found = ask(query)
     shown = [item_document(item) for item in found.items] if isinstance(found, SearchPage) else found
-    # A depositor's text may hold surrogates, which JSON cannot encode.
+    # `repr`, since the text of a query may hold surrogates, which JSON cannot encode.
     return found, _TIMES * (len(msgspec.json.encode(shown)) + len(repr(query)))
