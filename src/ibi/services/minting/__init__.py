@@ -1,1 +1,1 @@
-"""Labels for callers of a server: one queue, and the guard against a second instance."""
+"""Minting for the callers of a server: one queue, and the guard against a second instance."""

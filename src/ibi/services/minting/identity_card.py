@@ -1,4 +1,4 @@
-"""Who mints, as it is told to others: by the command and by a server alike."""
+"""The public facts about a minter, the same from the command and from a server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ibi.model.minting import Identity
 
 
 def identity_card(identity: Identity, rules: Rules, instance: str) -> dict[str, object]:
-    """`instance` tells this minter from a copy of it that answers in the same name."""
+    """The facts as JSON. `instance` distinguishes this minter from a copy that answers in the same name."""
     return {
         "host": identity.host,
         "ip": identity.ip,

@@ -1,7 +1,7 @@
-"""Whether this server may mint: no other instance answers at its own address, and its log is whole.
+"""Guards minting: no other instance may answer at the server's own address, and its log must be whole.
 
-Two copies of one machine have the same data directory, name and clock, and cannot see each other's locks. What tells
-them apart is the address that both believe to be theirs: it leads to one of them at most (E58).
+Two copies of one machine have the same data directory, name and clock, and cannot see each other's locks. They differ
+in the address that both believe to be theirs: it leads to one of them at most (E58).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ibi.transport.identity_probe import ask_identity
 
 _FIRST_DELAY: Final = 1.0
 _DELAY: Final = 60.0
-"""Seconds between two questions. They begin closer together, since two copies may start at the same time."""
+"""Seconds between two checks. The first ones are closer together, since two copies may start at the same time."""
 _LOG_CHECK: Final = 24 * 3600.0
 """Seconds between two readings of the whole log."""
 _BREATH: Final = 0.005
-"""Seconds that the reading of the log leaves to others after every few thousand lines: two thirds of its time."""
+"""Seconds of pause after every few thousand lines of the log, which leave two thirds of the time to others."""
 
 
 class Finding(Enum):
-    """Who answers at the own address."""
+    """Which instance answers at the server's own address."""
 
     ITSELF = "this instance"
     ANOTHER = "another instance"
@@ -40,15 +40,15 @@ class Finding(Enum):
 
 
 class Look(NamedTuple):
-    """What one question to the own address brought."""
+    """The result of one check of the own address."""
 
     finding: Finding
     reason: str = ""
-    """Why nothing is known, if so."""
+    """Why there is no result, if so."""
 
 
 class OwnAddress:
-    """The address at which an identity is known, and the question whether it leads here."""
+    """The public address of an identity, and the check whether it leads here."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class OwnAddress:
         self._identity, self._ask = identity, ask
 
     async def look(self, epoch: Callable[[], str]) -> Look:
-        """Ask once. `epoch` gives the own one; it is called after the answer, since it may just have changed."""
+        """Check once. `epoch` returns the own one; it is called after the answer, since it may just have changed."""
         try:
             answer = await self._ask(self.url)
         except IbiError as error:
@@ -79,7 +79,8 @@ class OwnAddress:
 
 
 class MintGuard:
-    """Watches while a server runs. Where track was lost, nothing is minted before the address was asked once."""
+    """Checks address and log while a server runs. After a possible copy, nothing is minted before the first check of
+    the address."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class MintGuard:
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Without an `address` only the log is watched. `sleep` is waited with between two looks."""
+        """Without an `address` only the log is checked. `sleep` waits between two checks."""
         self._ticks, self._address, self._sleep = ticks, address, sleep
         self._log = structlog.get_logger("ibi.minting")
         self._last: Finding | None = None
@@ -97,7 +98,7 @@ class MintGuard:
         self._tasks: list[asyncio.Task[None]] = []
         self._is_stopping = False
         self.is_open = False
-        """Whether minting may go on without asking `passed`."""
+        """Whether minting may go on without awaiting `passed`."""
 
     @property
     def refusal(self) -> IbiError | None:
@@ -118,7 +119,7 @@ class MintGuard:
                 await task
 
     async def passed(self) -> None:
-        """Wait for the first look at the address, two seconds at most; raises the refusal if there is one."""
+        """Wait for the first check of the address, two seconds at most; raises the refusal if there is one."""
         await self._looked.wait()
         if (refusal := self.refusal) is not None:
             raise refusal
@@ -141,7 +142,7 @@ class MintGuard:
     async def _is_in_doubt(self) -> bool:
         try:
             return await asyncio.to_thread(self._ticks.is_in_doubt)
-        except IbiError as error:  # the next label is refused for the same reason
+        except IbiError as error:  # the next label will be refused for the same reason
             self._log.error("the clock of this minter cannot be read", reason=str(error))
             return False
 
@@ -150,7 +151,7 @@ class MintGuard:
         self.is_open = not self._refusals
 
     async def _look(self, address: OwnAddress) -> None:
-        """The last clear answer counts. Silence changes nothing: at the start it lets minting go on."""
+        """Check the address. The last clear answer counts; silence changes nothing, and at the start allows minting."""
         try:
             look = await address.look(self._ticks.epoch)
             self._tell(address, look)
@@ -166,7 +167,7 @@ class MintGuard:
             self._log.error("the clock of this minter cannot be read", reason=str(error))
 
     def _tell(self, address: OwnAddress, look: Look) -> None:
-        """Log what has changed since the last look."""
+        """Log changes since the last check."""
         if look.finding is not self._last:
             tell = self._log.error if look.finding is Finding.ANOTHER else self._log.info
             reason = {"reason": look.reason} if look.reason else {}
@@ -193,11 +194,11 @@ class MintGuard:
             await self._sleep(_LOG_CHECK)
 
     def _breathe(self) -> None:
-        """In the thread that reads the log."""
+        """Pause, or stop; in the thread that reads the log."""
         if self._is_stopping:
             raise _Stopping
         time.sleep(_BREATH)
 
 
 class _Stopping(Exception):
-    """The server stops, and with it the reading of the log."""
+    """The server is stopping, and with it the reading of the log."""

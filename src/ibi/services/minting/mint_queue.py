@@ -1,7 +1,6 @@
-"""The waiting room before the minter (G §6): whoever asks while a commit is under way shares the next one.
+"""The queue before the minter (G §6): requests that arrive during a commit share the next one.
 
-Labels that an Archive reserves are marked as such in the mint log: they stay in this Archive, unlike those that are
-given out.
+Labels that an Archive reserves are marked in the mint log: they stay in this Archive, unlike those that are given out.
 """
 
 from __future__ import annotations
@@ -38,29 +37,29 @@ class MintQueueClosed(IbiError):
 
 @dataclass(frozen=True, slots=True)
 class MintGroup:
-    """What became of the requests that shared one commit, for whoever counts."""
+    """The result of the requests that shared one commit, for metrics."""
 
     requests: int
     minted: int
-    """New labels; those handed out again by their key are not."""
+    """New labels, without those returned again for a repeated key."""
     seconds: float
     """How long the commit took."""
     failure: Exception | None = None
-    """Why the store could not serve the group, if it could not."""
+    """Why the store could not serve the group, if it failed."""
 
 
 _GATHERING = 0.001
-"""Seconds for which those just answered are waited for: they often ask again at once, and share one commit then."""
+"""Seconds to wait for the callers just answered: they often ask again at once, and then share one commit."""
 _GLANCE = 0.0003
 
 
 _request: Callable[[tuple[int, str, str | None]], MintRequest] = partial(tuple.__new__, MintRequest)
-"""As `MintRequest` itself does it, in half the time."""
+"""Makes a `MintRequest` in half the time of its constructor."""
 _Waiting: TypeAlias = tuple[MintRequest, "asyncio.Future[Share]"]
 
 
 class MintQueue:
-    """Mints for many callers on one event loop, through one thread that makes each queue durable in one commit."""
+    """Mints for many callers on one event loop, through one thread that commits all waiting requests at once."""
 
     def __init__(
         self,
@@ -72,29 +71,29 @@ class MintQueue:
         guard: MintGuard | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`sleep` is what a caller waits with for the date of its label; it goes with `clocks`. The `guard`, if there
-        is one, is started and stopped with the queue."""
+        """`sleep` waits for the date of a label, in the time of `clocks`. The `guard`, if there is one, is started and
+        stopped with the queue."""
         self._guard = guard
         self.identity, self.rules = identity, rules
         self._ticks, self._clocks, self._sleep = ticks, clocks, sleep
         self._watchers: list[Callable[[MintGroup], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
-        """None is the end."""
+        """None ends the writer."""
         self._ready: Batch | None = None
-        """The batch answered last, if its dates had come by then."""
+        """The batch answered last, if its dates had been reached by then."""
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="ibi-minter", daemon=True)
 
     def start(self) -> None:
-        """Begin to mint; called on the event loop that will ask."""
+        """Start minting; called on the event loop of the callers."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
         if self._guard is not None:
             self._guard.start()
 
     async def stop(self) -> None:
-        """Serve what is waiting, then end; nobody is left without an answer."""
+        """Serve all waiting requests, then end."""
         self._closed = True
         if self._guard is not None:
             await self._guard.stop()
@@ -103,11 +102,11 @@ class MintQueue:
             await asyncio.to_thread(self._thread.join)
 
     def watch(self, watcher: Callable[[MintGroup], None]) -> None:
-        """Have `watcher` told of each group from now on: in the writer's thread, so it must be quick and not raise."""
+        """Have `watcher` called with each group: in the writer's thread, so it must be quick and not raise."""
         self._watchers.append(watcher)
 
     async def mint(self, count: int, who: str, key: str | None = None) -> Share:
-        """Labels that nobody else has, durable, after their dates have come; or an `IbiError` and nothing minted."""
+        """Mint unique labels and return them durable and after their dates; on an `IbiError` nothing was minted."""
         if self._closed or self._loop is None:
             raise MintQueueClosed
         if self._guard is not None and not self._guard.is_open:
@@ -120,9 +119,8 @@ class MintQueue:
         return share
 
     async def _until_ready(self, share: Share) -> None:
-        """Wait for the share's last date; refuse if the clock was set back since, for then it may be years away (E9).
-
-        The labels stay on record: with the same key they are there when the clock has caught up.
+        """Wait for the share's last date; refuse if the clock was set back since, because it may be years away (E9).
+        The labels stay on record: the same key gets them when the clock has caught up.
         """
         ready = share.ready
         while (now := self._clocks.read().wall) < ready:
@@ -130,11 +128,11 @@ class MintQueue:
             await self._sleep(float(ready.as_fraction() - now.as_fraction()))
 
     def refusal(self) -> IbiError | None:
-        """Why nothing would be minted, if that lies neither with the clock nor with the store."""
+        """Why nothing would be minted, for reasons other than the clock and the store."""
         return None if self._guard is None else self._guard.refusal
 
     def longest_wait(self) -> Fraction:
-        """The wait that a caller has to reckon with."""
+        """The longest wait of a caller."""
         return self.rules.patience
 
     # The writer's side: one thread.
@@ -145,7 +143,7 @@ class MintQueue:
             self._gather(len(waiting), len(waiting) + self._queue.qsize())
 
     def _gather(self, served: int, expected: int) -> None:
-        """After a group, a moment for its callers to come back; who comes alone waits for nobody."""
+        """After a group, give its callers a moment to come back; a single caller causes no wait."""
         if served == 1 or self._queue.empty():
             return
         deadline = time.perf_counter() + _GATHERING
@@ -153,7 +151,7 @@ class MintQueue:
             time.sleep(_GLANCE)
 
     def _take_all(self) -> list[_Waiting]:
-        """Whoever waits, at least one; nobody at the end."""
+        """All waiting requests, at least one; empty at the end."""
         take, waiting = self._queue.get, []
         each = take()
         while each is not None:
@@ -176,13 +174,13 @@ class MintQueue:
         try:
             made = self._ticks.advance(decision)
             outcomes, batch = made.outcomes, made.batch
-        except Exception as error:  # noqa: BLE001  whatever went wrong, every caller must hear of it
+        except Exception as error:  # noqa: BLE001  every caller must get the error
             outcomes, failure = (error,) * len(waiting), error
         group = MintGroup(len(waiting), batch.count if batch else 0, time.perf_counter() - began, failure)
         for watcher in self._watchers:
             watcher(group)
         assert self._loop is not None
-        # One look at the clock for the whole batch: mostly its dates have come by the time it is on disk.
+        # The clock is read once for the batch: mostly its dates are reached by the time it is on disk.
         ready = batch if batch and batch.ticks().last <= self._clocks.read().wall else None
         self._loop.call_soon_threadsafe(self._answer, futures, outcomes, ready)
 
@@ -209,7 +207,7 @@ _GRACE: Final = 60.0
 
 
 class LocalLabels:
-    """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates have come."""
+    """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates reached."""
 
     def __init__(self, mint: Callable[[int, str, str | None], Share], who: str) -> None:
         self._mint, self._who = mint, reservation_name(who)
@@ -229,7 +227,7 @@ class QueuedLabels:
         try:
             return _forms(minting.result(float(self._queue.longest_wait()) + _GRACE))
         except (TimeoutError, CancelledError):
-            # The loop has ended meanwhile: a thread that waits for it would keep the process alive for ever.
+            # The loop has ended meanwhile: a thread waiting for it would keep the process alive forever.
             raise MintQueueClosed() from None
 
 
