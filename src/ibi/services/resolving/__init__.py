@@ -1,1 +1,1 @@
-"""Resolutions over a network: whom to ask, within which limits, and how Archives are thanked."""
+"""Resolutions over a network: the Archives asked, the limits, and acknowledgments."""

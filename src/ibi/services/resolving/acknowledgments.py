@@ -1,6 +1,5 @@
-"""Thanks to Archives whose URL was chosen, in the background: no reader waits for them (resolution step 5).
-
-One in the same process is thanked at once: that takes less than to have it done later.
+"""Acknowledgments to Archives whose URL was chosen, sent in the background: no reader waits for them (resolution step
+5). An Archive in the same process gets them at once, which costs less than a task.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
 
 _AT_ONCE: Final = 16
-"""Acknowledgments under way at a time: an Archive that is slow to hear thanks holds up those of few others."""
+"""Acknowledgments under way at a time: a slow Archive delays few of the others."""
 _MOST_WAITING: Final = 10_000
-"""Beyond it the newest are dropped: an Archive then counts a resolution less, which is all that is lost."""
+"""Acknowledgments that wait; more are dropped, and an Archive then only counts fewer resolutions."""
 _MOST_CHARACTERS: Final = 8 << 20
-"""Of the URLs in those that wait, which may have thousands each."""
+"""Characters of the URLs that wait, which may have thousands each."""
 _IN_ONE_GO: Final = 8
-"""Acknowledgments that one sender may send without letting others have the processor."""
+"""Acknowledgments that one sender sends before it yields to the event loop."""
 _GRACE: Final = 3.0
 """Seconds that a stop may take for those that are waiting."""
 
@@ -34,11 +33,11 @@ class Gateway(Protocol):
 
 
 def _nobody_is_here(_: ArchiveRef, __: Acknowledgment) -> None:
-    """For a resolver without an Archive in its process."""
+    """Default for a resolver without an Archive in its process."""
 
 
 class Acknowledgments:
-    """Sends each once, and does not insist: what is not received is not counted."""
+    """Sends each acknowledgment once, without retries: a lost one is not counted."""
 
     def __init__(
         self,
@@ -49,26 +48,26 @@ class Acknowledgments:
         log: FilteringBoundLogger | None = None,
         grace: float = _GRACE,
     ) -> None:
-        """`watch` is told `received`, `lost` or `dropped`, once for each.
+        """`watch` is called with `received`, `lost` or `dropped`, once for each.
 
-        `at_once` tells an Archive for which nobody has to wait, and gives whether it was received; if it is not one, it
-        tells nobody and gives None.
+        `at_once` delivers to an Archive in the same process, and returns whether it was received; None for any other
+        Archive.
         """
         self._gateway, self._at_once, self._grace = gateway, at_once, grace
         self._watch = watch or (lambda _: None)
         self._log = log or structlog.get_logger("ibi.resolver")
         self._waiting: deque[tuple[ArchiveRef, Acknowledgment]] = deque()
         self._characters = 0
-        """Of the URLs in those that are waiting."""
+        """Characters of the URLs that are waiting."""
         self._senders: set[asyncio.Task[None]] = set()
         self._is_starting = False
-        """Whether there is a sender that has not begun: whatever comes until then is for it too."""
+        """Whether a sender is about to begin, which will also send what arrives until then."""
 
     def watch(self, watch: Callable[[str], None]) -> None:
         self._watch = watch
 
     def send(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> None:
-        """Returns at once. Called from the event loop, when the reader has his answer."""
+        """Send in the background; returns at once. Called from the event loop, when the reader has the answer."""
         received = self._at_once(archive, acknowledgment)
         if received is not None:
             self._watch("received" if received else "lost")
@@ -82,7 +81,7 @@ class Acknowledgments:
         self._start()
 
     def _start(self) -> None:
-        """Have one more sender, unless there are enough or one is about to begin."""
+        """Start one more sender, unless there are enough or one is about to begin."""
         if self._is_starting or len(self._senders) >= _AT_ONCE:
             return
         self._is_starting = True
@@ -91,8 +90,8 @@ class Acknowledgments:
         sender.add_done_callback(self._ended)
 
     async def _send_all(self) -> None:
-        """An Archive in the same process hears all that are waiting from one sender; while another is waited for, the
-        next sender goes on."""
+        """Send all that wait. One sender serves the Archive in the same process; while one waits for a remote Archive,
+        the next sender goes on."""
         self._is_starting = False
         for sent in count(1):
             if not self._waiting:
@@ -107,10 +106,10 @@ class Acknowledgments:
                 await asyncio.sleep(0)
 
     def _ended(self, sender: asyncio.Task[None]) -> None:
-        """One that failed unforeseen must not keep the others from being sent."""
+        """Log an unexpected failure of a sender, and go on with the others."""
         self._senders.discard(sender)
         if sender.cancelled():
-            self._is_starting = False  # it may never have begun
+            self._is_starting = False  # it may have failed before it began
         error = None if sender.cancelled() else sender.exception()
         if error is not None:
             self._log.error("an acknowledgment could not be sent", exc_info=error)
@@ -118,7 +117,7 @@ class Acknowledgments:
             self._start()
 
     async def drain(self) -> None:
-        """Let those go out that are waiting, for a moment; the rest is lost."""
+        """Send those that wait, for a moment; the rest is lost."""
         deadline = asyncio.get_running_loop().time() + self._grace
         while self._senders and (left := deadline - asyncio.get_running_loop().time()) > 0:
             await asyncio.wait(set(self._senders), timeout=left)

@@ -1,4 +1,5 @@
-"""The Archives that a resolution may ask, and the homes of labels: those registered, and the one of this process."""
+"""The directory of Archives that a resolution may ask, and of the homes of labels: registered ones, and the one of this
+process."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ _NEVER: Hashable = object()
 
 
 class ArchiveDirectory:
-    """Made anew when the register changes, in whichever process; between changes the same values are given."""
+    """Reads the register again when it changes, by any process; until then the values are the same."""
 
     def __init__(self, registry: Registry | None, own: ArchiveRef | None) -> None:
-        """`own` is the Archive of this process: always there, and first; it counts as registered."""
+        """`own` is the Archive of this process: always included, first, and counted as registered."""
         self._registry, self._own = registry, own
         self._version: Hashable = _NEVER
         self._archives: tuple[ArchiveRef, ...] = ()
@@ -26,7 +27,7 @@ class ArchiveDirectory:
     def archives(self) -> tuple[ArchiveRef, ...]:
         version = None if self._registry is None else self._registry.recent_version()
         if version != self._version:
-            # The version is older than what is read, never newer: a change in between is read again next time.
+            # The version is read first, so it is never newer than the content: a change in between is read next time.
             registered = () if self._registry is None else self._registry.all()
             refs = {registration: self._ref(registration) for registration in registered}
             self._archives = tuple(self._found(refs.values()))
@@ -34,11 +35,12 @@ class ArchiveDirectory:
         return self._archives
 
     def homes(self) -> Homes:
-        """Also those that are switched off. To be asked after `archives`, and about the same state of the register."""
+        """The homes of labels, also those that are switched off. Call it after `archives`: it describes the same state
+        of the register."""
         return self._homes
 
     def _ref(self, registration: Registration) -> ArchiveRef | None:
-        """One that is registered with the resolver it runs beside is asked once, without a network."""
+        """The Archive of a registration: `own` if it is that one, so that it is asked once, without a network."""
         own = self._own
         if own is not None and not set(own.service.labels).isdisjoint(registration.labels):
             return own

@@ -1,11 +1,12 @@
-"""Links that are neither kept nor in the Archive of the same server: how many a second, and how they share the loop.
+"""Limits on misses, links that are neither cached nor in the Archive of the same server: how many a second, and how
+they share the loop.
 
-A miss costs many times as much as a link that is kept, and each question to another Archive costs about half of
-that again. One network that sends misses as fast as it can would leave the loop no time for readers of others. So each
-network has an allowance, which grows by the second. A network that has used it up is not refused at once, because a
-refusal costs nearly as much as an answer and the next request would follow it immediately: its misses wait in line and
-have their turn at a steady pace. At its turn a link is looked for in the own Archive; other Archives are asked only if
-the allowance permits it by then. All networks together are bounded in the same way, and take turns.
+A miss costs many times as much as a cached link, and each question to another Archive about half of that again. One
+network that sends misses as fast as it can would leave the loop no time for readers of others. So each network has an
+allowance, which grows by the second. A network that has used it up is not refused at once, because a refusal costs
+nearly as much as an answer and the next request would follow it immediately: its misses wait in line and have their
+turn at a steady pace. At its turn a link is looked for in the own Archive; other Archives are asked only if the
+allowance permits it by then. All networks together are bounded in the same way, and take turns.
 
 Questions to other Archives start a few at a time (`TickShare`), with the rest of the loop's work in between.
 """
@@ -27,32 +28,32 @@ from ibi.model.visibility import IpNetwork
 from ibi.services.limits import LimitScope, TooManyLinks, network_of
 
 MISS: Final = 4
-"""What a miss costs of an allowance, beside the questions to other Archives."""
+"""Cost of a miss, without the questions to other Archives."""
 QUESTION: Final = 2
-"""What each question to another Archive costs, with its answer."""
+"""Cost of a question to another Archive, with its answer."""
 
 _AT_ONCE: Final = 1.0
 """Seconds of allowance that can be used without waiting for a turn."""
 _BURST: Final = 30.0
 """Seconds of allowance that can be used in turns that follow each other more quickly."""
 _PATIENCE: Final = 8.0
-"""Seconds for which a miss waits for its turn: less than a server that stops gives to what is under way."""
+"""Seconds that a miss waits for its turn: less than the grace of a server that stops."""
 _REFUSALS: Final = 2.5
-"""Refusals of those that have waited for so long, by turns of one network: in a very long line they wait longer."""
+"""Refusals of misses that have waited that long, per turn of one network: in a very long line they wait longer."""
 _RETRY_AFTER: Final = 5
 _BURST_PACE: Final = 4.0
-"""Turns of one network during its burst, by those after it: what waits when a burst begins has its turn before it is
-refused, and the turns of one network leave room for those of others."""
+"""How much faster the turns of one network are during its burst: misses that wait when it begins have their turn before
+they are refused, and the network leaves room for others."""
 _CONNECTIONS: Final = 50
-"""New connections a second that are read of a network whose misses wait."""
+"""New connections a second of a network whose misses wait."""
 _LONGEST_DELAY: Final = 5.0
 """Seconds for which such a connection waits at most. It is not refused at once, because the next one would follow."""
 _NETWORKS: Final = 10
-"""Networks whose whole allowances together are that of the server."""
+"""Networks whose allowances add up to that of the server."""
 _MOST_WAITING: Final = 8192
 _MOST_OF_ONE: Final = 4096
-"""Of one network. Each holds a connection. One that finds the line full is refused at once, and can ask again at once:
-the line has to be longer than the connections that one network is likely to have."""
+"""Waiting misses of one network, each with a connection. When the line is full a miss is refused at once, and can ask
+again at once: so the line has to be longer than the connections that one network is likely to have."""
 _MOST_KNOWN: Final = 8192
 """Networks whose use is remembered."""
 _BETWEEN_LOGS: Final = 60.0
@@ -60,12 +61,12 @@ _LOG = structlog.get_logger("ibi.resolver")
 
 
 def _nothing() -> None:
-    """Not counted."""
+    """Default: misses that wait are not counted."""
 
 
 class _Line:
-    """The misses of one network that wait. Its addresses take turns, so that a reader beside the one who floods is not
-    behind the whole flood."""
+    """The waiting misses of one network. Its addresses take turns, so that a reader does not wait behind the flood of a
+    neighbour."""
 
     __slots__ = ("_by_address", "_number")
 
@@ -99,16 +100,16 @@ class MissLimit:
     def __init__(self, rate: float = 0.0, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
         self._used_until: dict[IpNetwork | None, float] = {}
-        """For each network, when all that it has used will have been allowed; nothing is due for one that is gone."""
+        """For each network, the time by which its allowance covers all that it has used; missing if it already does."""
         self._all_used_until = self._most_used_until = 0.0
         self._lines: dict[IpNetwork | None, _Line] = {}
         self._turn_at: dict[IpNetwork | None, float] = {}
         """For each network, when its next turn may be."""
         self._connected_until: dict[IpNetwork | None, float] = {}
-        """For each network that was held back, when the connections it has opened will have been allowed."""
+        """For each network that was held back, the time by which its allowance covers the connections it has opened."""
         self._due: list[tuple[float, int, IpNetwork | None]] = []
         self._arrived: deque[tuple[float, asyncio.Future[bool]]] = deque()
-        """All that wait, and some that do not any more, in the order in which they came."""
+        """All waiting misses, and some that wait no more, in the order of arrival."""
         self._order = count()
         self._timer: asyncio.TimerHandle | None = None
         self._wakes_at = self._next_turn = self._next_refusal = 0.0
@@ -125,17 +126,17 @@ class MissLimit:
         return self._waiting
 
     def is_within(self, client: IpAddress | None, now: float) -> bool:
-        """Whether a miss of this client need not wait: its network and the server have something of their allowances
-        left, and none of the network waits already."""
+        """Whether a miss of this client need not wait: its network and the server have some allowance left, and no miss
+        of the network waits already."""
         if self._most_used_until - now < _AT_ONCE and not self._lines:
-            return True  # nearly always: no network has to be told from another
+            return True  # nearly always: without looking at the network
         if self._all_used_until - now >= _AT_ONCE:
             return False
         network = network_of(client)
         return network not in self._lines and self._used_until.get(network, 0.0) - now < _AT_ONCE
 
     def may_ask_others(self, client: IpAddress | None) -> bool:
-        """The same for a miss that has had its turn."""
+        """Whether the allowance permits questions to other Archives, for a miss that has had its turn."""
         if not self._rate:
             return True
         return self._has_burst(network_of(client), self._clock())
@@ -155,13 +156,14 @@ class MissLimit:
         self._most_used_until = max(self._most_used_until, until, self._all_used_until)
 
     def _forget(self, now: float) -> None:
-        """Those to which nothing is due any more; if there are none, all: the bound of the server remains."""
+        """Forget networks whose allowance covers all; if there are none, all networks: the limit of the server
+        remains."""
         self._used_until = {network: until for network, until in self._used_until.items() if until > now}
         if len(self._used_until) >= _MOST_KNOWN:
             self._used_until.clear()
 
     async def turn(self, client: IpAddress | None) -> None:
-        """Wait until it is the turn of this miss. `TooManyLinks` if there are too many that wait, or for too long."""
+        """Wait for the turn of this miss. `TooManyLinks` if too many wait, or this one for too long."""
         network = network_of(client)
         line = self._lines.get(network)
         waiting = 0 if line is None else len(line)
@@ -189,8 +191,8 @@ class MissLimit:
     def connection_delay(self, client: IpAddress | None) -> float | None:
         """Seconds before a new connection of this client is read; None if too many wait already.
 
-        Only a network whose misses wait has to wait for this too. To begin a connection costs about as much as to
-        answer a link: with a new one for each miss, one network would take the loop from all others.
+        Only networks whose misses wait are delayed. A new connection costs about as much as to answer a link: with one
+        for each miss, a network would take the loop from all others.
         """
         if not self._lines:
             return 0.0
@@ -207,7 +209,7 @@ class MissLimit:
         return delay
 
     def end(self) -> None:
-        """The server stops: refuse all that wait, and all that would have to."""
+        """The server is stopping: refuse all that wait or would have to."""
         self._has_ended = True
         for _, waiter in self._arrived:
             if not waiter.done():
@@ -244,12 +246,12 @@ class MissLimit:
         self._timer = asyncio.get_running_loop().call_later(max(0.0, at - now), self._step)
 
     def _refusal_at(self) -> float:
-        """When the one that has waited longest is refused."""
+        """When the longest waiting miss is refused."""
         return max(self._arrived[0][0] + _PATIENCE, self._next_refusal)
 
     def _step(self) -> None:
-        """Give one turn, or refuse one that has waited too long: never many at a time, for each makes work, and between
-        two of them the loop does whatever else there is to do."""
+        """Give one turn, or refuse one miss that has waited too long: one at a time, so that the loop does other work
+        in between."""
         self._timer = None
         now = self._clock()
         if self._arrived and not self._arrived[0][1].done() and self._refusal_at() <= now:
@@ -276,7 +278,8 @@ class MissLimit:
 
 
 class TickShare:
-    """So many pieces of work in one round of the event loop, the rest in the next ones; those who ask take turns."""
+    """Bounds the pieces of work in one round of the event loop; the rest follows in the next rounds, and callers take
+    turns."""
 
     def __init__(self, most: int = 4) -> None:
         self._most, self._used = most, 0
@@ -284,7 +287,7 @@ class TickShare:
         self._is_scheduled = False
 
     async def enter(self, who: Hashable) -> None:
-        """Returns at once if there is room in this round."""
+        """Wait for a place; returns at once if there is room in this round."""
         if self._used < self._most and not self._waiting:
             self._used += 1
             self._schedule()

@@ -1,4 +1,4 @@
-"""Runs one resolution: sends what it asks, hands back what comes, and wakes it in time (R §8.2)."""
+"""Runs one resolution: sends its questions, passes the replies to it, and wakes it in time (R §8.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LOG = structlog.get_logger("ibi.resolver")
 
 
 class PendingRequests:
-    """Belongs to one resolution. A wait costs the same however many are under way."""
+    """The requests under way of one resolution. A wait costs the same however many there are."""
 
     __slots__ = ("_arrived", "_tasks", "_waiter")
 
@@ -48,7 +48,7 @@ class PendingRequests:
             self._waiter.set_result(None)
 
     async def arrivals(self, within: float) -> deque[tuple[Asking, Reply]]:
-        """What has come since the last time; if nothing has, it is waited for, so many seconds at most."""
+        """The replies since the last call; if there are none, wait for one, so many seconds at most."""
         if not self._arrived:
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
@@ -62,13 +62,14 @@ class PendingRequests:
         return arrived
 
     def cancel(self) -> None:
-        """Nobody wants to know any more."""
+        """Cancel all requests: the caller has gone away, or has its outcome."""
         for task in self._tasks:
             task.cancel()
 
 
 def _reply(asking: Asking, task: asyncio.Task[Reply]) -> Reply:
-    """What the gateway fails at is no reason to leave the reader without the answers of others."""
+    """The reply of a task. A failure of the gateway counts as silence, so that the answers of other Archives still
+    reach the reader."""
     error = task.exception()
     if error is None:
         return task.result()
@@ -77,11 +78,11 @@ def _reply(asking: Asking, task: asyncio.Task[Reply]) -> Reply:
 
 
 _LEAST: Final = 0.001
-"""Seconds: a clock that stands still while nothing comes must not keep the processor busy."""
+"""Shortest wait in seconds: a clock that stands still must not keep the processor busy."""
 
 
 def _nothing() -> None:
-    """Nothing is to be given back."""
+    """Default: there is no slot to free."""
 
 
 def _freely() -> Callable[[], None]:
@@ -89,14 +90,14 @@ def _freely() -> Callable[[], None]:
 
 
 async def _at_any_pace() -> None:
-    """Nothing is waited for."""
+    """Default: questions are not delayed."""
 
 
 class Gateway(Protocol):
-    """The way to Archives. Whatever an Archive does, nothing is raised."""
+    """The connection to Archives. Never raises for an error of an Archive."""
 
     def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Reply | None:
-        """The reply of an Archive for which nobody has to wait; None if this is not one."""
+        """The reply of an Archive in the same process; None for any other."""
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply: ...
 
@@ -104,14 +105,14 @@ class Gateway(Protocol):
 
 
 class ReplyWatcher(Protocol):
-    """Whoever counts what Archives reply, and how long they take."""
+    """Counts the replies of Archives, and how long they take."""
 
     def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
 
 
 class ResolutionRunner:
-    """Sends what `run` asks for, hands back what comes, and wakes it in time. `max_age` is for how many seconds all
-    that was said of the item may be kept.
+    """Sends the questions of `run`, passes the replies to it, and wakes it in time. `max_age` is for how many seconds
+    all replies about the item may be cached.
     """
 
     def __init__(
@@ -126,15 +127,16 @@ class ResolutionRunner:
     ) -> None:
         """`pace` is awaited before each question to an Archive elsewhere.
 
-        `admit` gives leave to ask somebody who has to be waited for, and what to call once that is over; it may
-        refuse by raising."""
+        `admit` is called before the first remote Archive is asked, and returns what to call at the end; it may refuse
+        by raising.
+        """
         self.run, self.max_age = run, LONGEST
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
         self._flights: PendingRequests | None = None
         self._admit, self._over, self._pace = admit, _nothing, pace
 
     def begin(self) -> None:
-        """Ask whoever is to be asked first. Where nobody has to be waited for, that is all: there is an outcome."""
+        """Ask the first Archives. If all of them answer at once, there is an outcome afterwards."""
         try:
             self._send()
         except BaseException:
@@ -144,7 +146,7 @@ class ResolutionRunner:
             self._hang_up()
 
     async def to_the_end(self) -> None:
-        """Until there is an outcome; whoever is still being asked then is not listened to any more."""
+        """Run until there is an outcome; requests still under way are then cancelled."""
         try:
             while self.run.outcome is None:
                 await self._wait()
@@ -158,7 +160,7 @@ class ResolutionRunner:
         self._over()
 
     def _send(self) -> None:
-        """Whatever is to be asked now. What is answered at once may be the end, or lead to further questions."""
+        """Send the questions that are due. Immediate answers may end the resolution, or lead to further questions."""
         while askings := self.run.requests():
             for asking in [asking for asking in askings if not self._is_answered_at_once(asking)]:
                 if self.run.outcome is None:
@@ -176,7 +178,7 @@ class ResolutionRunner:
 
     def _start(self, asking: Asking) -> None:
         if self._flights is None:
-            # Called once, also if nobody goes on with what was begun.
+            # Called once, also if this resolution is abandoned.
             self._over = finalize(self, self._admit())
             self._flights = PendingRequests()
         self._flights.start(asking, self._asked(asking, max(0.0, self._deadline - self._clock())))

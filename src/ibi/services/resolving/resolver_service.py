@@ -1,7 +1,7 @@
-"""Persistent URLs resolved, for all readers of one server (R §8.2): who is asked, what is remembered, what is kept.
+"""Resolves persistent URLs for all readers of one server (R §8.2): whom to ask, what to learn, what to cache.
 
-An Archive in the same process is asked without a task and without waiting; what was found lately is not asked again, as
-long as its Archive allows (E32). Thanks go out in the background (`ibi.services.resolving.acknowledgments`).
+An Archive in the same process is asked without a task and without waiting; outcomes are cached for as long as the
+Archive allows (E32). Acknowledgments are sent in the background (`ibi.services.resolving.acknowledgments`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ibi.services.resolving.resolution_runner import Gateway, ReplyWatcher, Reso
 
 
 class Directory(Protocol):
-    """Who is included, and who is the home of which labels; the same values until that changes."""
+    """The included Archives and the homes of labels; the same values until they change."""
 
     def archives(self) -> tuple[ArchiveRef, ...]: ...
 
@@ -43,16 +43,16 @@ class Directory(Protocol):
 
 
 class ForeignUrls(StrEnum):
-    """What becomes of URLs on hosts that their Archive did not declare (E31)."""
+    """How URLs on hosts that their Archive did not declare are treated (E31)."""
 
     REFUSE = "refuse"
     CONFIRM = "confirm"
 
 
 class Resolved(NamedTuple):
-    """How it ended, how long it took, and for how many seconds anybody may keep it.
+    """The outcome of a resolution, how long it took, and for how many seconds it may be cached.
 
-    With `to_confirm` the URL is on a host that the Archive did not declare: nobody is sent there unasked (E31).
+    With `to_confirm` the URL is on a host that the Archive did not declare: the reader has to confirm it (E31).
     """
 
     outcome: Outcome
@@ -61,21 +61,21 @@ class Resolved(NamedTuple):
     was_kept: bool = False
     to_confirm: bool = False
     began: float = 0.0
-    """The time from which those of the trace count."""
+    """The time from which those of the trace are counted."""
     resolution: Resolution | None = None
 
     @property
     def trace(self) -> Trace:
-        """How it came about, put together when somebody wants to see it; nobody was asked for what was kept."""
+        """The trace, made on demand; that of a cached outcome has no questions."""
         return Trace(()) if self.resolution is None else self.resolution.trace
 
 
 Unfinished: TypeAlias = Callable[[], Awaitable[Resolved]]
-"""The rest of a resolution that somebody has to wait for; to be called once."""
+"""The rest of a resolution that has to wait for remote Archives; to be called once."""
 
 
 class Watcher(ReplyWatcher, Protocol):
-    """Whoever counts."""
+    """Counts outcomes, refusals and claims."""
 
     def resolved(self, resolved: Resolved) -> None: ...
 
@@ -104,9 +104,9 @@ _LEAST_BUDGET: Final = 0.1
 class ResolverService:
     """Resolves for one server, from its event loop.
 
-    `own` is the Archive of this very server: whoever runs both need not declare to himself where its items may be.
-    `changes` gives another value whenever an Archive in the same process has changed: what was found before is then
-    forgotten at once, and not when its time is up. `wall` is the time of day in POSIX seconds.
+    `own` is the Archive of this server, which need not declare the hosts of its items. `changes` returns another value
+    whenever an Archive in the same process has changed: the cache is then cleared at once. `wall` is the time of day in
+    POSIX seconds.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ class ResolverService:
         base: str,
         fresh: bool = False,
     ) -> Resolved:
-        """What `begin` gives, once whoever is asked has answered. With `fresh` nothing that was kept is looked at, so
-        that there is a trace to show; that is `TooManyTraces` if too many want it."""
+        """Resolve to the end. With `fresh` the cache is bypassed, so that there is a trace to show; `TooManyTraces` if
+        too many do so."""
         reader = _Reader(url, clients, preferences, base)
         if not fresh:
             return await self._to_the_end(self._begun(reader))
@@ -182,14 +182,15 @@ class ResolverService:
         *,
         base: str,
     ) -> Resolved | Unfinished:
-        """How it ends, if nobody has to be waited for; if not, it has to be finished. `TooManyLinks` if too many do.
+        """Return the outcome, if no remote Archive has to be asked; otherwise the rest, to be finished. `TooManyLinks`
+        if too many wait.
 
         `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
         """
         return self._begun(_Reader(url, clients, preferences, base))
 
     async def _in_turn(self, reader: _Reader, *, fresh: bool) -> Resolved:
-        """What a network asks for that has used up its allowance of misses."""
+        """Resolve for a network that has used up its allowance of misses."""
         try:
             await self.misses.turn(reader.client)
         except LimitExceeded as refusal:
@@ -201,7 +202,7 @@ class ResolverService:
         return await self._to_the_end(self._begun(reader, fresh=fresh, has_turn=True))
 
     def _found_here(self, reader: _Reader) -> Resolved | None:
-        """What is kept by now, or in the own Archive, is not refused, however many wait."""
+        """The outcome, if it is cached by now or in the own Archive: such links are never refused."""
         try:
             begun = self._begun(reader._replace(is_refused=True), has_turn=True)
         except LimitExceeded:
@@ -209,7 +210,8 @@ class ResolverService:
         return begun if isinstance(begun, Resolved) and isinstance(begun.outcome, Redirect) else None
 
     async def count_unreadable(self, clients: tuple[IpAddress, ...]) -> None:
-        """Before a client is told what is wrong with a link: it waits for its turn as a miss does. `TooManyLinks`."""
+        """Charge for an unreadable link: before its error is explained, it waits for its turn as a miss does.
+        `TooManyLinks`."""
         client = clients[0] if clients else None
         if not self.misses.is_within(client, self._clock()):
             try:
@@ -280,11 +282,11 @@ class ResolverService:
         return outcome
 
     def _is_alone(self, archives: tuple[ArchiveRef, ...]) -> bool:
-        """One that is alone needs no way to be found, and is not contradicted."""
+        """Whether there is only the own Archive: it needs no routing, and cannot be contradicted."""
         return len(archives) == 1 and self._directory.homes().count <= 1
 
     def _learn(self, trace: Trace, outcome: Outcome) -> None:
-        """A link that was resolved is not refused because what it teaches cannot be written down."""
+        """Store what a resolution taught. A failure to do so is logged, and the reader gets the outcome."""
         try:
             claims = self._memory.learn(trace, outcome, self._clock())
         except IbiError as error:
@@ -301,7 +303,7 @@ class ResolverService:
             self._watcher.claimed(claim)
 
     def _longest_age(self, trace: Trace, outcome: Outcome, archives: tuple[ArchiveRef, ...]) -> int:
-        """What was found against the rules on proof is not kept."""
+        """Seconds for which the outcome may be cached; 0 if it was found against the rules on proof."""
         words = {hop.word for hop in trace.hops}
         if self._policy.follow_unproven and not words.isdisjoint({Word.SILENT, Word.AWAITED}):
             return 0
@@ -316,8 +318,8 @@ class ResolverService:
         return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=drive.run)
 
     def _may_be_there_soon(self, outcome: Outcome, run: Resolution) -> bool:
-        """A home elsewhere has nothing: the item may be deposited there the next moment, and its link has to work then.
-        A change of the Archive in the same process is noticed."""
+        """Whether a remote home has nothing: the item may be deposited there the next moment, and its link has to work
+        then. Changes of the Archive in the same process are noticed."""
         if not isinstance(outcome, NotFound):
             return False
         hop = run.trace.hops[0]
@@ -326,7 +328,8 @@ class ResolverService:
     async def _with_foreign_urls(
         self, reader: _Reader, archives: tuple[ArchiveRef, ...], began: float
     ) -> Resolved | None:
-        """Only once nobody had a URL where it belongs: a stranger's never outranks one that an Archive answers for."""
+        """Resolve again with undeclared hosts, once no Archive had a URL on a declared one, which always comes
+        first."""
         left = began + self._policy.budget - self._clock()
         drive = self._drive(reader, archives, replace(self._lenient, budget=max(_LEAST_BUDGET, left)))
         drive.begin()
@@ -353,10 +356,10 @@ class ResolverService:
         return ResolutionRunner(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
 
     def _admitted(self, reader: _Reader) -> Callable[[], None]:
-        """Leave to ask Archives elsewhere."""
+        """Take a slot for asking remote Archives; return what frees it."""
         if reader.is_refused or not self.misses.may_ask_others(reader.client):
             refusal = TooManyLinks(bound=LimitScope.RATE, retry_after=self.misses.retry_after)
-            if not reader.is_refused:  # which is counted elsewhere
+            if not reader.is_refused:  # those are counted elsewhere
                 self._watcher.turned_away(refusal)
             raise refusal
         give_back = self._turn(self._links, reader.clients)
@@ -369,21 +372,21 @@ class ResolverService:
 
     def _judged(self, run: Resolution) -> Outcome:
         outcome = run.outcome
-        assert outcome is not None  # that is why it is judged
+        assert outcome is not None  # called only after the end
         if isinstance(outcome, Redirect):
             return outcome
         return confirm_not_found(outcome, run.trace, expected=self._memory.expected, own=self._own)
 
 
 class _Reader(NamedTuple):
-    """Who wants what."""
+    """A reader's request."""
 
     url: PersistentUrl
     clients: tuple[IpAddress, ...]
     preferences: Sequence[Preference]
     base: str
     is_refused: bool = False
-    """Whether Archives elsewhere are not to be asked."""
+    """Whether remote Archives must not be asked."""
 
     @property
     def client(self) -> IpAddress | None:
@@ -391,7 +394,7 @@ class _Reader(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What a resolution is about that has been begun."""
+    """A resolution under way and its request."""
 
     reader: _Reader
     archives: tuple[ArchiveRef, ...]
@@ -405,7 +408,7 @@ def _declared_unless_of(own: ArchiveRef) -> Rule:
     def is_on_a_declared_host_or_our_own(claim: Claim) -> bool:
         return claim.archive == own or is_on_a_declared_host(claim)
 
-    # A trace tells the rule by its name: it is the same rule.
+    # Traces show the rule by its name, so it keeps that of the original.
     is_on_a_declared_host_or_our_own.__name__ = is_on_a_declared_host.__name__
     return is_on_a_declared_host_or_our_own
 
