@@ -1,4 +1,4 @@
-"""The Archive that a server serves, put together from the settings."""
+"""Builds the Archive that a server serves, from the settings."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from ibi.storage.sqlite.usage import SqliteUsageLog
 from ibi.web.archive_site import ArchiveSite
 
 USAGE = "usage.sqlite"
-"""The counts of a data directory."""
+"""The file with the usage counts of a data directory."""
 
 
 def verification_schedule(settings: Settings, site: ArchiveSite) -> VerificationSchedule | None:
-    """What keeps watch over the content of a server's Archive; wrong settings of mail are logged, and it goes on."""
+    """The verification of a server's Archive; wrong mail settings are logged and otherwise ignored."""
     if site.desk is None or not isinstance(site.desk.kept, ArchiveStore):
         return None
     archive = settings.archive
@@ -69,11 +69,11 @@ def opened_archive_site(
     demo: bool = False,
     on_rebuild: Callable[[], None] = lambda: None,
 ) -> tuple[ArchiveSite | None, Callable[[], None]]:
-    """The Archive of the data directory, begun if it is not, and filled if it is a `demo`, and what checks that its
-    files are still those that were opened. What it opens is closed with `opened`; `on_rebuild` is told before its
-    catalogue is made anew, which may take long.
+    """Return the Archive of the data directory, initialised if necessary and filled if it is a `demo`, and a check that
+    its files are still those that were opened. What it opens is closed with `opened`; `on_rebuild` is called before its
+    catalogue is rebuilt, which may take long.
 
-    No Archive while nothing can be minted and none was begun before: its own service could get no label.
+    None while nothing can be minted and there is no Archive yet: its own service could get no label.
     """
     public_url = (settings.public_url or listening_url).rstrip("/")
     log = structlog.get_logger("ibi.archive")
@@ -139,7 +139,8 @@ def _opened_store(data: Path, on_rebuild: Callable[[], None]) -> ArchiveStore:
 
 
 def _opened_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
-    """Counts never keep a server from starting: what is damaged is set aside, and without a file nothing is counted."""
+    """Open the usage counts. They never prevent a start: a damaged file is set aside, and without a file nothing is
+    counted."""
     log = structlog.get_logger("ibi.archive")
 
     def set_aside(error: StorageError, aside: Path | None) -> None:
@@ -155,7 +156,7 @@ def _opened_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
 
 
 def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> ItemServices:
-    """Where deposits are taken in. Drafts that nobody came back to go now, and later when others are begun."""
+    """The services that take deposits. Abandoned drafts are removed now, and later when others are begun."""
     archive = settings.archive
     quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve, archive.draft_share)
     rules = DraftRules(archive.largest_deposit, archive.draft_days, quota)
@@ -186,13 +187,14 @@ def _record(settings: Settings, public_url: str, minter: LocalMinter, store: Arc
     try:
         if follow_address(deposits, store, record.service, public_url, "archive"):
             log.info("the item of this Archive follows it to its new address", url=public_url)
-    except IbiError as error:  # everything else is served all the same
+    except IbiError as error:  # the server starts all the same
         log.error("the item of this Archive does not follow it", url=public_url, reason=str(error))
     return record
 
 
 def _check_service(data: Path, record: ArchiveRecord, store: ArchiveStore) -> None:
-    """The item of the Archive itself cannot be deleted: a store without it is another one, or an empty one."""
+    """Check that the store has the Archive's own item, which cannot be deleted: otherwise it is another store, or
+    empty."""
     service = record.service.rep
     if service is not None and not store.holds(service):
         items = sum(1 for _ in store.content.iterate()) + 1
@@ -200,13 +202,13 @@ def _check_service(data: Path, record: ArchiveRecord, store: ArchiveStore) -> No
 
 
 def integrity_status(store: ArchiveStore) -> Iterator[tuple[str, object]]:
-    """Which items are damaged, and when they were verified."""
+    """The damaged items and the times of verification, for the status."""
     integrity = store.integrity
     if integrity is None:
         return
     try:
         summary = integrity.summary()
-    except StorageError as error:  # a store whose disk is full still says everything else
+    except StorageError as error:  # the rest of the status is still shown
         yield "damaged", [str(error)]
         return
     yield "damaged", sorted(integrity.ledger.damaged())

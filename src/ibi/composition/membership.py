@@ -1,4 +1,4 @@
-"""The membership of a data directory's Archive, put together from the settings."""
+"""Builds the membership of a data directory's Archive, from the settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MembershipIncomplete(IbiError):
 
 
 def membership_request(settings: Settings, public_url: str, service: LabelForms) -> InclusionRequest | None:
-    """What the resolver is asked; None if there is no resolver, or no key for it.
+    """The request to the resolver; None if there is no resolver, or no key for it.
 
     `MembershipIncomplete` if a setting is missing beside them, `InvalidMessage` if one has no place in a request.
     """
@@ -52,7 +52,8 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
 
 
 def membership_service(settings: Settings, site: ArchiveSite | None) -> MembershipService | None:
-    """For a server; None if there is nothing to keep up. Wrong settings are logged: the Archive serves all the same."""
+    """The membership of a server's Archive; None without one. Wrong settings are logged: the Archive serves all the
+    same."""
     if site is None:
         return None
     try:
@@ -71,7 +72,7 @@ def membership_service(settings: Settings, site: ArchiveSite | None) -> Membersh
 
 
 def membership_status(settings: Settings) -> Iterator[tuple[str, object]]:
-    """What is known of it without asking anybody."""
+    """The stored state of the membership, without asking the resolver."""
     files = MembershipFiles(settings.data)
     found = files.read()
     yield "switched_on", files.switched_on

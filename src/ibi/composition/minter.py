@@ -1,4 +1,4 @@
-"""The minter of a data directory, put together for a command."""
+"""Builds the minter of a data directory, for a command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HTTP = 80
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What an operator vouches for on the command line."""
+    """What an operator accepts on the command line."""
 
     clock: bool = False
     copy: bool = False
@@ -42,17 +42,17 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class LocalMinter:
-    """Mints straight from the data directory, beside a running server or without one."""
+    """Mints directly from the data directory, beside a running server or without one."""
 
     ticks: SqliteTicks
     identity: Identity
     rules: Rules
     clocks: MachineClocks
     address: Callable[[], OwnAddress | None]
-    """What is asked whether another instance answers there, while that is in doubt."""
+    """The address to check for another instance, while that is in doubt."""
 
     def mint(self, count: int, who: str, key: str | None) -> Share:
-        """Labels that are durable and whose dates have come; raises an `IbiError` if none were minted."""
+        """Mint labels and return them durable and after their dates; raises an `IbiError` if none were minted."""
         self._check_address()
         request = MintRequest(count, who, key)
 
@@ -81,13 +81,13 @@ class LocalMinter:
     def _wait_for(self, share: Share) -> None:
         ready = share.ready
         while (now := self.clocks.read().wall) < ready:
-            check_behind(now, ready, self.rules.patience)  # a clock set back meanwhile: the labels stay on record
+            check_behind(now, ready, self.rules.patience)  # if the clock was set back, the labels stay on record
             time.sleep(float(ready.as_fraction() - now.as_fraction()))
 
 
 def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
-    """Where this minter is known to the world. A sandbox without a `public_url` is known nowhere, and an address on
-    the machine itself leads to this machine wherever it is asked."""
+    """The public address of this minter. A sandbox without a `public_url` has none, nor has an address on the loopback
+    interface any use: it leads to the machine that asks."""
     from ibi.services.minting.mint_guard import OwnAddress  # hardly ever needed, and slow to import
     from ibi.transport.origin import is_on_loopback
 
@@ -100,7 +100,7 @@ def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
 
 
 def warn_of_private_name(identity: Identity) -> str | None:
-    """What to tell of an identity that was frozen when its name still passed for a global one."""
+    """A warning about an identity that was frozen when its name still passed for a global one."""
     if identity.sandbox or identity.is_global:
         return None
     return (
@@ -112,7 +112,7 @@ def warn_of_private_name(identity: Identity) -> str | None:
 def opened_ticks(
     settings: Settings, clocks: MachineClocks, *, accept_copy: bool = False, accept_loss: bool = False
 ) -> SqliteTicks:
-    """The clock of the data directory; one that was copied here is opened only if an operator vouches for it."""
+    """Open the clock state of the data directory; a copied one only if an operator accepts it."""
     return SqliteTicks(
         settings.data,
         machine=machine_id(),
@@ -131,7 +131,7 @@ def _newest_kept(data: Path, identity: Identity) -> Instant | None:
 
 
 def frozen_identity(ticks: SqliteTicks, settings: Settings, *, accept: bool = False) -> Identity:
-    """Who mints here, frozen from now on."""
+    """The identity of the minter, frozen from now on."""
     identity = settled_identity(ticks.identity(), settings.identity(), accept=accept)
     ticks.freeze(identity)
     return identity
@@ -139,7 +139,7 @@ def frozen_identity(ticks: SqliteTicks, settings: Settings, *, accept: bool = Fa
 
 @contextmanager
 def opened_minter(settings: Settings, accepted: Acceptance) -> Iterator[LocalMinter]:
-    """The minter of the data directory in the settings; what is accepted is accepted before anything is minted."""
+    """The minter of the data directory in the settings; `accepted` is recorded before anything is minted."""
     clocks = MachineClocks()
     with closing(opened_ticks(settings, clocks, accept_copy=accepted.copy, accept_loss=accepted.loss)) as ticks:
         identity = frozen_identity(ticks, settings, accept=accepted.identity)

@@ -1,4 +1,4 @@
-"""The register of a resolver, put together from the settings, for a command or a server."""
+"""Builds the register of a resolver from the settings, for a command or a server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MailIncomplete(IbiError):
 
 
 def configured_mailer(settings: Settings) -> Mailer | None:
-    """What sends mail; None if no mail server is set. `MailIncomplete` if a setting is missing beside it."""
+    """The mailer; None if no mail server is set. `MailIncomplete` if another setting is missing."""
     mail = settings.mail
     if mail.server is None:
         return None
@@ -42,7 +42,7 @@ def configured_mailer(settings: Settings) -> Mailer | None:
 
 @contextmanager
 def opened_register(settings: Settings) -> Iterator[ArchiveAdmin]:
-    """The desk of the data directory, or of the server that the settings name."""
+    """Administration of the register in the data directory, or of the server that the settings name."""
     if settings.is_remote:
         from ibi.transport.api_clients import ArchivesClient
 
@@ -77,7 +77,7 @@ def opened_register(settings: Settings) -> Iterator[ArchiveAdmin]:
 
 
 def _silent() -> FilteringBoundLogger:
-    """A command says itself what it has done; only a server has a log."""
+    """A logger that writes nothing: a command prints its result; only a server has a log."""
     import structlog
 
     log: FilteringBoundLogger = structlog.wrap_logger(
@@ -87,7 +87,7 @@ def _silent() -> FilteringBoundLogger:
 
 
 async def _not_called(_: ArchiveRef) -> CallBack:
-    """A command includes no Archive, so that none is called back."""
+    """Never called: a command includes no Archive."""
     from ibi.resolver.membership import CallBack
 
     return CallBack(confirmed=False)

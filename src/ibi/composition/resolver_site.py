@@ -1,4 +1,4 @@
-"""The resolver that a server runs, or that a command uses, put together from the settings."""
+"""Builds the resolver of a server or of a command, from the settings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 def resolves_here(settings: Settings, public_url: str) -> bool:
-    """Whether persistent URLs are resolved by this server itself."""
+    """Whether this server resolves persistent URLs itself."""
     if settings.resolve.enabled is not None:
         return settings.resolve.enabled
     return settings.resolver is None or settings.resolver.lower() == public_url.lower()
@@ -75,8 +75,8 @@ def opened_resolver_site(
     *,
     sandbox: bool = False,
 ) -> ResolverSite | None:
-    """The resolver of a server on its register; None without one. What it opens is closed with `opened`. One in a
-    `sandbox` refuses no key."""
+    """The resolver of a server on its register; None without one. What it opens is closed with `opened`. In a `sandbox`
+    it accepts any key."""
     if registry is None:
         return None
     beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
@@ -110,7 +110,8 @@ def _tell_of_lost_beliefs(error: StoreDamaged, aside: Path | None) -> None:
 
 @asynccontextmanager
 async def opened_resolving(settings: Settings) -> AsyncIterator[ResolverService]:
-    """For a command: asks the same Archives as a server on that data directory would, and thanks nobody."""
+    """The resolver of a command: it asks the same Archives as a server on that data directory, and sends no
+    acknowledgments."""
     async with AsyncExitStack() as opened:
         registry = SqliteRegistry(settings.data)
         opened.callback(registry.close)
@@ -130,7 +131,7 @@ def _resolving(
     archive: ArchiveSite | None,
     misses: MissLimit | None = None,
 ) -> ResolverService:
-    """`misses` bound those of one network; a command has none but its own."""
+    """`misses` bounds those of one network; a command needs no bound."""
     own = None if archive is None else _own_ref(archive, settings)
     wanted, directory = settings.resolve, ArchiveDirectory(registry, own)
     return ResolverService(
@@ -158,7 +159,7 @@ def _gateway(settings: Settings, archive: ArchiveSite | None, own: frozenset[tup
 
 
 def archive_budgets(settings: Settings) -> Budgets:
-    """Whoever gives a resolution more time gives it to the Archives: a slow one is then still waited for."""
+    """Time budgets of Archives, which grow with that of a resolution: a longer one still waits for a slow Archive."""
     usual = Budgets()
     wanted = settings.resolve
     total = max(usual.total, float(wanted.budget))
@@ -166,14 +167,14 @@ def archive_budgets(settings: Settings) -> Budgets:
 
 
 def _own_ref(archive: ArchiveSite, settings: Settings) -> ArchiveRef:
-    """It counts as registered, before all others. Who runs the resolver vouches for its own Archive."""
+    """The server's own Archive, which counts as registered before all others: its operator vouches for it."""
     profile, scheme = archive.profile, archive.public_url.partition("://")[0]
     protocol, prefixes = ArchiveProtocol(scheme.upper()), frozenset(_minted_prefixes(settings))
     return ArchiveRef(profile.service, profile.address, protocol, prefixes=prefixes, vouched=True)
 
 
 def _minted_prefixes(settings: Settings) -> Iterator[str]:
-    """Of the labels that are minted here, which may be another identity's than the Archive's own label."""
+    """Prefixes of the labels minted here, whose identity may differ from that of the Archive's own label."""
     minting, instant = settings.mint, Instant(FIRST_DATE)
     if minting.host is not None:
         yield home_prefix(RepositoryName.from_parts(minting.host, minting.host_port, instant))
