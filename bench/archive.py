@@ -30,6 +30,7 @@ from bench.figure import Figure, figure_table
 from bench.serving import Client, Running, Spent, ibi_up, nginx, running
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
+from ibi.composition.archive_store import CATALOGUE, STORE, open_store
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
@@ -40,7 +41,7 @@ from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
 from ibi.services.archive_answers import MOST_KEPT
-from ibi.services.items.archive_store import CATALOGUE, STORE, ArchiveStore
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.taken_files import unread_files
 from ibi.services.minting.mint_queue import MintQueue
@@ -289,7 +290,7 @@ def deposit_large(data: Path) -> tuple[Item, Path]:
         left[0] -= length
         return os.urandom(length)
 
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         item = Deposits(store, CountedLabels(2_000_000_000), MachineClocks()).deposit(
             draft_of("large.pdf"), {"large.pdf": Stream(read)}, "bench"
         )
@@ -350,7 +351,7 @@ def deposits(home: Path) -> Iterator[Figure]:
     """
     plain, numbers = home / "plain", count()
     plain.mkdir()
-    with ArchiveStore(home / "deposits") as store:
+    with open_store(home / "deposits") as store:
         made = Deposits(store, CountedLabels(1_000_000_000), MachineClocks())
 
         def deposit() -> Item:

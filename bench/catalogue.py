@@ -23,6 +23,7 @@ from threading import Thread
 from typing import Any
 
 from bench.figure import Figure, figure_table
+from ibi.composition.archive_store import CATALOGUE, STORE
 from ibi.instant import FIRST_SECOND, Instant
 from ibi.label import Ibip, Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
@@ -30,7 +31,6 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
-from ibi.services.items.archive_store import CATALOGUE, STORE
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, ROWIDS_PER_TICK, find_record

@@ -27,10 +27,10 @@ from bench.catalogue import Place, filled, label_at, own
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, Client, Running, Spent, nginx, running
+from ibi.composition.archive_store import CATALOGUE
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.registration import Inclusion, Registration
-from ibi.services.items.archive_store import CATALOGUE
 from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.vocabulary import ArchiveProtocol

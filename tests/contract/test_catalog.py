@@ -76,6 +76,49 @@ def test_what_departed_is_found_no_more_but_for_where_it_went(catalog: Adapter) 
     assert catalog.find(gone.rep) == gone
 
 
+def test_the_version_is_another_after_each_change(catalog: Adapter) -> None:
+    changes: list[Callable[[], object]] = [
+        lambda: catalog.put(item(1)),
+        lambda: catalog.put(replace(item(1), target_url="https://example.com/")),
+        lambda: catalog.put_each([item(2), item(3)]),
+        lambda: catalog.put_all([item(4), item(5)]),
+        lambda: catalog.remove(item(2).rep),
+        lambda: catalog.depart(Transfer(item(3).labels, forms_at(77).labels[0], item(3).updated)),
+    ]
+    for ask in (catalog.version, catalog.recent_version):
+        before = ask()
+        assert ask() == before
+    for change in changes:
+        versions = catalog.version(), catalog.recent_version()
+        change()
+        assert catalog.version() != versions[0]
+        assert catalog.recent_version() != versions[1]
+    assert catalog.version() == catalog.version()
+
+
+def test_a_refused_item_says_so_and_what_was_put_before_it_may_stay(catalog: Adapter) -> None:
+    catalog.put(item(1))
+    taken = replace(item(2), labels=same_ibip(1))
+    with pytest.raises(LabelTaken):
+        catalog.put_all([item(3), taken])
+    assert catalog.find(taken.rep) is None
+    assert catalog.find(item(3).rep) in (None, item(3))
+
+
+def test_many_are_put_at_once(catalog: Adapter) -> None:
+    catalog.put(item(3))
+    many = [item(number) for number in range(1_200)]
+    assert catalog.put_all(iter(many)) == len(many)
+    assert sorted(each.rep for each in catalog.items()) == sorted(each.rep for each in many)
+    assert catalog.put_all([]) == 0
+
+
+def test_an_open_catalogue_is_in_order(catalog: Adapter) -> None:
+    catalog.check()
+    catalog.put(item(1))
+    catalog.check()
+
+
 def test_an_item_is_found_by_either_label(catalog: Adapter) -> None:
     catalog.put(item(1))
     catalog.put(item(2, both=False))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ibi.composition.archive_store import open_store
 from ibi.model.content import Bytes, Keep, Source, Stream
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.relating import Relating
@@ -98,7 +99,7 @@ def say(text: str) -> None:
 
 def main(data: Path, orders: Orders) -> None:
     killer = Killer(orders.step, orders.visit)
-    with ArchiveStore(data, on_step=killer) as store:
+    with open_store(data, on_step=killer) as store:
         act: Callable[[], None] = getattr(Worker(store, orders.first), orders.act)
         act()
 

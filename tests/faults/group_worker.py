@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ibi.services.items.archive_store import ArchiveStore
+from ibi.composition.archive_store import open_store
 from tests.faults.deposit_worker import Orders, say
 from tests.faults.killer import Killer
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, sources
@@ -23,7 +23,7 @@ TITLES = "one", "two", "three"
 
 def main(data: Path, orders: Orders) -> None:
     gate = Gate(Killer(orders.step, orders.visit))
-    with ArchiveStore(data, on_step=gate) as store:
+    with open_store(data, on_step=gate) as store:
         made = deposits(store, CountedLabels(orders.first))
 
         def deposit(title: str) -> Callable[[], None]:

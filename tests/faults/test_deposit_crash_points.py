@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.messages import State
 from ibi.model.item import Item
 from ibi.services.items import archive_store, deposits
-from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import name_of
 from ibi.storage.ocfl import creation, purge, revision
 from ibi.storage.ocfl.store import STEPS as OCFL_STEPS
@@ -63,7 +64,7 @@ POINTS = [
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the items that the acts are on."""
     data = tmp_path_factory.mktemp("begun") / "data"
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         made = deposits_on(store)
         for number in range(2):
             given = files(f"item {number}")
@@ -95,7 +96,7 @@ def prepared(data: Path, act: str) -> list[Item]:
         run(data, Orders("relate"))
     if act == "undescribe":
         run(data, Orders("describe", first=2))
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         return dump(store.catalog)
 
 
@@ -105,7 +106,7 @@ def intended(data: Path, act: str, copy: Path) -> list[Item]:
     code, said = run(copy, Orders(act, first=2))
     assert code == 0
     assert said
-    with ArchiveStore(copy) as store:
+    with open_store(copy) as store:
         return dump(store.catalog)
 
 
@@ -117,7 +118,7 @@ def test_all_or_nothing(data: Path, tmp_path: Path, act: str, step: str, visit: 
     code, said = run(data, Orders(act, step, visit, first=2))
     assert code == -signal.SIGKILL, f"it never came to the step {step!r} for {visit} times"
     assert said == ""  # the steps are all before the acknowledgment
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         now = dump(store.catalog)
         assert now in (before, after)
         if step in ("change done", "claim answered", "content kept") and act not in ("unrelate", "undescribe"):
@@ -143,12 +144,12 @@ def check_again(data: Path, now: list[Item]) -> None:
     for item in now:
         said = ocfl_py_says(data / "store" / name_of(item))
         assert [message for message in said if "W008" not in message] == []
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert store.swept.looked_at == 0
         assert dump(store.catalog) == now
     for path in data.glob(f"{CATALOGUE}*"):
         path.unlink()
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert dump(store.catalog) == now
         new = deposits_on(store, CountedLabels(10)).deposit(draft("a.txt"), sources(a=b"a"), WHO)
         assert store.find(new.rep).state is State.ORIGINAL
@@ -162,7 +163,7 @@ def test_what_was_acknowledged_survives(data: Path, tmp_path: Path, act: str) ->
     assert (code, bool(said)) == (0, True)
     for path in data.glob(f"{CATALOGUE}*"):
         path.unlink()
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert dump(store.catalog) == after
 
 
@@ -175,7 +176,7 @@ def test_an_archive_that_dies_while_it_recovers_recovers_the_next_time(
     assert run(data, Orders("edition", at, first=2))[0] == -signal.SIGKILL
     for _ in range(3):
         run(data, Orders("nothing", step))
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert dump(store.catalog) == after == kept_in(store.content, store)
         assert [one for one in store.verify() if one.problems] == []
     check_again(data, after)
@@ -186,7 +187,7 @@ def test_half_a_catalogue_is_never_taken_for_a_whole_one(data: Path) -> None:
     for path in data.glob(f"{CATALOGUE}*"):
         path.unlink()
     assert run(data, Orders("nothing", "items read in"))[0] == -signal.SIGKILL
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert store.swept.looked_at == len(before)
     check_again(data, before)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.errors import IbiError
-from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, sources
@@ -70,7 +71,7 @@ def check(store: ArchiveStore) -> None:
 def test_every_amount_of_space_is_enough_or_refused(small_disk: Path) -> None:
     """Page by page: too little for a name, for the files, for the catalogue, and at last for nothing."""
     filling, refused, unfinished = Filling(small_disk), 0, set()
-    with ArchiveStore(small_disk / "data") as store:
+    with open_store(small_disk / "data") as store:
         made = deposits(store, CountedLabels())
         before = made.deposit(draft("a.txt"), sources(a=b"before"), WHO)
         for number in range(200):
@@ -96,7 +97,7 @@ def test_every_amount_of_space_is_enough_or_refused(small_disk: Path) -> None:
         # What was kept and could not be listed is listed by now; nothing that was refused has come back.
         assert len(dump(store.catalog)) == 3 + len(unfinished)
         assert {str(item.rep) for item in dump(store.catalog)} >= {*unfinished, str(last.rep)}
-    with ArchiveStore(small_disk / "data") as store:
+    with open_store(small_disk / "data") as store:
         assert store.swept.looked_at == 0
         check(store)
 
@@ -104,7 +105,7 @@ def test_every_amount_of_space_is_enough_or_refused(small_disk: Path) -> None:
 def test_an_archive_is_opened_on_a_full_disk_or_refuses(small_disk: Path) -> None:
     """What was kept is still there when there is space again, even if the catalogue has to be made anew."""
     filling = Filling(small_disk)
-    with ArchiveStore(small_disk / "data") as store:
+    with open_store(small_disk / "data") as store:
         item = deposits(store).deposit(draft("a.txt"), sources(a=b"a"), WHO)
     for path in (small_disk / "data").glob(f"{CATALOGUE}*"):
         path.unlink()
@@ -112,12 +113,12 @@ def test_an_archive_is_opened_on_a_full_disk_or_refuses(small_disk: Path) -> Non
     opened = False
     while not opened and filling.give(1):
         try:
-            with ArchiveStore(small_disk / "data"):
+            with open_store(small_disk / "data"):
                 opened = True
         except IbiError as error:
             assert isinstance(error, DiskRefused), error
     filling.give_all()
-    with ArchiveStore(small_disk / "data") as store:
+    with open_store(small_disk / "data") as store:
         assert dump(store.catalog) == [item]
         check(store)
 
@@ -144,6 +145,6 @@ def test_the_command_says_so_in_one_line_and_works_again(small_disk: Path, tmp_p
     assert deposit("after").code == 0
     verified = command("verify", **IDENTITY)
     assert verified.code == 0, verified
-    with ArchiveStore(command.data) as store:
+    with open_store(command.data) as store:
         assert {str(item.metadata.title[0].value) for item in dump(store.catalog)} >= {"before", "after"}
         check(store)

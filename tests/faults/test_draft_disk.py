@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ibi.archive.drafts import DiskNearlyFull, DraftQuota, DraftRules
+from ibi.composition.archive_store import open_store
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.errors import DiskFull
@@ -58,7 +59,7 @@ def fill(path: Path) -> None:
 
 def test_a_full_disk_refuses_and_loses_nothing(small_disk: Path) -> None:
     clocks = SetClocks()
-    with ArchiveStore(small_disk) as store:
+    with open_store(small_disk) as store:
         drafts = Drafts(DraftFiles(small_disk, clocks), store, clocks, DraftRules(10**9, 30))
         draft = drafts.begin(ANA, DESCRIBED).record.id
         send(drafts, draft, "a.bin", b"a" * 1_000_000)
@@ -95,7 +96,7 @@ def free(disk: Path) -> int:
 
 @pytest.mark.parametrize("announced", [0, 8_000_000])
 def test_uploads_end_before_the_disk_is_full(small_disk: Path, announced: int) -> None:
-    with ArchiveStore(small_disk) as store:
+    with open_store(small_disk) as store:
         drafts = with_reserve(small_disk, store)
         draft = drafts.begin(ANA, DESCRIBED).record.id
         send(drafts, draft, "a.bin", b"a" * 500_000, 500_000)
@@ -115,7 +116,7 @@ def test_uploads_end_before_the_disk_is_full(small_disk: Path, announced: int) -
 
 @pytest.mark.parametrize("says_how_large", [True, False])
 def test_many_uploads_at_once_leave_the_reserve_free(small_disk: Path, says_how_large: bool) -> None:
-    with ArchiveStore(small_disk) as store:
+    with open_store(small_disk) as store:
         drafts = with_reserve(small_disk, store)
         draft = drafts.begin(ANA, DESCRIBED).record.id
         size, least, kept, start = 400_000, [free(small_disk)], [], threading.Barrier(12)
@@ -140,7 +141,7 @@ def test_many_uploads_at_once_leave_the_reserve_free(small_disk: Path, says_how_
 
 
 def test_drafts_are_discarded_on_a_disk_without_a_byte_left(small_disk: Path) -> None:
-    with ArchiveStore(small_disk) as store:
+    with open_store(small_disk) as store:
         drafts = with_reserve(small_disk, store)
         draft = drafts.begin(ANA, DESCRIBED).record.id
         send(drafts, draft, "a.bin", b"a" * 1_500_000)
@@ -152,7 +153,7 @@ def test_drafts_are_discarded_on_a_disk_without_a_byte_left(small_disk: Path) ->
 
 
 def test_one_of_which_nothing_was_ever_changed_too(small_disk: Path) -> None:
-    with ArchiveStore(small_disk) as store:
+    with open_store(small_disk) as store:
         drafts = with_reserve(small_disk, store)
         draft = drafts.begin(ANA, DESCRIBED).record.id
         fill(small_disk / "filling")

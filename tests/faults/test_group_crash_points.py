@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.model.item import Item
 from ibi.services.items import item_repository as kept_items
-from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
 from ibi.services.items.item_repository import name_of
 from ibi.storage.ocfl import creation
 from tests.faults.deposit_worker import Orders
@@ -50,7 +50,7 @@ def run(data: Path, orders: Orders) -> tuple[int, list[str]]:
 
 def check(data: Path) -> list[Item]:
     """What is there can be read, to the last byte, and all who tell of it say the same."""
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         now = dump(store.catalog)
         assert now == kept_in(store.content, store)
         assert [one for one in store.verify() if one.problems] == []
@@ -58,7 +58,7 @@ def check(data: Path) -> list[Item]:
         assert path.name == "lock"
     for item in now:
         assert [said for said in ocfl_py_says(data / "store" / name_of(item)) if "W008" not in said] == []
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert store.swept.looked_at == 0
     return now
 
@@ -84,7 +84,7 @@ def test_each_is_there_whole_or_not_at_all(tmp_path: Path, step: str) -> None:
     assert titles(now) == ({"first", *TITLES} if step in WRITTEN else {"first"})
     for path in data.glob(f"{CATALOGUE}*"):
         path.unlink()
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert dump(store.catalog) == now
         # The labels of what is gone were spent, but nothing stands in their place.
         given = sources(a=b"a")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ibi.composition.archive_store import open_store
 from ibi.model.item import Item
-from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from tests.faults.test_deposit_disk import Filling, check, small_disk
@@ -37,7 +37,7 @@ class Filler:
 def test_every_amount_of_space_is_enough_or_refused_to_whom_it_is_not(small_disk: Path) -> None:
     filling, seen, expected = Filling(small_disk), set[str](), set[str]()
     labels = CountedLabels()
-    with ArchiveStore(small_disk / "data", on_step=lambda step: gate(step)) as store:
+    with open_store(small_disk / "data", on_step=lambda step: gate(step)) as store:
         made = deposits(store, labels)
 
         def deposit(size: int) -> Callable[[], Item]:
@@ -69,6 +69,6 @@ def test_every_amount_of_space_is_enough_or_refused_to_whom_it_is_not(small_disk
         expected.add(str(deposit(1)().rep))
         check(store)
         assert {str(item.rep) for item in dump(store.catalog)} == expected
-    with ArchiveStore(small_disk / "data") as store:
+    with open_store(small_disk / "data") as store:
         assert store.swept.looked_at == 0
         check(store)

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ibi.composition.archive_store import open_store
 from ibi.label import parse
-from ibi.services.items.archive_store import ArchiveStore
 from tests.support.ibi_command import IbiCommand
 
 SMALL = "árvore\n".encode() * 100
@@ -59,7 +59,7 @@ class Site:
 
     def verify(self) -> bool:
         """As `ibi verify` does, beside the server."""
-        with ArchiveStore(self.ibi.data) as store:
+        with open_store(self.ibi.data) as store:
             return not any(each.problems for each in store.verify([parse(self.rep)]))
 
 

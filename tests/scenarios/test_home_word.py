@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ibi.composition.archive_store import open_store
 from ibi.composition.minter import LocalMinter
 from ibi.instant import Instant
 from ibi.label import parse
@@ -19,7 +20,6 @@ from ibi.label.generate import mount_suffix_of_repository_name
 from ibi.messages import LabelForms
 from ibi.minting.minter import Rules
 from ibi.model.item import Item
-from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.transfers import Transfers
 from ibi.services.minting.mint_queue import LocalLabels
@@ -98,14 +98,14 @@ def reserved(command: IbiCommand, after: Instant) -> LabelForms:
 
 
 def deposited(command: IbiCommand) -> Item:
-    with minter(command) as beside, ArchiveStore(command.data) as store:
+    with minter(command) as beside, open_store(command.data) as store:
         labels = LocalLabels(beside.mint, "token:1")
         return Deposits(store, labels, MachineClocks()).deposit(draft("a.txt"), sources(a=b"text"), WHO)
 
 
 def released(command: IbiCommand, *, keep_copy: bool) -> Item:
     item = deposited(command)
-    with ArchiveStore(command.data) as store:
+    with open_store(command.data) as store:
         Transfers(store, MachineClocks()).release(item.rep, TO, WHO, keep_copy=keep_copy)
     return item
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError
@@ -20,6 +20,7 @@ class PlainCatalog:
         self._items: dict[RepositoryName, Item] = {}
         self._by_label: dict[Label, RepositoryName] = {}
         self._transfers: dict[Label, Transfer] = {}
+        self._version = 0
         for item in items:
             self.put(item)
 
@@ -46,7 +47,11 @@ class PlainCatalog:
                 refused.append(None)
         return refused
 
+    def put_all(self, items: Iterable[Item]) -> int:
+        return len(self.put_each(list(items)))
+
     def remove(self, label: Label) -> bool:
+        self._version += 1
         item = self.find(label)
         if item is None:
             return False
@@ -54,6 +59,15 @@ class PlainCatalog:
         for own in item.labels.labels:
             del self._by_label[own]
         return True
+
+    def version(self) -> int:
+        """Also another after some that changed nothing, which does no harm."""
+        return self._version
+
+    recent_version = version
+
+    def check(self) -> None:
+        """What is in memory stays what it was."""
 
     def depart(self, transfer: Transfer) -> None:
         self.remove(transfer.rep)

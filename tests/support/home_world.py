@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 from click.testing import CliRunner
 
 from ibi.cli.app import app
+from ibi.composition.archive_store import open_store
 from ibi.composition.minter import LocalMinter
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName
@@ -104,7 +105,7 @@ class Home:
         locks = self.command.home / "locks"
         with (
             closing(SqliteTicks(self.command.data, machine=machine_id(), lock_directory=locks)) as ticks,
-            ArchiveStore(self.command.data) as store,
+            open_store(self.command.data) as store,
         ):
             identity = ticks.identity()
             assert identity is not None

@@ -15,6 +15,7 @@ from ibi.accounts.tokens import TOKEN_BYTES, new_token
 from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
+from ibi.composition.archive_store import open_store
 from ibi.model.account import Scope
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
@@ -97,7 +98,7 @@ async def records_app(
     data: Path, *, largest: int = 10_000_000, days: int = 30, quota: DraftQuota = NO_QUOTA, **options: Any
 ) -> AsyncIterator[RecordsApp]:
     clocks, usage, tokens = SetClocks(NOW), MemoryUsageLog(), MemoryTokens()
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(largest, days, quota), service=SERVICE)
         site = ArchiveSite(
             profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),

@@ -81,7 +81,7 @@ def _shown(value: object) -> str:
 def _status(settings: Settings) -> dict[str, object]:
     from ibi.cli.archive_store import opened_archive
     from ibi.composition.archive_site import integrity_status
-    from ibi.services.items.archive_store import STORE
+    from ibi.composition.archive_store import STORE
 
     if not (settings.data / STORE).is_dir():  # asking for the status must not create a store
         return dict(_standing(settings, None, ()))

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import click
 
 from ibi.cli.options import settings_from
+from ibi.composition.archive_store import CATALOGUE, STORE, open_store
 from ibi.composition.minter import Acceptance, opened_minter
 from ibi.config import Settings
 from ibi.messages.label_forms import LabelForms
 from ibi.model.archive_record import ArchiveRecord
-from ibi.services.items.archive_store import CATALOGUE, STORE, ArchiveStore
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Relating
 from ibi.services.minting.mint_queue import LocalLabels
@@ -61,7 +62,7 @@ def opened_store(settings: Settings, *, begin: bool = False) -> Iterator[Archive
     # A catalogue without a store means that the store was lost: opening it reports that.
     if not begin and not any((settings.data / name).exists() for name in (STORE, CATALOGUE)):
         raise click.ClickException(f"nothing was deposited in {settings.data} yet")
-    with ArchiveStore(settings.data, on_rebuild=_tell_of_rebuild) as store:
+    with open_store(settings.data, on_rebuild=_tell_of_rebuild) as store:
         for name, error in store.swept.unreadable:
             click.echo(f"ibi: {name}: {error}", err=True)
         yield store

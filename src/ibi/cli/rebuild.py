@@ -22,7 +22,7 @@ _EMPTIED = ("accounts", "people", "registry")
 def rebuild(*, empty: str | None, as_json: bool, **flags: str | None) -> None:
     """Make the catalogue anew from the store alone. A server may go on working meanwhile."""
     from ibi.cli.archive_store import local_settings
-    from ibi.services.items.archive_store import STORE, rebuild_catalogue
+    from ibi.composition.archive_store import STORE, rebuild_catalogue
 
     data = local_settings(flags).data
     if empty is not None:

@@ -11,6 +11,7 @@ import structlog
 from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
+from ibi.composition.archive_store import STORE, open_repaired
 from ibi.composition.membership import membership_status
 from ibi.composition.minter import LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
@@ -24,7 +25,7 @@ from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
 from ibi.services.items.archive_beginning import begin_archive, follow_address
-from ibi.services.items.archive_store import STORE, ArchiveStore, open_repaired
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
@@ -90,7 +91,7 @@ def opened_archive_site(
     if demo:
         fill_with_demo(settings, public_url, minter, store)
     usage = _opened_usage(settings.data / USAGE, opened)
-    searching = Searching(store.search, store.catalogue_version)
+    searching = Searching(store.search, store.catalog.recent_version)
     opened.callback(searching.close)
     address = public_url.partition("://")[2].partition("/")[0]
     content_url = (settings.content_url or public_url).rstrip("/")
@@ -111,7 +112,7 @@ def opened_archive_site(
         content_url=content_url,
         resolver=settings.resolver,
         proxies=settings.trusted_proxies or (),
-        changes=store.catalogue_version,
+        changes=store.catalog.recent_version,
         is_final=given_out.is_final,
         usage=usage,
         is_robot=is_robot,

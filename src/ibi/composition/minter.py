@@ -125,7 +125,7 @@ def opened_ticks(
 
 
 def _newest_kept(data: Path, identity: Identity) -> Instant | None:
-    from ibi.services.items.archive_store import newest_kept  # hardly ever needed, and slow to import
+    from ibi.composition.archive_store import newest_kept  # hardly ever needed, and slow to import
 
     return newest_kept(data, identity)
 

@@ -13,6 +13,7 @@ import structlog
 
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
+from ibi.composition.archive_store import STORE, open_store
 from ibi.composition.register import configured_mailer
 from ibi.config import Settings
 from ibi.instant import Instant
@@ -26,7 +27,6 @@ from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.wait_policy import Policy
-from ibi.services.items.archive_store import STORE, ArchiveStore
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
@@ -187,7 +187,7 @@ def _kept_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | N
     record = ArchiveRecordFile(settings.data).read()
     if record is None or not (settings.data / STORE).is_dir():
         return None
-    store, public_url = opened.enter_context(ArchiveStore(settings.data)), settings.own_url
+    store, public_url = opened.enter_context(open_store(settings.data)), settings.own_url
     content_url = settings.content_url or public_url
     address = public_url.partition("://")[2].partition("/")[0]
     return ArchiveSite(

@@ -6,7 +6,7 @@ catalogue elsewhere need not have one. An adapter keeps to a catalogue, and find
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -63,6 +63,10 @@ class Catalog(Protocol):
     def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
         """Put several, in less time than one after the other; for each, `LabelTaken` if it was refused."""
 
+    def put_all(self, items: Iterable[Item]) -> int:
+        """Put many, some hundred in a commit, whatever the catalogue says of them already; how many. `LabelTaken` if
+        one of them is refused: what was put before it may stay."""
+
     def remove(self, label: Label) -> bool:
         """Forget an item, durably, as if it had never been there; whether it was. Not for Originals: those leave a
         tombstone, unless they were transferred."""
@@ -79,6 +83,17 @@ class Catalog(Protocol):
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         """The items here that name `label` by that relation, in the order of their repository names."""
+
+    def version(self) -> Hashable:
+        """Another value after a change by any process, and the same while nothing changes: what was made of the
+        catalogue may be kept until then. For one thread to compare."""
+
+    def recent_version(self) -> Hashable:
+        """`version`, but a change by another process may be seen some milliseconds late; one through this object is
+        seen at once. Quicker than anything else here: asked for every answer that is kept."""
+
+    def check(self) -> None:
+        """A `StorageError` if it is not the sound catalogue any more that was opened."""
 
     def close(self) -> None:
         """Let go of what it is kept in. To close again does nothing."""

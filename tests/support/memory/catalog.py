@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Lock
 
 from ibi.archive.errors import LabelTaken
@@ -27,6 +27,7 @@ class MemoryCatalog:
         self._links: defaultdict[tuple[Link, Label], dict[RepositoryName, None]] = defaultdict(dict)
         self._transfers: dict[Label, Transfer] = {}
         self._lock = Lock()
+        self._version = 0
 
     def find(self, label: Label) -> Item | None:
         return self._by_label.get(label)
@@ -41,6 +42,14 @@ class MemoryCatalog:
             self._by_label.update(dict.fromkeys(item.labels.labels, item))
             for link in _links(item):
                 self._links[link][item.rep] = None
+            self._version += 1
+
+    def put_all(self, items: Iterable[Item]) -> int:
+        number = 0
+        for item in items:
+            self.put(item)
+            number += 1
+        return number
 
     def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
         return [self._refusal(item) for item in items]
@@ -60,6 +69,7 @@ class MemoryCatalog:
         with self._lock:
             self._forget(transfer.rep)
             self._transfers.update(dict.fromkeys(transfer.labels.labels, transfer))
+            self._version += 1
 
     def transfer(self, label: Label) -> Transfer | None:
         return self._transfers.get(label)
@@ -75,6 +85,14 @@ class MemoryCatalog:
         with self._lock:
             return tuple(self._by_label[name] for name in sorted(self._links.get((link, label), ())))
 
+    def version(self) -> int:
+        return self._version
+
+    recent_version = version
+
+    def check(self) -> None:
+        """What is in memory stays what it was."""
+
     def close(self) -> None:
         """Nothing to let go of."""
 
@@ -85,6 +103,7 @@ class MemoryCatalog:
         for own in item.labels.labels:
             del self._by_label[own]
         self._names.remove(item.rep)
+        self._version += 1
         for link in _links(item):
             del self._links[link][item.rep]
         return True

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
+from ibi.composition.archive_store import open_store
 from ibi.demo.collection import demo_items
 from ibi.demo.filling import FILE_NAME, fill
 from ibi.model.item import Item
@@ -23,7 +24,7 @@ SITE = "http://ibi.example"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ArchiveStore]:
-    with ArchiveStore(tmp_path) as opened:
+    with open_store(tmp_path) as opened:
         yield opened
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from ibi.composition.archive_store import open_store
 from ibi.errors import IbiError
 from ibi.model import item_json
 from ibi.model.content import KeptObject, NewObject
 from ibi.model.item import Item
 from ibi.ports.content import ContentExists
 from ibi.services.items import item_repository as item_object
-from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.durability import Batch
@@ -27,7 +27,7 @@ class Group:
 
     def __init__(self, data: Path) -> None:
         self.gate = Gate()
-        self.store = ArchiveStore(data, on_step=self.gate)
+        self.store = open_store(data, on_step=self.gate)
         self.made = deposits(self.store, CountedLabels())
         self.data = data
 
@@ -49,7 +49,7 @@ class Group:
         assert [path.name for path in self.data.glob("store-staging/*/*") if path.name != "lock"] == []
         put(deposits(self.store, CountedLabels(50)))
         self.store.close()
-        with ArchiveStore(self.data) as again:
+        with open_store(self.data) as again:
             assert again.swept.looked_at == 0
 
 

@@ -21,13 +21,13 @@ from ibi.archive.drafts import (
     Holding,
     TooManyDrafts,
 )
+from ibi.composition.archive_store import open_store
 from ibi.errors import IbiError
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import STEP, Depositor
 from ibi.services.drafts.uploads import Upload
-from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.errors import DiskRefused
 from tests.support.deposit_samples import CountedLabels
@@ -49,7 +49,7 @@ class Desk:
     def __init__(self, data: Path) -> None:
         self.data, self.clocks, self.labels = data, SetClocks(), CountedLabels()
         self.quota, self.monotonic = DraftQuota(3, 1000), 0.0
-        self.store = ArchiveStore(data)
+        self.store = open_store(data)
         self.files, self.drafts = self.server()
 
     def server(self) -> tuple[DraftFiles, Drafts]:

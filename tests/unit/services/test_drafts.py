@@ -15,6 +15,7 @@ import pytest
 from ibi.archive.drafts import DepositTooLarge, DraftBusy, DraftOutdated, DraftPublished, DraftRules, UnknownDraft
 from ibi.archive.errors import SecondSuccessor
 from ibi.archive.life_cycle import Updated
+from ibi.composition.archive_store import open_store
 from ibi.model.draft_record import Description, DraftRecord
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
@@ -23,7 +24,6 @@ from ibi.ports.errors import DiskFull, DraftDamaged
 from ibi.services.drafts import uploads as draft_uploads
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.drafts.ledger import Depositor, DraftView
-from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
@@ -48,7 +48,7 @@ class Desk:
         self.open()
 
     def open(self) -> None:
-        self.store = ArchiveStore(self.data, on_step=self._step, boot="boot")
+        self.store = open_store(self.data, on_step=self._step, boot="boot")
         self.files = DraftFiles(self.data, self.clocks)
         self.drafts = Drafts(self.files, self.store, self.clocks, DraftRules(10_000, 30))
 

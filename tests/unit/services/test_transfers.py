@@ -14,11 +14,12 @@ from ibi.archive.errors import (
     UnknownItem,
     UntransferableItem,
 )
+from ibi.composition.archive_store import open_store, rebuild_catalogue
 from ibi.label import parse
 from ibi.messages import State
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
-from ibi.services.items.archive_store import ArchiveStore, rebuild_catalogue
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import ItemRepository, ItemTransferred, name_of
 from ibi.services.items.transfers import STEPS, Transfers
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, labels, sources
@@ -29,7 +30,7 @@ TO = parse("other.br/arq/2020/01.01.00.00")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ArchiveStore]:
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         yield store
 
 
@@ -75,27 +76,27 @@ def test_a_copy_that_stays_says_it_too(store: ArchiveStore) -> None:
 @pytest.mark.parametrize("keep_copy", [False, True])
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_transfer_survives_a_rebuild(tmp_path: Path, keep_copy: bool, damaged: bool) -> None:
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         item = deposited(store)
         transfers(store).release(item.rep, TO, WHO, keep_copy=keep_copy)
         before = store.catalog.find(item.rep), store.catalog.transfer(item.rep)
     for path in tmp_path.glob("catalogue.sqlite*") if damaged else ():
         path.unlink()
     rebuild_catalogue(tmp_path)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert (store.catalog.find(item.rep), store.catalog.transfer(item.rep)) == before
         assert [verified for verified in store.verify() if verified.problems] == []
 
 
 def test_a_rebuild_forgets_a_transfer_that_the_store_does_not_tell_of(tmp_path: Path) -> None:
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         item = deposited(store)
         gone = Transfer(item.labels, TO, item.updated)
         store.catalog.depart(gone)
         store.catalog.depart(Transfer(labels(77), TO, item.updated))
         assert [verified.name for verified in store.verify() if verified.problems] == [name_of(item)]
     rebuild_catalogue(tmp_path)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert store.catalog.find(item.rep) == item
         assert store.catalog.transfer(item.rep) is None
         assert store.catalog.transfer(labels(77).labels[0]) is None
@@ -123,7 +124,7 @@ def test_a_crash_leaves_it_here_or_gone_and_the_catalogue_says_which(
             raise Death
 
     armed = False
-    store = ArchiveStore(tmp_path, on_step=die)
+    store = open_store(tmp_path, on_step=die)
     item = deposited(store)
     armed = True
     try:
@@ -133,7 +134,7 @@ def test_a_crash_leaves_it_here_or_gone_and_the_catalogue_says_which(
     else:
         assert step == "claim answered"
     store.close()
-    with ArchiveStore(tmp_path, boot="another") as store:
+    with open_store(tmp_path, boot="another") as store:
         found, transfer = store.catalog.find(item.rep), store.catalog.transfer(item.rep)
         if step == "change noted":
             assert (found, transfer) == (item, None)

@@ -1,16 +1,13 @@
-"""The store of one data directory: content, catalogue, and the care for both.
-
-`store/` holds the content, `catalogue.sqlite` what is needed to look items up, `changes/` the journal of changes under
-way, `item-locks/` the locks of the items.
+"""The items of an Archive with the care for them: what crashes left is finished, catalogue and content are made to
+agree, and all that is kept is verified.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 from ibi.archive.errors import LabelTaken
@@ -21,28 +18,14 @@ from ibi.model.content import Damage, Problem, is_damage
 from ibi.model.item import Item
 from ibi.model.minting import Identity
 from ibi.model.transfer import Transfer
+from ibi.ports.archive_store import ContentStore, StoreCatalog
 from ibi.ports.catalog import Search
 from ibi.ports.content import ContentDamaged, ContentMissing
-from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
+from ibi.ports.errors import StorageError, StoreIncomplete
+from ibi.ports.item_changes import Batching, ItemLocks, Journal
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.backlinks import named_by
 from ibi.services.items.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, ItemTransferred, name_of
-from ibi.storage.batching import batched
-from ibi.storage.change_journal import ChangeJournal
-from ibi.storage.locks import FileItemLocks
-from ibi.storage.machine import MachineClocks
-from ibi.storage.ocfl.store import OcflStore
-from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
-from ibi.storage.sqlite.database_file import set_aside
-from ibi.storage.sqlite.given_out import restart_given_out
-from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
-from ibi.storage.sqlite.integrity import SqliteIntegrity
-from ibi.storage.store_generation import GenerationFile
-
-STORE: Final = "store"
-CATALOGUE: Final = FILE_NAME
-_JOURNAL: Final = "changes"
-_LOCKS: Final = "item-locks"
 
 STEPS: Final = ("items read in",)
 """Where a crash is tried, beside the steps of each change."""
@@ -80,80 +63,62 @@ class Verified:
 
 
 class ArchiveStore(ItemRepository):
-    """The items of a data directory, open. Each process opens its own; many may at a time."""
+    """The items of one Archive, open. Each process opens its own; many may at a time."""
 
     def __init__(
         self,
-        data: Path,
+        content: ContentStore,
+        catalog: StoreCatalog,
         *,
+        journal: Journal,
+        locks: ItemLocks,
+        batching: Batching,
+        integrity: Integrity,
+        forget_given_out: Callable[[], None],
+        close: Callable[[], None],
         on_step: Callable[[str], None] = _pass,
         on_item: Callable[[], None] = _ignore,
         on_rebuild: Callable[[], None] = _ignore,
         give_up_missing: bool = False,
-        boot: str | None = None,
     ) -> None:
-        """Opens, and finishes what crashed processes have left. A catalogue that is not there, or lists another state
-        of the store than the present one, is made to agree with the store, item by item.
+        """Finishes what crashed processes have left. A catalogue that lists another state of the store than the present
+        one is made to agree with the store, item by item.
 
-        `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be. `boot` names the
-        start of this machine. `CatalogDamaged` if the catalogue cannot be used, or is that of another store;
-        `StoreIncomplete` if items that there were are not in the store, unless they are to be given up.
+        `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be. `forget_given_out`
+        says that what is known of labels given out may be incomplete; `close` closes all of these. `CatalogDamaged` if
+        the catalogue is that of another store; `StoreIncomplete` if items that there were are not in the store, unless
+        they are to be given up.
         """
-        with ExitStack() as opened:
-            ledger = SqliteIntegrity(data / INTEGRITY)
-            opened.callback(ledger.close)
-            integrity = Integrity(ledger)
-            self._objects = content = OcflStore(data / STORE, on_step, ledger)
-            opened.callback(content.close)
-            self._changes = ChangeJournal(data / _JOURNAL, boot or MachineClocks().read().boot)
-            opened.callback(self._changes.close)
-            self._generation = GenerationFile(data / STORE)
-            opened.callback(self._generation.close)
-            self._data, self._gives_up_missing, self._on_rebuild = data, give_up_missing, on_rebuild
-            self.is_rebuilt = False
-            """Whether all items were looked at to make the catalogue agree with the store."""
-            self._sqlite = SqliteCatalog(data / CATALOGUE, self._generation, integrity.require_unknown)
-            opened.callback(self._sqlite.close)
-            locks = FileItemLocks(data / _LOCKS)
-            opened.callback(locks.close)
-            super().__init__(
-                content,
-                self._sqlite,
-                journal=self._changes,
-                locks=locks,
-                batching=batched,
-                on_step=on_step,
-                integrity=integrity,
-            )
-            self.swept = self._sweep(on_item)
-            self._opened = opened.pop_all()
+        super().__init__(
+            content, catalog, journal=journal, locks=locks, batching=batching, on_step=on_step, integrity=integrity
+        )
+        self._objects, self._listing, self._changes = content, catalog, journal
+        self._forget_given_out, self._close = forget_given_out, close
+        self._gives_up_missing, self._on_rebuild = give_up_missing, on_rebuild
+        self.is_rebuilt = False
+        """Whether all items were looked at to make the catalogue agree with the store."""
+        self.swept = self._sweep(on_item)
 
     @property
     def search(self) -> Search:
         """Where its items are searched."""
-        return self._sqlite
+        return self._listing
 
     def newest(self, identity: Identity) -> Instant | None:
         """The newest date of a label that is kept under the prefixes of an identity."""
-        return self._sqlite.newest(identity.prefixes)
+        return self._listing.newest(identity.prefixes)
 
     def holds(self, name: RepositoryName) -> bool:
         """Whether the store has an item of that name, whole or damaged."""
         return self._objects.holds(name_of(name))
 
-    def catalogue_version(self) -> tuple[int, int]:
-        """Another value after every change of the catalogue: at once after one by this process, within 2 ms after one
-        by another. For one thread to compare."""
-        return self._sqlite.recent_version()
-
     def check(self) -> None:
         """Raise an error if store or catalogue are not those that were opened. For whoever watches the server."""
         self._objects.check()
-        self._generation.check()
-        self._sqlite.check()
+        self._listing.check()
 
     def close(self) -> None:
-        self._opened.close()
+        self._close()
 
     def __enter__(self) -> ArchiveStore:
         return self
@@ -166,14 +131,14 @@ class ArchiveStore(ItemRepository):
         finished = self.content.sweep()
         with self._changes.abandoned() as left:
             is_whole = all(one.whole for one in left)
-            if not is_whole or not (self._sqlite.agrees() or self._adopt()):
+            if not is_whole or not (self._listing.agrees() or self._adopt()):
                 listed = self._agree(on_item, always=not is_whole)
                 if listed is not None:
                     return listed
             names = list(dict.fromkeys((*finished, *(name for one in left for name in one.names))))
             listed = self._list_all(names, on_item)
             self._finish_each(names)
-            self._sqlite.settle_standing()
+            self._listing.settle_standing()
         return listed
 
     def _finish_each(self, names: Iterable[str]) -> None:
@@ -184,55 +149,50 @@ class ArchiveStore(ItemRepository):
     def _adopt(self) -> bool:
         """Whether neither store nor catalogue says in which state it is, as those of earlier versions, and both have
         the same names: then they agree from now on."""
-        if self._generation.read() is not None or self._sqlite.standing().store:
+        if not self._listing.is_unmarked():
             return False
-        listed = sum(1 for _ in self._sqlite.names()) + len(self._sqlite.transfers())
+        listed = sum(1 for _ in self._listing.names()) + len(self._listing.transfers())
         if listed != sum(1 for _ in self.content.iterate()) or any(self._unkept_names()):
             return False
-        self._sqlite.end_rebuild()
+        self._listing.end_rebuild()
         return True
 
     def _agree(self, on_item: Callable[[], None], *, always: bool) -> Listed | None:
         """Make the catalogue agree with the store, whatever it says. None if another process did, and it is not
         `always` to be done."""
-        self._refuse_foreign()
+        self._listing.check_store()
         if not self._gives_up_missing:
             self._refuse_incomplete()
         self._on_rebuild()
         # The directory may have been put back from a backup: what was given out since then is not known.
-        restart_given_out(self._data, MachineClocks().read().wall)
+        self._forget_given_out()
         # From here to the end it is the catalogue of no store: after a crash, the next one that opens it begins again.
-        if not self._sqlite.begin_rebuild(always=always):
+        if not self._listing.begin_rebuild(always=always):
             return None
         removed = self._forget_missing()
         listed = self._list_all(self.content.iterate(), on_item, only_changed=not self._gives_up_missing)
         self._finish_each([name_of(item) for item in self.catalog.items() if any(named_by(item))])
-        self._sqlite.end_rebuild()
+        self._listing.end_rebuild()
         self.is_rebuilt = True
         return replace(listed, removed=removed)
-
-    def _refuse_foreign(self) -> None:
-        expected, standing = self._generation.read(), self._sqlite.standing()
-        if expected is not None and standing.store not in ("", expected.after.store):
-            raise CatalogDamaged(path=self._data / CATALOGUE, reason="it is the catalogue of another store")
 
     def _refuse_incomplete(self) -> None:
         """A store that is not mounted, or was put back from an older backup, has fewer items than there were: to take
         them out of the catalogue would make them unknown."""
         missing = list(self._unkept_names())
-        expected, kept = self._generation.read(), sum(1 for _ in self.content.iterate())
-        lacking = max(len(missing), 0 if expected is None else expected.after.items - kept)
+        expected, kept = self._listing.expected_items(), sum(1 for _ in self.content.iterate())
+        lacking = max(len(missing), 0 if expected is None else expected - kept)
         if lacking:
             example = missing[0] if missing else "those not listed any more"
-            raise StoreIncomplete(path=self._objects.root, missing=lacking, items=kept + lacking, example=example)
+            raise StoreIncomplete(path=self._objects.place, missing=lacking, items=kept + lacking, example=example)
 
     def _unkept_names(self) -> Iterator[str]:
         """The names of items that the catalogue has and the store has not."""
-        return (name for name in map(str, self._sqlite.names()) if not self._objects.holds(name))
+        return (name for name in map(str, self._listing.names()) if not self._objects.holds(name))
 
     def rebuild(self, on_item: Callable[[], None] = _ignore) -> Listed:
         """Make the catalogue say what the store says, item by item, and nothing else. Others may go on working."""
-        self._sqlite.check_search()
+        self._listing.check_search()
         removed = self._forget_missing()
         return replace(self._list_all(self.content.iterate(), on_item), removed=removed)
 
@@ -267,7 +227,7 @@ class ArchiveStore(ItemRepository):
 
     def _put_all(self, items: list[Item]) -> Iterator[tuple[str, IbiError]]:
         try:
-            self._sqlite.put_all(items)
+            self._listing.put_all(items)
             return
         except LabelTaken:
             pass  # by which of them, is told one by one
@@ -280,10 +240,10 @@ class ArchiveStore(ItemRepository):
     def _forget_missing(self) -> int:
         """One that is there but damaged stays listed: what it was, the catalogue alone knows."""
         removed = 0
-        for transfer in self._sqlite.transfers():
+        for transfer in self._listing.transfers():
             with self.locks.held(name_of(transfer.rep)):
                 if self._transfer_of(name_of(transfer.rep)) is None:
-                    self._sqlite.forget_transfer(transfer.rep)
+                    self._listing.forget_transfer(transfer.rep)
         for name in self._unkept_names():
             with self.locks.held(name):
                 if not self._objects.holds(name):
@@ -381,66 +341,3 @@ class ArchiveStore(ItemRepository):
             yield Verified(name, tuple(self._problems(name, None)))
         except ContentDamaged:
             pass  # told above
-
-
-def newest_kept(data: Path, identity: Identity) -> Instant | None:
-    """The newest date of a label that is kept in a data directory under the prefixes of an identity. A directory
-    without a store has none, and gets none by this question. A catalogue that does not agree with the store is not
-    believed: then the names in the store tell."""
-    if not (data / STORE).is_dir():
-        return None
-    if (data / CATALOGUE).exists():
-        with suppress(StorageError), ExitStack() as opened:
-            generation = opened.enter_context(closing(GenerationFile(data / STORE)))
-            catalog = opened.enter_context(closing(SqliteCatalog(data / CATALOGUE, generation)))
-            if catalog.agrees():
-                return catalog.newest(identity.prefixes)
-    with closing(OcflStore(data / STORE)) as store:
-        return max(_dates(store.iterate(), identity), default=None)
-
-
-def _dates(names: Iterable[str], identity: Identity) -> Iterator[Instant]:
-    for name in names:
-        with suppress(InvalidLabel):
-            label = RepositoryName.parse(name)
-            if label.prefix in identity.prefixes:
-                yield label.instant
-
-
-def open_repaired(
-    data: Path,
-    *,
-    on_item: Callable[[], None] = _ignore,
-    on_rebuild: Callable[[], None] = _ignore,
-    on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
-    give_up_missing: bool = False,
-) -> ArchiveStore:
-    """The store, with a catalogue that can be used: one that is damaged, or of another store, is set aside under
-    another name, of which `on_aside` is told, and made anew."""
-
-    def opened() -> ArchiveStore:
-        return ArchiveStore(data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing)
-
-    try:
-        return opened()
-    except CatalogDamaged as error:
-        on_aside(error, set_aside(data / CATALOGUE))
-    return opened()
-
-
-def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:
-    """Make the catalogue say what the store says, and nothing else. One that is damaged is set aside.
-
-    What was given out before is uncertain from then on: who does this has often put something back from a backup.
-    """
-    restart_given_out(data, MachineClocks().read().wall)
-    try:
-        return _rebuilt(data, on_item)
-    except CatalogDamaged:  # noticed only when it was read
-        set_aside(data / CATALOGUE)
-    return _rebuilt(data, on_item)
-
-
-def _rebuilt(data: Path, on_item: Callable[[], None]) -> Listed:
-    with open_repaired(data, on_item=on_item, give_up_missing=True) as store:
-        return store.swept if store.is_rebuilt else store.rebuild(on_item)

@@ -91,25 +91,26 @@ class OcflStore:
         # It may have been purged between two looks at it: the second time, damage is damage.
         return self._open(name, path, version)
 
+    @property
+    def place(self) -> Path:
+        return self.root
+
     def iterate(self) -> Iterator[str]:
         return names_in(self._working().root)
 
     def holds(self, name: str) -> bool:
-        """Whether there is an object of that name, whole or damaged."""
         return os.path.lexists(self._working().target(checked_name(name)))
 
     def verify(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Iterator[Problem]:
         return verify(self._working(), checked_name(name), on_bytes)
 
     def strays(self) -> Iterator[Problem]:
-        """What lies in the root and belongs to no object."""
         return strays_in(self._working().root)
 
     def sweep(self) -> tuple[str, ...]:
         return sweep.sweep(self._working())
 
     def check(self) -> None:
-        """Raise an error if the root is not the directory that was opened."""
         check_same_file(self._working().descriptor, self.root)
 
     def close(self) -> None:

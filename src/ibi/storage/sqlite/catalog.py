@@ -50,7 +50,7 @@ from ibi.storage.sqlite.database_file import FileWatch
 from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.sqlite.label_key import label_key, repository_name
 from ibi.storage.sqlite.search_rows import check_search
-from ibi.storage.store_generation import GenerationFile, Standing, first_standing
+from ibi.storage.store_generation import Expected, GenerationFile, Standing, first_standing
 
 FILE_NAME: Final = CATALOGUE.file_name
 
@@ -208,8 +208,22 @@ class SqliteCatalog:
         return self._write(_standing)
 
     def agrees(self) -> bool:
-        """Whether this is the catalogue of the store as the store is now, as far as both say so."""
         return self._write(lambda connection: self._agrees(connection) and self._has_all_rows(connection))
+
+    def is_unmarked(self) -> bool:
+        return self._expected() is None and not self.standing().store
+
+    def check_store(self) -> None:
+        expected, standing = self._expected(), self.standing()
+        if expected is not None and standing.store not in ("", expected.after.store):
+            raise CatalogDamaged(path=self._path, reason="it is the catalogue of another store")
+
+    def expected_items(self) -> int | None:
+        expected = self._expected()
+        return None if expected is None else expected.after.items
+
+    def _expected(self) -> Expected | None:
+        return None if self._generation is None else self._generation.read()
 
     def settle_standing(self) -> None:
         """Have the store know the present state alone. Between two changes it knows the one before as well, in which a
@@ -225,8 +239,9 @@ class SqliteCatalog:
             self._generation.write(standing, standing)
 
     def check(self) -> None:
-        """Raise an error if the file is not the sound catalogue that was opened, or lists another state of the store.
-        For the monitoring of a server."""
+        """Also if it lists another state of the store."""
+        if self._generation is not None:
+            self._generation.check()
         self._watch.check()
         if self._generation is not None and not self._write(self._agrees):
             raise CatalogDamaged(path=self._path, reason=_DISAGREES)

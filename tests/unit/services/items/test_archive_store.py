@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ibi.archive.errors import UnknownItem
+from ibi.composition.archive_store import CATALOGUE, open_store, rebuild_catalogue
 from ibi.model.content import Damage
 from ibi.model.item import Item
 from ibi.ports.content import ContentMissing
-from ibi.services.items.archive_store import CATALOGUE, ArchiveStore, rebuild_catalogue
 from ibi.services.items.item_repository import name_of
 from tests.support.content_samples import ocfl_py_says
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
@@ -18,7 +18,7 @@ from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, d
 
 def fill(data: Path) -> list[Item]:
     """One of everything."""
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         made = deposits(store)
         first = put(made, sources(a=b"a" * 1000, folder__b=b"b"), language="pt")
         second = put(made, edition_of=first.labels, language="pt")
@@ -31,14 +31,14 @@ def fill(data: Path) -> list[Item]:
 
 
 def read(data: Path) -> list[Item]:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert dump(store.catalog) == kept_in(store.content, store)
         return dump(store.catalog)
 
 
 def test_a_clean_end_leaves_nothing_to_look_at(tmp_path: Path) -> None:
     before = fill(tmp_path)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert store.swept.looked_at == 0
         assert dump(store.catalog) == before
     assert [path.name for path in (tmp_path / "changes").iterdir()] == ["lock"]
@@ -64,7 +64,7 @@ def test_a_catalogue_that_is_gone_is_read_from_the_store(tmp_path: Path) -> None
 
 def test_a_catalogue_that_is_wrong_is_made_right(tmp_path: Path) -> None:
     before = fill(tmp_path)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store.catalog.remove(before[0].rep)
         store.catalog.put(Item(labels=labels(50), created=before[0].created, updated=before[0].updated))
         assert {one.name: [problem.code for problem in one.problems] for one in store.verify() if one.problems} == {
@@ -87,11 +87,11 @@ def test_a_catalogue_that_is_damaged_is_set_aside(tmp_path: Path) -> None:
 
 def test_what_a_dead_process_was_changing_is_looked_at_and_nothing_else(tmp_path: Path) -> None:
     before = fill(tmp_path)
-    store = ArchiveStore(tmp_path, boot="now")
+    store = open_store(tmp_path, boot="now")
     store._changes.begin([name_of(before[1]), "not a name"])
     store.catalog.remove(before[1].rep)
     store.close()
-    with ArchiveStore(tmp_path, boot="now") as again:
+    with open_store(tmp_path, boot="now") as again:
         assert again.swept.looked_at == 2
         assert dump(again.catalog) == before
     assert read(tmp_path) == before
@@ -99,26 +99,26 @@ def test_what_a_dead_process_was_changing_is_looked_at_and_nothing_else(tmp_path
 
 def test_after_another_boot_everything_is_looked_at(tmp_path: Path) -> None:
     before = fill(tmp_path)
-    store = ArchiveStore(tmp_path, boot="yesterday")
+    store = open_store(tmp_path, boot="yesterday")
     store._changes.begin([name_of(before[1])])
     store.catalog.remove(before[0].rep)
     store.close()
-    with ArchiveStore(tmp_path, boot="today") as again:
+    with open_store(tmp_path, boot="today") as again:
         assert again.swept.looked_at == len(before)
         assert dump(again.catalog) == before
 
 
 def test_what_a_living_process_is_changing_is_its_own_business(tmp_path: Path) -> None:
     before = fill(tmp_path)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         store._changes.begin([name_of(before[1])])
-        with ArchiveStore(tmp_path) as other:
+        with open_store(tmp_path) as other:
             assert other.swept.looked_at == 0
         store._changes.end([name_of(before[1])])
 
 
 def test_a_claim_without_an_answer_is_answered(tmp_path: Path) -> None:
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         made = deposits(store)
         first, second = put(made), put(made)
 
@@ -132,7 +132,7 @@ def test_a_claim_without_an_answer_is_answered(tmp_path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             Relating(store, made).record_next_edition(first.rep, second.rep, WHO)
         assert store.find(first.rep).next_edition is None
-    with ArchiveStore(tmp_path) as again:
+    with open_store(tmp_path) as again:
         assert again.find(first.rep).next_edition == second.labels
         assert again.find(second.rep).edition_of == first.labels
     read(tmp_path)
@@ -148,7 +148,7 @@ def test_a_flipped_byte_is_found_wherever_it_is(tmp_path: Path, number: int) -> 
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
     victim.write_bytes(content)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         seen: list[int] = []
         found = [one for one in store.verify(on_bytes=seen.append) if one.problems]
         assert [one.name for one in found] == [name_of(first)]
@@ -161,7 +161,7 @@ def test_an_object_without_a_readable_record_is_named_and_the_others_serve(tmp_p
     place = tmp_path / "store" / name_of(before[0])
     for record in place.rglob("item.json"):
         record.write_bytes(b"{}")
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         listed = store.rebuild()
         assert [name for name, _ in listed.unreadable] == [name_of(before[0])]
         assert {problem.kind for one in store.verify([before[0].rep]) for problem in one.problems} >= {
@@ -169,18 +169,18 @@ def test_an_object_without_a_readable_record_is_named_and_the_others_serve(tmp_p
         }
         assert len(dump(store.catalog)) == len(before)  # what the catalogue alone still knows is not thrown away
     (tmp_path / CATALOGUE).unlink()
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert [name for name, _ in store.swept.unreadable] == [name_of(before[0])]
         assert dump(store.catalog) == before[1:]
 
 
 def test_labels_that_nobody_bears_cannot_be_verified(tmp_path: Path) -> None:
-    with ArchiveStore(tmp_path) as store, pytest.raises(UnknownItem):
+    with open_store(tmp_path) as store, pytest.raises(UnknownItem):
         list(store.verify([labels(3).labels[0]]))
 
 
 def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
-    with ArchiveStore(tmp_path) as one, ArchiveStore(tmp_path) as other:
+    with open_store(tmp_path) as one, open_store(tmp_path) as other:
         first = put(deposits(one))
         put(deposits(other, CountedLabels(10)), edition_of=first.labels)
         assert one.find(first.rep).next_edition == labels(10)
@@ -197,7 +197,7 @@ def test_what_lies_between_the_objects_is_told(tmp_path: Path) -> None:
     (place.parent / "copy of it").mkdir()
     (tmp_path / "store" / "README").write_text("OCFL lets any file lie here")
     (tmp_path / "store" / "extensions" / "a" / "b" / "c").mkdir(parents=True)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         found = [one for one in store.verify() if one.problems]
         assert [one.name for one in found] == [None] * 3
         assert {Path(problem.path).name for one in found for problem in one.problems} == {

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from ibi.composition.archive_store import CATALOGUE, STORE, open_repaired, open_store, rebuild_catalogue
 from ibi.model.item import Item
 from ibi.ports.errors import CatalogDamaged, StoreIncomplete
-from ibi.services.items.archive_store import CATALOGUE, STORE, ArchiveStore, Listed, open_repaired, rebuild_catalogue
+from ibi.services.items.archive_store import Listed
 from ibi.services.items.item_repository import ChangeUnfinished, name_of
 from ibi.storage.errors import NotAStore
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
@@ -25,7 +26,7 @@ COUNT = 6
 
 
 def fill(data: Path, first: int = 0, count: int = COUNT) -> list[Item]:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         made = deposits(store, CountedLabels(first))
         for _ in range(count):
             put(made, sources(a=b"a" * 100))
@@ -47,7 +48,7 @@ def data(filled: Path, tmp_path: Path) -> Path:
 
 def check_all_found(data: Path, items: list[Item]) -> None:
     """The next start looks at nothing, and both say the same."""
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert (store.is_rebuilt, store.swept.looked_at) == (False, 0)
         assert dump(store.catalog) == items == kept_in(store.content, store)
         store.check()
@@ -61,7 +62,7 @@ def raw(data: Path) -> Iterator[sqlite3.Connection]:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_damaged_catalogue_is_made_anew_at_a_start(data: Path, tmp_path: Path, way: str) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         before = dump(store.catalog)
     with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other:
         other.execute("CREATE TABLE tokens (id)")
@@ -79,14 +80,14 @@ def test_a_damaged_catalogue_is_made_anew_at_a_start(data: Path, tmp_path: Path,
 def test_a_damaged_catalogue_is_refused_by_a_command_that_only_opens(data: Path) -> None:
     WAYS["first page"](data / CATALOGUE, data)
     with pytest.raises(CatalogDamaged, match="`ibi rebuild` sets it aside"):
-        ArchiveStore(data)
+        open_store(data)
 
 
 def test_an_older_catalogue_is_noticed(data: Path, tmp_path: Path) -> None:
     shutil.copy(data / CATALOGUE, tmp_path / "backup")
     after = fill(data, first=10, count=1)
     shutil.copy(tmp_path / "backup", data / CATALOGUE)
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert store.is_rebuilt
         assert dump(store.catalog) == after
     check_all_found(data, after)
@@ -94,23 +95,23 @@ def test_an_older_catalogue_is_noticed(data: Path, tmp_path: Path) -> None:
 
 def test_an_older_catalogue_with_as_many_items_is_noticed(data: Path, tmp_path: Path) -> None:
     shutil.copy(data / CATALOGUE, tmp_path / "backup")
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         first = dump(store.catalog)[0]
         deposits(store).update(first.rep, draft("a.txt", title="New"), sources(a=b"new"), WHO)
         after = dump(store.catalog)
     shutil.copy(tmp_path / "backup", data / CATALOGUE)
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert dump(store.catalog) == after
     check_all_found(data, after)
 
 
 def test_the_catalogue_of_another_directory_is_set_aside(data: Path, tmp_path: Path) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         before = dump(store.catalog)
     fill(tmp_path / "other", first=100)
     shutil.copy(tmp_path / "other" / CATALOGUE, data / CATALOGUE)
     with pytest.raises(CatalogDamaged, match="of another store"):
-        ArchiveStore(data)
+        open_store(data)
     asides: list[Path | None] = []
     with open_repaired(data, on_aside=lambda _, aside: asides.append(aside)) as store:
         assert dump(store.catalog) == before
@@ -119,12 +120,12 @@ def test_the_catalogue_of_another_directory_is_set_aside(data: Path, tmp_path: P
 
 @pytest.mark.parametrize("drop", ["", "DROP TRIGGER item_removed"])
 def test_rows_that_are_missing_are_noticed(data: Path, drop: str) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         before = dump(store.catalog)
     with raw(data) as connection:
         connection.execute(drop)
         connection.execute("DELETE FROM items WHERE number IN (SELECT number FROM items LIMIT 2)")
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert store.is_rebuilt
         assert dump(store.catalog) == before
     check_all_found(data, before)
@@ -132,14 +133,14 @@ def test_rows_that_are_missing_are_noticed(data: Path, drop: str) -> None:
 
 def test_a_lost_log_of_the_catalogue_is_noticed(data: Path, tmp_path: Path) -> None:
     """What was committed and not yet copied into the file was in the log alone, as after a crash."""
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         put(deposits(store, CountedLabels(50)))
         after = dump(store.catalog)
         shutil.copytree(data, tmp_path / "crashed")
     crashed = tmp_path / "crashed"
     assert Path(f"{crashed / CATALOGUE}-wal").stat().st_size
     remove_logs(crashed / CATALOGUE)
-    with ArchiveStore(crashed) as store:
+    with open_store(crashed) as store:
         assert dump(store.catalog) == after
     check_all_found(crashed, after)
 
@@ -147,7 +148,7 @@ def test_a_lost_log_of_the_catalogue_is_noticed(data: Path, tmp_path: Path) -> N
 def test_a_log_that_is_left_over_is_not_trusted_blindly(data: Path, tmp_path: Path) -> None:
     """An operator puts back one file of three: SQLite mixes the two, and what comes of it is compared."""
     shutil.copy(data / CATALOGUE, tmp_path / "backup")
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         made = deposits(store, CountedLabels(50))
         for _ in range(5):
             put(made)
@@ -166,7 +167,7 @@ def test_a_store_put_back_from_an_older_backup_is_refused_until_confirmed(data: 
     shutil.copytree(tmp_path / "backup", data / STORE)
     for _ in range(2):
         with pytest.raises(StoreIncomplete, match=f"lacks 2 of {COUNT + 2} items"):
-            ArchiveStore(data)
+            open_store(data)
     listed = rebuild_catalogue(data)
     assert (listed.removed, listed.unreadable) == (2, ())
     check_all_found(data, after[:COUNT])
@@ -178,7 +179,7 @@ def test_a_store_put_back_from_a_newer_backup_is_read_in(data: Path, tmp_path: P
     after = fill(data, first=10, count=2)
     shutil.rmtree(older / STORE)
     shutil.copytree(data / STORE, older / STORE)
-    with ArchiveStore(older) as store:
+    with open_store(older) as store:
         assert dump(store.catalog) == after
 
 
@@ -191,7 +192,7 @@ def test_a_store_without_its_items_is_refused(data: Path, *, has_catalogue: bool
     else:
         (data / CATALOGUE).unlink()
     with pytest.raises(StoreIncomplete, match=f"lacks {COUNT} of {COUNT} items"):
-        ArchiveStore(data)
+        open_store(data)
     assert (data / CATALOGUE).exists()
 
 
@@ -205,20 +206,20 @@ def test_a_death_inside_the_commit_has_one_item_looked_at(
         write(self, before, after, durably=durably)
         raise KeyboardInterrupt
 
-    with ArchiveStore(data, boot="now") as store:
+    with open_store(data, boot="now") as store:
         items = dump(store.catalog)
         monkeypatch.setattr(GenerationFile, "write", die)
         with pytest.raises(KeyboardInterrupt):
             put(deposits(store, CountedLabels(50)))
         shutil.copytree(data, tmp_path / "crashed")
         monkeypatch.undo()
-    with ArchiveStore(tmp_path / "crashed", boot="now") as store:
+    with open_store(tmp_path / "crashed", boot="now") as store:
         assert (store.is_rebuilt, store.swept.looked_at) == (False, 1)
         assert len(dump(store.catalog)) == len(items) + 1
 
 
 def test_processes_that_write_side_by_side_agree(data: Path) -> None:
-    with ArchiveStore(data) as one, ArchiveStore(data) as other:
+    with open_store(data) as one, open_store(data) as other:
         for number in range(4):
             put(deposits(one if number % 2 else other, CountedLabels(50 + number)))
         one.check()
@@ -228,25 +229,25 @@ def test_processes_that_write_side_by_side_agree(data: Path) -> None:
 
 
 def test_a_catalogue_replaced_under_a_running_process_takes_no_more_changes(data: Path) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         before = dump(store.catalog)
         for end in ("", "-wal", "-shm"):
             (data / f"{CATALOGUE}{end}").unlink(missing_ok=True)
         with pytest.raises(CatalogDamaged, match="is gone"):
             store.check()
-        with ArchiveStore(data) as other:
+        with open_store(data) as other:
             assert dump(other.catalog) == before
         with pytest.raises(CatalogDamaged, match="was replaced"):
             store.check()
         assert dump(store.catalog) == before
         with pytest.raises(ChangeUnfinished):
             put(deposits(store, CountedLabels(50)))
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert len(dump(store.catalog)) == COUNT + 1
 
 
 def test_an_emptied_catalogue_makes_nothing_unknown_to_a_running_process(data: Path) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         item = dump(store.catalog)[0]
         (data / CATALOGUE).write_bytes(b"")
         with pytest.raises(CatalogDamaged):
@@ -275,7 +276,7 @@ def is_empty_catalogue(data: Path) -> bool:
 
 
 def test_a_store_replaced_under_a_running_process_is_noticed(data: Path, tmp_path: Path) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         store.check()
         (data / STORE).rename(tmp_path / "moved")
         with pytest.raises(NotAStore):
@@ -286,7 +287,7 @@ def test_a_store_replaced_under_a_running_process_is_noticed(data: Path, tmp_pat
 
 
 def test_a_crash_while_the_catalogue_is_made_anew_begins_again(data: Path) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         before = dump(store.catalog)
     (data / CATALOGUE).write_bytes(b"")
 
@@ -294,8 +295,8 @@ def test_a_crash_while_the_catalogue_is_made_anew_begins_again(data: Path) -> No
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ArchiveStore(data, on_item=die)
-    with ArchiveStore(data) as store:
+        open_store(data, on_item=die)
+    with open_store(data) as store:
         assert store.is_rebuilt
         assert dump(store.catalog) == before
     check_all_found(data, before)
@@ -313,21 +314,21 @@ def as_an_earlier_version(data: Path) -> None:
 
 
 def test_a_directory_of_an_earlier_version_is_taken_over(data: Path) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         before = dump(store.catalog)
     as_an_earlier_version(data)
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert (store.is_rebuilt, store.swept) == (False, Listed())
         assert dump(store.catalog) == before
     check_all_found(data, before)
 
 
 def test_one_of_an_earlier_version_that_lacks_rows_is_made_anew(data: Path) -> None:
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         before = dump(store.catalog)
     with raw(data) as connection:
         connection.execute("DELETE FROM items WHERE number IN (SELECT number FROM items LIMIT 1)")
     as_an_earlier_version(data)
-    with ArchiveStore(data) as store:
+    with open_store(data) as store:
         assert store.is_rebuilt
         assert [name_of(item) for item in dump(store.catalog)] == [name_of(item) for item in before]

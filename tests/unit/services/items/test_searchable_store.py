@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from ibi.composition.archive_store import CATALOGUE, open_store, rebuild_catalogue
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
-from ibi.services.items.archive_store import CATALOGUE, ArchiveStore, rebuild_catalogue
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
 from tests.support.deposit_samples import WHO, deposits, draft, put, sources
@@ -24,7 +25,7 @@ def found(store: ArchiveStore) -> list[tuple[SearchPage, FacetCounts]]:
 
 
 def test_deposits_updates_deletions_and_relations_are_found(tmp_path: Path) -> None:
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         made = deposits(store)
         first = put(made, language="pt")
         assert found(store)[0][0].total == 1
@@ -37,7 +38,7 @@ def test_deposits_updates_deletions_and_relations_are_found(tmp_path: Path) -> N
 
 
 def test_rebuilding_makes_the_search_anew(tmp_path: Path) -> None:
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         made = deposits(store)
         for _ in range(3):
             put(made)
@@ -46,16 +47,16 @@ def test_rebuilding_makes_the_search_anew(tmp_path: Path) -> None:
         connection.execute("DELETE FROM search WHERE rowid = (SELECT min(rowid) FROM search)")
         connection.execute("UPDATE listed SET facets = 'x' WHERE number = (SELECT max(number) FROM listed)")
     rebuild_catalogue(tmp_path)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert found(store) == before
 
 
 def test_a_damaged_index_is_set_aside_by_rebuilding(tmp_path: Path) -> None:
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         put(deposits(store))
         before = found(store)
     with closing(connect(tmp_path / CATALOGUE, MIGRATIONS)) as connection:
         connection.execute("UPDATE search_data SET block = zeroblob(length(block)) WHERE id > 10")
     rebuild_catalogue(tmp_path)
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         assert found(store) == before

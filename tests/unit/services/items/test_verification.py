@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from ibi.archive.damage_letter import damage_letter
 from ibi.archive.errors import UnknownItem
+from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.errors import IbiError
 from ibi.label import parse
 from ibi.model.content import Bytes, Damage, Move, Problem, Verification
@@ -21,7 +22,7 @@ from ibi.model.item import Item
 from ibi.model.letter import Letter
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.integrity import Integrity
-from ibi.services.items.archive_store import CATALOGUE, ArchiveStore
+from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import name_of
 from ibi.services.items.taken_files import UploadDamaged
 from ibi.services.items.verification import DamageMail, VerificationSchedule
@@ -59,7 +60,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[ArchiveStore]:
-    with ArchiveStore(tmp_path) as opened:
+    with open_store(tmp_path) as opened:
         assert opened.integrity is not None
         opened.integrity = Integrity(opened.integrity.ledger, clock)
         yield opened
@@ -106,7 +107,7 @@ def test_all_are_verified_and_then_those_that_have_waited_longest(store: Archive
 def test_verification_goes_on_where_another_process_ended(tmp_path: Path, store: ArchiveStore, clock: Clock) -> None:
     fill(store, 2)
     assert scheduled(store, clock).step()
-    with ArchiveStore(tmp_path) as again:
+    with open_store(tmp_path) as again:
         again.integrity = Integrity(integrity_of(again).ledger, clock)
         schedule = scheduled(again, clock)
         assert schedule.step()
@@ -277,11 +278,11 @@ def test_a_damaged_record_is_read_by_no_one(tmp_path: Path, store: ArchiveStore)
 
 
 def test_an_item_that_the_catalogue_lost_to_damage_is_not_unknown(tmp_path: Path) -> None:
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         item, other = fill(store, 2)
     file, before = spoil(tmp_path, item, "v*/content/item.json")
     (tmp_path / CATALOGUE).unlink()
-    with ArchiveStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         for label in item.labels.labels:
             with pytest.raises(ContentDamaged):
                 store.find(label)

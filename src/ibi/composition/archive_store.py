@@ -1,0 +1,158 @@
+"""The store of a data directory, put together: content, catalogue, and the care for both.
+
+`store/` holds the content, `catalogue.sqlite` what is needed to look items up, `changes/` the journal of changes under
+way, `item-locks/` the locks of the items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ibi.errors import InvalidLabel
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.model.minting import Identity
+from ibi.ports.errors import CatalogDamaged, StorageError
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.items.archive_store import ArchiveStore, Listed
+from ibi.storage.batching import batched
+from ibi.storage.change_journal import ChangeJournal
+from ibi.storage.locks import FileItemLocks
+from ibi.storage.machine import MachineClocks
+from ibi.storage.ocfl.store import OcflStore
+from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
+from ibi.storage.sqlite.database_file import set_aside
+from ibi.storage.sqlite.given_out import restart_given_out
+from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
+from ibi.storage.sqlite.integrity import SqliteIntegrity
+from ibi.storage.store_generation import GenerationFile
+
+STORE: Final = "store"
+CATALOGUE: Final = FILE_NAME
+_JOURNAL: Final = "changes"
+_LOCKS: Final = "item-locks"
+
+
+def _pass(step: str) -> None:
+    """No step is watched."""
+
+
+def _ignore() -> None:
+    """Nothing is counted."""
+
+
+def open_store(
+    data: Path,
+    *,
+    on_step: Callable[[str], None] = _pass,
+    on_item: Callable[[], None] = _ignore,
+    on_rebuild: Callable[[], None] = _ignore,
+    give_up_missing: bool = False,
+    boot: str | None = None,
+) -> ArchiveStore:
+    """The store of a data directory, begun if there is none; see `ArchiveStore` for what is done when it is opened.
+
+    `boot` names the start of this machine. `CatalogDamaged` if the catalogue cannot be used.
+    """
+    with ExitStack() as opened:
+        ledger = SqliteIntegrity(data / INTEGRITY)
+        opened.callback(ledger.close)
+        integrity = Integrity(ledger)
+        content = OcflStore(data / STORE, on_step, ledger)
+        opened.callback(content.close)
+        journal = ChangeJournal(data / _JOURNAL, boot or MachineClocks().read().boot)
+        opened.callback(journal.close)
+        generation = GenerationFile(data / STORE)
+        opened.callback(generation.close)
+        catalog = SqliteCatalog(data / CATALOGUE, generation, integrity.require_unknown)
+        opened.callback(catalog.close)
+        locks = FileItemLocks(data / _LOCKS)
+        opened.callback(locks.close)
+        to_close = ExitStack()
+        store = ArchiveStore(
+            content,
+            catalog,
+            journal=journal,
+            locks=locks,
+            batching=batched,
+            integrity=integrity,
+            forget_given_out=partial(_forget_given_out, data),
+            close=to_close.close,
+            on_step=on_step,
+            on_item=on_item,
+            on_rebuild=on_rebuild,
+            give_up_missing=give_up_missing,
+        )
+        to_close.push(opened.pop_all())
+        return store
+
+
+def _forget_given_out(data: Path) -> None:
+    restart_given_out(data, MachineClocks().read().wall)
+
+
+def newest_kept(data: Path, identity: Identity) -> Instant | None:
+    """The newest date of a label that is kept in a data directory under the prefixes of an identity. A directory
+    without a store has none, and gets none by this question. A catalogue that does not agree with the store is not
+    believed: then the names in the store tell."""
+    if not (data / STORE).is_dir():
+        return None
+    if (data / CATALOGUE).exists():
+        with suppress(StorageError), ExitStack() as opened:
+            generation = opened.enter_context(closing(GenerationFile(data / STORE)))
+            catalog = opened.enter_context(closing(SqliteCatalog(data / CATALOGUE, generation)))
+            if catalog.agrees():
+                return catalog.newest(identity.prefixes)
+    with closing(OcflStore(data / STORE)) as store:
+        return max(_dates(store.iterate(), identity), default=None)
+
+
+def _dates(names: Iterable[str], identity: Identity) -> Iterator[Instant]:
+    for name in names:
+        with suppress(InvalidLabel):
+            label = RepositoryName.parse(name)
+            if label.prefix in identity.prefixes:
+                yield label.instant
+
+
+def open_repaired(
+    data: Path,
+    *,
+    on_item: Callable[[], None] = _ignore,
+    on_rebuild: Callable[[], None] = _ignore,
+    on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
+    give_up_missing: bool = False,
+) -> ArchiveStore:
+    """The store, with a catalogue that can be used: one that is damaged, or of another store, is set aside under
+    another name, of which `on_aside` is told, and made anew."""
+
+    def opened() -> ArchiveStore:
+        return open_store(data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing)
+
+    try:
+        return opened()
+    except CatalogDamaged as error:
+        on_aside(error, set_aside(data / CATALOGUE))
+    return opened()
+
+
+def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:
+    """Make the catalogue say what the store says, and nothing else. One that is damaged is set aside.
+
+    What was given out before is uncertain from then on: who does this has often put something back from a backup.
+    """
+    _forget_given_out(data)
+    try:
+        return _rebuilt(data, on_item)
+    except CatalogDamaged:  # noticed only when it was read
+        set_aside(data / CATALOGUE)
+    return _rebuilt(data, on_item)
+
+
+def _rebuilt(data: Path, on_item: Callable[[], None]) -> Listed:
+    with open_repaired(data, on_item=on_item, give_up_missing=True) as store:
+        return store.swept if store.is_rebuilt else store.rebuild(on_item)

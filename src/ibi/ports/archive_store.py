@@ -1,0 +1,78 @@
+"""Content and catalogue as the care for both needs them: to find what a crash or a backup left in disagreement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.model.content import Problem
+from ibi.model.transfer import Transfer
+from ibi.ports.catalog import Catalog, Search
+from ibi.ports.content import Content
+
+
+class ContentStore(Content, Protocol):
+    """Content that can be looked through as a whole."""
+
+    @property
+    def place(self) -> object:
+        """What messages call it: a directory, or an address."""
+
+    def holds(self, name: str) -> bool:
+        """Whether there is an object of that name, whole or damaged. Quick."""
+
+    def strays(self) -> Iterator[Problem]:
+        """What lies in the store and belongs to no object."""
+
+    def check(self) -> None:
+        """A `StorageError` if the store is not the one that was opened."""
+
+
+class StoreCatalog(Catalog, Search, Protocol):
+    """A catalogue that says which state of which store it lists, and can be made anew from that store.
+
+    Both have a mark, which changes with each commit of the catalogue: the store's first. A process that dies between
+    the two leaves them in agreement all the same; a copy that was put back does not.
+    """
+
+    def names(self) -> Iterator[RepositoryName]:
+        """The names of all items, in less time than the items."""
+
+    def newest(self, prefixes: Iterable[str]) -> Instant | None:
+        """The newest instant of a label with one of these prefixes, spelled as labels have them; None without any."""
+
+    def transfers(self) -> list[Transfer]:
+        """All items that departed; they are few."""
+
+    def forget_transfer(self, label: RepositoryName) -> None:
+        """The store does not say so any more."""
+
+    def check_search(self) -> None:
+        """`CatalogDamaged` if what `Search` relies on is damaged. Takes seconds for a million items."""
+
+    # --- agreement ---
+
+    def agrees(self) -> bool:
+        """Whether this is the catalogue of the store as the store is now, as far as both say so, and has all its
+        items."""
+
+    def is_unmarked(self) -> bool:
+        """Whether neither store nor catalogue has a mark, as those of earlier versions."""
+
+    def check_store(self) -> None:
+        """`CatalogDamaged` if it is the catalogue of another store."""
+
+    def expected_items(self) -> int | None:
+        """How many items the store had after the last change; None if the store does not say."""
+
+    def settle_standing(self) -> None:
+        """Have the store know the present state alone, and not the one before the last change as well."""
+
+    def begin_rebuild(self, *, always: bool) -> bool:
+        """Say that this is not the catalogue of any store until `end_rebuild`; false if it agrees with its store, as
+        another process may have had it do meanwhile, and it is not `always` to be done."""
+
+    def end_rebuild(self) -> None:
+        """Say that this is the catalogue of the store, with a new mark on both."""
