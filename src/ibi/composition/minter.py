@@ -89,14 +89,16 @@ def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
     """The public address of this minter. A sandbox without a `public_url` has none, nor has an address on the loopback
     interface any use: it leads to the machine that asks."""
     from ibi.services.minting.mint_guard import OwnAddress  # hardly ever needed, and slow to import
+    from ibi.transport.identity_probe import ask_identity
     from ibi.transport.origin import is_on_loopback
 
     if settings.public_url is not None:
-        return None if is_on_loopback(settings.public_url) else OwnAddress(settings.public_url, identity)
+        here = is_on_loopback(settings.public_url)
+        return None if here else OwnAddress(settings.public_url, identity, ask_identity)
     if identity.sandbox:
         return None
     port = "" if identity.host_port == _HTTP else f":{identity.host_port}"
-    return OwnAddress(f"http://{identity.host.removesuffix('.')}{port}", identity)
+    return OwnAddress(f"http://{identity.host.removesuffix('.')}{port}", identity, ask_identity)
 
 
 def warn_of_private_name(identity: Identity) -> str | None:

@@ -20,7 +20,6 @@ from ibi.minting.errors import AnotherInstance
 from ibi.minting.mint_log import LogBroken
 from ibi.model.minting import Identity
 from ibi.ports.ticks import Ticks
-from ibi.transport.identity_probe import ask_identity
 
 _FIRST_DELAY: Final = 1.0
 _DELAY: Final = 60.0
@@ -54,8 +53,9 @@ class OwnAddress:
         self,
         url: str,
         identity: Identity,
-        ask: Callable[[str], Awaitable[Mapping[str, object]]] = ask_identity,
+        ask: Callable[[str], Awaitable[Mapping[str, object]]],
     ) -> None:
+        """`ask` gives what the minter at a URL says of itself; an `IbiError` if none answers."""
         self.url = url
         self._identity, self._ask = identity, ask
 
