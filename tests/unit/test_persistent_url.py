@@ -12,6 +12,9 @@ from ibi.relation import Relation
 
 IBIP = "8JMKD3MGP8W/35MME4E"
 LABEL = Ibip.parse(IBIP)
+SECONDS_PER_KILOBYTE = 0.001
+MARGIN = 4
+"""How much slower the machine may be, as in tests/hostile/test_time.py: old, shared, or counting lines."""
 
 
 def refused(target: str) -> InvalidPersistentUrl:
@@ -277,11 +280,12 @@ class TestLimits:
     )
     def test_hostile_targets_are_refused_within_a_millisecond_per_kilobyte(self, target: str) -> None:
         quickest = min(time_to_refuse(target) for _ in range(3))
-        assert quickest < 0.001 * max(len(target) / 1024, 1)
+        assert quickest < SECONDS_PER_KILOBYTE * MARGIN * max(len(target) / 1024, 1)
 
 
 def time_to_refuse(target: str) -> float:
-    start = time.perf_counter()
+    """CPU seconds: what else the machine does meanwhile is not counted."""
+    start = time.process_time()
     with pytest.raises(IbiError):
         PersistentUrl.parse(target)
-    return time.perf_counter() - start
+    return time.process_time() - start
