@@ -37,8 +37,8 @@ lint: dev ## Format, lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-check: lint ## lint and the unit tests: the fast part
-	$(BIN)/pytest -q -n $(JOBS) tests/unit tests/architecture tests/docs
+check: lint ## lint and the unit tests, with what they cover: the fast part
+	$(BIN)/pytest -q -n $(JOBS) --cov --cov-report= tests/unit tests/architecture tests/docs
 
 test: lint browser ## Everything: lint and every test
 	$(BIN)/pytest -q -n $(JOBS)
@@ -82,7 +82,7 @@ sbom: install ## Write dist/ibi.cdx.json: what an installation consists of, in C
 	$(BIN)/python tools/sbom.py requirements/run.txt dist/ibi.cdx.json
 
 clean: ## Remove the environment and everything generated
-	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- the environment -------------------------------------------------------------------------------------------------
