@@ -69,12 +69,18 @@ def test_every_sans_io_layer_that_exists_is_under_the_sans_io_contract() -> None
     assert {f"ibi.{name}" for name in below & names_in(PACKAGE)} == set(contract("sans-io")["source_modules"])
 
 
-LAYERS, SANS_IO = "Layers: ", "Sans-IO: "
+LAYERS, PORTS, SANS_IO = "Layers: ", "Ports only: ", "Sans-IO: "
 VIOLATIONS = {
     "a module outside every layer": (LAYERS, "stray.py", "ONE = 1"),
     "an import upward": (LAYERS, "errors.py", "import ibi.instant"),
     "an import upward, hidden in a function": (LAYERS, "errors.py", "def f() -> None:\n    import ibi.instant"),
     "an import between siblings": (LAYERS, "clock.py", "import ibi.pairs"),
+    "a database in a service": (PORTS, "services/readiness.py", "from ibi.storage.sqlite.catalog import SqliteCatalog"),
+    "a client in a service, hidden in a function": (
+        PORTS,
+        "services/minting/mint_guard.py",
+        "def f() -> None:\n    from ibi.transport.identity_probe import ask_identity",
+    ),
     "a clock in the core": (SANS_IO, "clock.py", "import time"),
     "a clock in the core, hidden in a function": (SANS_IO, "clock.py", "def f() -> None:\n    from time import sleep"),
     "a socket in the core": (SANS_IO, "pairs.py", "import socket"),
