@@ -324,7 +324,7 @@ class World:
                 deliver(under_way, asking, said, self.now)
             else:
                 self.now = under_way.wake_at
-                under_way.elapsed(self.now)
+                under_way.advance(self.now)
         self.memory.learn(under_way.trace, under_way.outcome, self.now)
         return under_way.outcome
 

@@ -112,7 +112,7 @@ def drive(
             give(under_way, asking, scripts[asking.archive](asking.request), now)
         if not due:
             now = under_way.wake_at
-            under_way.elapsed(now)
+            under_way.advance(now)
     return under_way.outcome, sent
 
 

@@ -43,10 +43,10 @@ class Addressing:
         """Whom to ask a new question. `earlier` are the questions of this resolution, in order."""
         if self._routing is NO_ROUTING:
             return self._all_of_them(step, parent)
-        label, authority = self._governed(step, parent)
+        label, authority = self._label_and_authority(step, parent)
         successors = _known_successors(label, authority, earlier)
         deciders, unreachable = self.deciders(authority, successors)
-        holder = self._included(authority.holder)
+        holder = self._only_included(authority.holder)
         first, waiting = self._order(step, label, authority, deciders, holder, now)
         early = self._is_early(label)
         return Addressees(label, authority, successors, deciders, unreachable, first, waiting, holder, early)
@@ -64,7 +64,7 @@ class Addressing:
         """Who decides, and the service of one that would and cannot be asked."""
         if not successors:
             return authority.homes, authority.away[0] if authority.away else None
-        holder = self._included(self._routing.archive(successors[-1]))
+        holder = self._only_included(self._routing.archive(successors[-1]))
         return ((holder,), None) if holder is not None else ((), LabelForms.of(successors[-1]))
 
     def chain_after(self, question: Question, archive: ArchiveRef, to: Label) -> tuple[Label, ...] | None:
@@ -73,10 +73,10 @@ class Addressing:
         homes = [home.service for home in question.authority.homes]
         return chain_after(question.successors, homes, archive.service, to if ref is None else ref.service.labels[0])
 
-    def _included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
+    def _only_included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
         return archive if archive in self._archives else None
 
-    def _governed(self, step: Referral, parent: Question | None) -> tuple[Label, Authority]:
+    def _label_and_authority(self, step: Referral, parent: Question | None) -> tuple[Label, Authority]:
         """The form of the label to ask for, and who decides about it: one with a home before one without."""
         if parent is not None and step.forms == parent.forms:
             return parent.label, parent.authority  # as it was spelled

@@ -102,7 +102,7 @@ def later_than(heard: ReceivedAnswer, entry: UrlEntry) -> Referral | None:
     return Referral(entry.ibi, Wanted.of(_LAST_EDITION), Reason.LATER_EDITION, heard)
 
 
-_NOBODY: Final[Mapping[ArchiveRef, int]] = {}
+_NONE_MISLED: Final[Mapping[ArchiveRef, int]] = {}
 
 
 class AnswerSet(NamedTuple):
@@ -116,7 +116,7 @@ class AnswerSet(NamedTuple):
     heard: tuple[ReceivedAnswer, ...]
     preferences: Sequence[Preference]
     holder: ReceivedAnswer | None
-    misled: Mapping[ArchiveRef, int] = _NOBODY
+    misled: Mapping[ArchiveRef, int] = _NONE_MISLED
 
     def leads(self) -> Iterator[Match | Referral]:
         """resolution step 3 (a) to (d), best first."""
@@ -128,8 +128,8 @@ class AnswerSet(NamedTuple):
 
     def _leads(self, group: tuple[ReceivedAnswer, ...]) -> Iterator[Match | Referral]:
         choice = self.choice(group)
-        located = self._located(choice, group)
-        believed = self._believed(located, choice, group)
+        located = self._matches(choice, group)
+        believed = self._without_contradicted(located, choice, group)
         yield from self._each_checked(believed, choice)
         yield from self._pointers(choice, group)
         if len(believed) < len(located):
@@ -166,20 +166,20 @@ class AnswerSet(NamedTuple):
 
     def originals(self) -> tuple[Match, ...]:
         """resolution step 4: the URLs to choose among if the Original is required."""
-        return tuple(located for group in self._groups()[:1] for located in self._located(self.choice(group), group))
+        return tuple(located for group in self._groups()[:1] for located in self._matches(self.choice(group), group))
 
     @property
     def has_believed_original(self) -> bool:
         """Whether the Original is there, and no answer of higher rank says that it is elsewhere."""
         for group in self._groups()[:1]:
             choice = self.choice(group)
-            originals = [each for each in self._located(choice, group) if each.entry.state is State.ORIGINAL]
-            return bool(self._believed(originals, choice, group))
+            originals = [each for each in self._matches(choice, group) if each.entry.state is State.ORIGINAL]
+            return bool(self._without_contradicted(originals, choice, group))
         return False
 
     def set_aside(self) -> tuple[Match, ...]:
         """Those to choose among if the next edition, because of which they were set aside, is nowhere."""
-        return tuple(located for group in self._groups()[1:] for located in self._located(self.choice(group), group))
+        return tuple(located for group in self._groups()[1:] for located in self._matches(self.choice(group), group))
 
     def pointers(self) -> Iterator[Referral]:
         """Where the answers lead, those first that are looked at first."""
@@ -194,7 +194,7 @@ class AnswerSet(NamedTuple):
             yield Referral(forms, self.wanted.after(1), Reason.NO_NEXT_EDITION)
         for index in self.wanted.named_languages:
             if self.wanted.only[index] is None:
-                yield Referral(forms, self.wanted.opened(index), Reason.ANY_LANGUAGE)
+                yield Referral(forms, self.wanted.with_open_language(index), Reason.ANY_LANGUAGE)
         for index in self.choice(self._groups()[0]).undecided:
             if self.wanted.only[index] is None:
                 yield Referral(forms, self.wanted.without_step(index), Reason.NO_TRANSLATION)
@@ -219,13 +219,13 @@ class AnswerSet(NamedTuple):
         if not self.heard:
             return []
         if not self.wanted.relation.begins_with_last_edition:
-            return [self._ranked(self.heard)]
+            return [self._holder_first(self.heard)]
         knowing = tuple(heard for heard in self.heard if heard.knows_more)
         others = tuple(heard for heard in self.heard if not heard.knows_more)
         if self.holder is not None:
-            return [self._ranked(knowing if self.holder.knows_more else others)]
+            return [self._holder_first(knowing if self.holder.knows_more else others)]
         groups = (others, knowing) if self._is_claimed_before(others, knowing) else (knowing, others)
-        return [self._ranked(group) for group in groups if group]
+        return [self._holder_first(group) for group in groups if group]
 
     def _is_claimed_before(self, others: Sequence[ReceivedAnswer], knowing: Sequence[ReceivedAnswer]) -> bool:
         """Whether an answer without a next edition comes first: one that claims the Original, or one that never misled
@@ -236,7 +236,7 @@ class AnswerSet(NamedTuple):
         misled = self.misled
         return all(misled.get(heard.archive) for heard in knowing) and not all(misled.get(x.archive) for x in others)
 
-    def _ranked(self, group: tuple[ReceivedAnswer, ...]) -> tuple[ReceivedAnswer, ...]:
+    def _holder_first(self, group: tuple[ReceivedAnswer, ...]) -> tuple[ReceivedAnswer, ...]:
         if self.holder is None or len(group) == 1:
             return group
         return tuple(sorted(group, key=lambda heard: heard != self.holder))
@@ -250,7 +250,9 @@ class AnswerSet(NamedTuple):
         """The same for pointers: Archives whose pointers led nowhere come last."""
         return self.misled.get(heard.archive, 0), *self._belief(heard)
 
-    def _believed(self, located: list[Match], choice: Choice, group: Sequence[ReceivedAnswer]) -> list[Match]:
+    def _without_contradicted(
+        self, located: list[Match], choice: Choice, group: Sequence[ReceivedAnswer]
+    ) -> list[Match]:
         """Without those of which an answer of higher rank, which does not have it, says that it is elsewhere."""
         if len(group) == 1 or not located:
             return located
@@ -265,7 +267,7 @@ class AnswerSet(NamedTuple):
         return next(self._pointers(choice, (heard,)), None) is not None
 
     # (a) url<R>
-    def _located(self, choice: Choice, group: Sequence[ReceivedAnswer]) -> list[Match]:
+    def _matches(self, choice: Choice, group: Sequence[ReceivedAnswer]) -> list[Match]:
         if choice.undecided:
             return []
         relation = choice.wanted.relation
@@ -301,10 +303,10 @@ class AnswerSet(NamedTuple):
             if undecided and len(prefix.steps) > undecided[0]:
                 continue
             rest = choice.rest_after(len(prefix.steps))
-            yield from (Referral(forms, rest, Reason.PREFIX, heard) for heard, _, forms in _named(equals, prefix))
+            yield from (Referral(forms, rest, Reason.PREFIX, heard) for heard, _, forms in _named_items(equals, prefix))
         # (c) ibi<R>, unless it is metadata in a format: an item gives that only of another
         if wanted.relation.steps and not undecided and not wanted.relation.ends_in_metadata_format:
-            for heard, entry, forms in _named(equals, wanted.relation):
+            for heard, entry, forms in _named_items(equals, wanted.relation):
                 yield later_than(heard, entry) or Referral(forms, Wanted(), Reason.RELATED, heard)
         # (d) ibi.nextedition, with what is wanted unchanged
         if wanted.relation.begins_with_last_edition:
@@ -313,7 +315,7 @@ class AnswerSet(NamedTuple):
                     yield Referral(heard.answer.next_edition, self.wanted, Reason.NEXT_EDITION, heard)
 
 
-def _named(
+def _named_items(
     group: Sequence[ReceivedAnswer], relation: Relation
 ) -> Iterator[tuple[ReceivedAnswer, UrlEntry, LabelForms]]:
     for heard in group:

@@ -170,7 +170,7 @@ class Cache:
         return NEGATIVE_AGE
 
     def _keep_found(self, wish: Wish, found: Redirect, until: float) -> None:
-        located = Match(ReceivedAnswer(found.archive, _abridged(found.answer, wish)), found.entry)
+        located = Match(ReceivedAnswer(found.archive, _abridge(found.answer, wish)), found.entry)
         kept = self._varied if wish.is_one_of_many else self._found
         kept.keep(wish, Remembered(located, until), _size_of_found(wish, located))
         self._nothing.forget(wish)
@@ -183,7 +183,7 @@ def _is_worth_keeping(wish: Wish) -> bool:
     return wish.length <= _LONGEST_REMEMBERED and not wish.has_many_languages
 
 
-def _abridged(answer: UrlList, wish: Wish) -> UrlList:
+def _abridge(answer: UrlList, wish: Wish) -> UrlList:
     """What of an answer is told beside the entry that was chosen: the item, the next edition, the key; and where a
     translation is wanted, which there are. An answer may speak of hundreds of relations."""
     if len(answer.entries) == 1:
@@ -240,7 +240,7 @@ def _longest(hop: Hop, chosen: Redirect, archives: Sequence[ArchiveRef], holder:
         return _longest_with_home(hop)
     if all(report.archive == holder for report in hop.leading):
         return LONGEST
-    unheard = hop.unheard(archives)
+    unheard = hop.unheard_among(archives)
     if unheard and _may_be_bettered(hop, chosen):
         return DOUBTFUL_AGE
     return CLAIMED_AGE if any(each.registered < chosen.archive.registered for each in unheard) else LONGEST

@@ -36,7 +36,7 @@ class Wanted:
     def without_step(self, index: int) -> Wanted:
         return Wanted(self.relation.without_step(index), self.only[:index] + self.only[index + 1 :])
 
-    def opened(self, index: int) -> Wanted:
+    def with_open_language(self, index: int) -> Wanted:
         """The same without the language at `index`, of which nothing else may come."""
         step = self.relation.steps[index]
         assert isinstance(step, Translation)  # nothing else has a language
@@ -90,7 +90,7 @@ def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Se
     for index in wanted.relation.open_translations:
         tags = set(_tags(wanted.relation, index, answers))
         own = next((tag for tag, is_own in _own_languages(wanted.relation, index, answers) if is_own), None)
-        tag = _chosen(wanted.only[index], tags, preferences)
+        tag = _choose_language(wanted.only[index], tags, preferences)
         if tag is None and None not in tags and wanted.only[index] is None and own is not None:
             tag = own
             resigned.append(index)
@@ -101,7 +101,7 @@ def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Se
     return Choice(wanted, tuple(undecided), tuple(resigned))
 
 
-def _chosen(
+def _choose_language(
     only: LanguageTag | None,
     tags: set[LanguageTag | None],
     preferences: Sequence[Preference],

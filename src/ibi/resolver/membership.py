@@ -36,7 +36,7 @@ class CallBack:
     """The address that was connected to; None if there was no connection, or none that leads out of this process."""
 
 
-def included(registration: Registration, request: InclusionRequest, now: Instant) -> Registration:
+def after_inclusion(registration: Registration, request: InclusionRequest, now: Instant) -> Registration:
     """The registration after message 2, with the right key. Asking again for the same changes nothing, not even whether
     the Archive is known to answer: that is for the next call. An address that has answered before is not given up for a
     new one until that one answers: the new one is pending (E60)."""
@@ -44,7 +44,7 @@ def included(registration: Registration, request: InclusionRequest, now: Instant
     wanted = _inclusion(request, now)
     before, pending = registration.inclusion, registration.pending
     if before is None or before.place == wanted.place:
-        return replace(registration, inclusion=_renewed(before, wanted), pending=None)
+        return replace(registration, inclusion=_renew(before, wanted), pending=None)
     if before.answered is None:
         return replace(registration, inclusion=wanted, pending=None)
     if pending is not None and pending.place == wanted.place:
@@ -64,7 +64,7 @@ def _inclusion(request: InclusionRequest, now: Instant) -> Inclusion:
     )
 
 
-def _renewed(before: Inclusion | None, wanted: Inclusion) -> Inclusion:
+def _renew(before: Inclusion | None, wanted: Inclusion) -> Inclusion:
     """The same place, said once more; what was learned by calling it stays."""
     if before is None:
         return wanted
@@ -72,7 +72,7 @@ def _renewed(before: Inclusion | None, wanted: Inclusion) -> Inclusion:
     return before if replace(renewed, since=before.since) == before else renewed
 
 
-def called_back(registration: Registration, asked: Inclusion, call: CallBack, now: Instant) -> Registration:
+def after_call_back(registration: Registration, asked: Inclusion, call: CallBack, now: Instant) -> Registration:
     """The registration after the call of message 3 to an Archive as it was when `asked`. If it has been excluded or has
     moved since, the outcome means nothing any more. One that was pending counts once it has confirmed."""
     now = Instant(now.seconds)
@@ -106,7 +106,7 @@ def after_silence(registration: Registration, now: Instant) -> Registration:
     return replace(registration, inclusion=replace(pending, since=Instant(now.seconds)), pending=None)
 
 
-def excluded(registration: Registration) -> Registration:
+def after_exclusion(registration: Registration) -> Registration:
     """The registration after message 7, with the right key: still there, but no longer asked."""
     return replace(registration, inclusion=None, pending=None)
 

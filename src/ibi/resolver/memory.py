@@ -95,10 +95,10 @@ class Memory:
             tuple(home.archive for home in homes if home.archive is not None),
             tuple(home.service for home in homes if home.archive is None),
             self._beliefs.successors(label),
-            self._trusted(homes),
+            self._trusted_archives(homes),
         )
 
-    def _trusted(self, homes: tuple[Home, ...]) -> frozenset[ArchiveRef]:
+    def _trusted_archives(self, homes: tuple[Home, ...]) -> frozenset[ArchiveRef]:
         """Whom the administrator vouches for, or named in the place of a home; and whom a home named for its Copies."""
         trusted = self._vouched
         for home in homes:
@@ -114,7 +114,7 @@ class Memory:
         service = self._beliefs.holder(label, self.today)
         return None if service is None else self._by_service.get(service)
 
-    def expected(self, label: Label) -> ArchiveRef | None:
+    def expected_archive(self, label: Label) -> ArchiveRef | None:
         """The Archive without whose answer "not found" means little where there is no home: the holder of the Original,
         or of one with the same prefix (E24)."""
         return self.holder(label) or self._current(self._holders_by_prefix.find(home_prefix(label)))
@@ -194,7 +194,7 @@ class Memory:
         return all(report.archive == holder or not self._could_be_outranked(report, hop) for report in hop.leading)
 
     def _could_be_outranked(self, leading: Report, hop: Hop) -> bool:
-        unheard = hop.unheard(self._archives)
+        unheard = hop.unheard_among(self._archives)
         if _state(leading) is State.ORIGINAL:
             return any(archive.registered < leading.archive.registered for archive in unheard)
         return bool(unheard)

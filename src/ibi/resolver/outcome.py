@@ -248,7 +248,7 @@ def silence_of(question: Question) -> Silence:
 
 def ending(question: Question, hearing: AnswerSet, label: Label) -> Outcome:
     """The outcome if this question is where the search for `label` ends."""
-    gone = deleted(question)
+    gone = find_deletion(question)
     if gone is not None:
         return gone
     if not hearing.heard and (not question.heard or question.word is not Word.NO_HOME):
@@ -256,7 +256,7 @@ def ending(question: Question, hearing: AnswerSet, label: Label) -> Outcome:
     return _lacking(question, hearing, label)
 
 
-def deleted(question: Question) -> Deleted | None:
+def find_deletion(question: Question) -> Deleted | None:
     """E20: who decides is believed, or the known holder where the label has no home; any other only if none has a URL
     that is, and no holder is known."""
     copies = tuple(heard.archive for heard in question.heard if any(map(heard.is_believed, heard.answer.entries)))

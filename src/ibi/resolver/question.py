@@ -109,11 +109,11 @@ class Question:
     def label(self) -> Label:
         return self.request.label
 
-    def ask(self, now: float, *, everybody: bool) -> list[Asking]:
+    def ask(self, now: float, *, ask_all: bool) -> list[Asking]:
         """Put the question to the likely Archives, or to all."""
-        due = (*self.first, *self.waiting) if everybody else self.first
+        due = (*self.first, *self.waiting) if ask_all else self.first
         self.first = ()
-        if everybody:
+        if ask_all:
             self.waiting = ()
         return self._send(due, now)
 
@@ -190,7 +190,7 @@ class Question:
             return Word.NOT_HERE
         if isinstance(note.said, Deletion) and note.verdict is not Verdict.DISBELIEVED:
             return Word.DELETED
-        heard = self.heard_from(archive)
+        heard = self.answer_from(archive)
         if heard is None:
             return Word.SILENT
         return Word.NOT_HERE if heard.state is State.COPY else Word.GIVEN
@@ -256,15 +256,15 @@ class Question:
     def awaits_holder(self) -> bool:
         return self.holder is not None and (self.holder in self.pending or self.holder in self.waiting)
 
-    def traced(self) -> trace.Hop:
+    def to_hop(self) -> trace.Hop:
         self.forget_word()  # what came too late is told as well
         parent = self.path[-1].number if self.path else None
-        reports = tuple(self._explained(note.report(archive)) for archive, note in self.notes.items())
+        reports = tuple(self._explain(note.report(archive)) for archive, note in self.notes.items())
         return trace.Hop(
             self.number, parent, self.label, self.wanted.relation, self.reason, reports, self.word, self.deciders
         )
 
-    def _explained(self, report: Report) -> Report:
+    def _explain(self, report: Report) -> Report:
         """With the reason why another answer was better, if one was."""
         if report.verdict is not Verdict.OUTRANKED:
             return report
@@ -276,13 +276,13 @@ class Question:
             return replace(report, verdict=Verdict.UNPROVEN)
         if self.holder_deletion is not None:
             return replace(report, because=Outranking.HOLDER)
-        heard, better = self.heard_from(report.archive), self._leading
+        heard, better = self.answer_from(report.archive), self._leading
         if heard is None or better is None:
             return replace(report, verdict=Verdict.NOT_FOLLOWED) if self._only_points(report.archive) else report
         because = outranking(heard, better, holder=self.holder, relation=self.wanted.relation, among=self.heard)
         return replace(report, because=because)
 
-    def heard_from(self, archive: ArchiveRef) -> ReceivedAnswer | None:
+    def answer_from(self, archive: ArchiveRef) -> ReceivedAnswer | None:
         return next((heard for heard in self.heard if heard.archive == archive), None)
 
     @property

@@ -1,7 +1,7 @@
 """One persistent URL being resolved: says what to ask of whom, takes answers and failures, ends in one outcome.
 
 Nothing here waits or sends. The driver of a resolution sends what `requests` gives, hands back each `Asking` with its
-answer or failure and the time, calls `elapsed` at `wake_at`, and stops when `outcome` is there (R §8.2).
+answer or failure and the time, calls `advance` at `wake_at`, and stops when `outcome` is there (R §8.2).
 
 A question is put to all Archives. An answer with the URL ends the search; one with a pointer leads to another question;
 a question that leads nowhere gives way to the one before it, where other answers may point elsewhere. An answer that
@@ -30,15 +30,15 @@ from ibi.resolver.outcome import (
     OriginalDisputed,
     OriginalNotFound,
     Outcome,
-    deleted,
     ending,
+    find_deletion,
     redirect,
     silence_of,
 )
 from ibi.resolver.question import Asking, Note, Question
 from ibi.resolver.search_path import SearchPath
 from ibi.resolver.trace import Failure, Trace, Verdict
-from ibi.resolver.unproven import claims_to_show, counted, trusted_elsewhere
+from ibi.resolver.unproven import answers_that_count, claims_to_show, trusted_elsewhere
 from ibi.resolver.validity import Claim, broken_rule, refused_urls
 from ibi.resolver.wait_policy import Policy, WaitPolicy
 from ibi.vocabulary import State
@@ -94,7 +94,7 @@ class Resolution:
 
     @property
     def wake_at(self) -> float:
-        """When `elapsed` has to be called if nothing else happens before."""
+        """When `advance` has to be called if nothing else happens before."""
         times = [self._deadline]
         if self._current is not None:
             times += self._patience.times(self._current)
@@ -102,7 +102,7 @@ class Resolution:
 
     @property
     def trace(self) -> Trace:
-        return Trace(tuple(question.traced() for question in self._questions))
+        return Trace(tuple(question.to_hop() for question in self._questions))
 
     def requests(self) -> tuple[Asking, ...]:
         """What is to be sent now; each is given once."""
@@ -148,8 +148,8 @@ class Resolution:
             note.verdict, note.failure = Verdict.FAILED, reason
             self._advance(now)
 
-    def elapsed(self, now: float) -> None:
-        """Nothing has happened but that time went by."""
+    def advance(self, now: float) -> None:
+        """Take note that time went by, and that nothing else has happened."""
         self._advance(now)
 
     # --- what Archives say ---
@@ -235,7 +235,7 @@ class Resolution:
             if step is None and question.word is Word.GIVEN and question.may_be_offered_elsewhere:
                 if not self._have_others_answered(question, now):
                     return False
-                step = self._offered_elsewhere(question)
+                step = self._lead_from_others(question)
             if step is None:
                 self._give_up(question)
                 return True
@@ -249,20 +249,20 @@ class Resolution:
         """Put the question to those who were not asked yet, if it is time for them."""
         word = question.word
         if word is not Word.AWAITED:
-            if self._is_time_for_everybody(question, now):
-                self._outbox += question.ask(now, everybody=True)
+            if self._is_time_for_all(question, now):
+                self._outbox += question.ask(now, ask_all=True)
         elif self._patience.is_home_given_up(question, now):
-            self._outbox += question.ask(now, everybody=True)
+            self._outbox += question.ask(now, ask_all=True)
         elif self._patience.is_hedged(question, now):
             self._outbox += question.ask_some(question.trusted, now)
 
     def _have_others_answered(self, question: Question, now: float) -> bool:
         """Whether all were asked for what the home does not offer, and had their time."""
         if question.waiting:
-            self._outbox += question.ask(now, everybody=True)
+            self._outbox += question.ask(now, ask_all=True)
         return self._patience.is_settled(question, now)
 
-    def _offered_elsewhere(self, question: Question) -> Match | Referral | None:
+    def _lead_from_others(self, question: Question) -> Match | Referral | None:
         heard = trusted_elsewhere(question, follow_unproven=self._policy.follow_unproven)
         hearing = AnswerSet(question.wanted, heard, self._preferences, None, self._way.misled)
         for lead in hearing.leads():
@@ -290,7 +290,7 @@ class Resolution:
         hearing = self._hearing(question)
         return not (hearing.originals() or hearing.set_aside())
 
-    def _is_time_for_everybody(self, question: Question, now: float) -> bool:
+    def _is_time_for_all(self, question: Question, now: float) -> bool:
         word = question.word
         if word is not Word.NO_HOME:
             return word in (Word.DELETED, Word.SILENT) or (word is Word.NOT_HERE and not question.is_denied)
@@ -307,14 +307,14 @@ class Resolution:
         if question.path:
             self._give_up(question)
         else:
-            self._outcome = deleted(question)
+            self._outcome = find_deletion(question)
         return True
 
     # --- choosing among answers: resolution step 2 ---
 
     def _hearing(self, question: Question) -> AnswerSet:
         """All valid answers to a question that count."""
-        heard = self._counted(question)
+        heard = self._counted_answers(question)
         if question.reason is Reason.NO_NEXT_EDITION:
             # An Archive that was silent when the last edition was asked for may know of a later one than its answer
             # here.
@@ -322,8 +322,8 @@ class Resolution:
         holder = heard[0] if heard and question.word is Word.GIVEN else question.holder_heard
         return AnswerSet(question.wanted, heard, self._preferences, holder, self._way.misled)
 
-    def _counted(self, question: Question) -> tuple[ReceivedAnswer, ...]:
-        return counted(question, follow_unproven=self._policy.follow_unproven)
+    def _counted_answers(self, question: Question) -> tuple[ReceivedAnswer, ...]:
+        return answers_that_count(question, follow_unproven=self._policy.follow_unproven)
 
     def _first_lead(self, question: Question) -> Match | Referral | None:
         if not question.heard:
@@ -449,7 +449,7 @@ class Resolution:
         question.pointed_by = None if step.heard is None else step.heard.archive
         self._way.add(step.forms, step.wanted)
         self._questions.append(question)
-        self._outbox += question.ask(now, everybody=not to.waiting)
+        self._outbox += question.ask(now, ask_all=not to.waiting)
         self._current = question
 
     # --- ends ---
@@ -462,7 +462,7 @@ class Resolution:
         """Leave a question: for one that was left before its time, or else for the one before it."""
         self._patience.slow |= question.pending
         self._way.note_misled(question)
-        if len(self._hearing(question).heard) == len(self._counted(question)):
+        if len(self._hearing(question).heard) == len(self._counted_answers(question)):
             self._given_up.append(question)  # what does not count here was not said in time of the question before
         self._current = question.path[-1] if question.path else None
         if self._reopened:

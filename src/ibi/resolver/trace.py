@@ -45,7 +45,7 @@ def outranking(
         return Outranking.LATER_EDITION
     if relation.open_translations:
         return None
-    ours, theirs = _located(heard, relation), _located(better, relation)
+    ours, theirs = _entry_with_url(heard, relation), _entry_with_url(better, relation)
     if ours is None and theirs is not None:
         return Outranking.URL
     if ours is None or theirs is None:
@@ -58,7 +58,7 @@ def outranking(
     return age or (Outranking.SOONER if among.index(better) < among.index(heard) else None)
 
 
-def _located(heard: ReceivedAnswer, relation: Relation) -> UrlEntry | None:
+def _entry_with_url(heard: ReceivedAnswer, relation: Relation) -> UrlEntry | None:
     entry = heard.answer.entry(relation)
     return entry if entry is not None and heard.is_believed(entry) else None
 
@@ -148,7 +148,7 @@ class Hop:
         """Of those whose word was taken."""
         return tuple(report for report in self.reports if report.verdict.leads_on)
 
-    def unheard(self, archives: Iterable[ArchiveRef]) -> list[ArchiveRef]:
+    def unheard_among(self, archives: Iterable[ArchiveRef]) -> list[ArchiveRef]:
         """Those of the `archives` that were not asked, or cannot be counted as having answered."""
         heard = {report.archive for report in self.reports if not report.verdict.is_silence}
         return [archive for archive in archives if archive not in heard]

@@ -17,7 +17,7 @@ from ibi.resolver.question import Question
 from ibi.vocabulary import State
 
 
-def counted(question: Question, *, follow_unproven: bool = False) -> tuple[ReceivedAnswer, ...]:
+def answers_that_count(question: Question, *, follow_unproven: bool = False) -> tuple[ReceivedAnswer, ...]:
     """The answers that may be taken or followed, by what the home has said.
 
     With its word they are those of who decides. Without an Original there, it is the one that claims it. While it is
@@ -108,7 +108,7 @@ def claims_to_show(
     question: Question, url: PersistentUrl, base: str, preferences: Sequence[Preference], silence: Silence
 ) -> UnprovenClaims | None:
     """What is shown if nothing was found that may be followed; None if there is nothing to show."""
-    why = _unsettled(question)
+    why = _why_unsettled(question)
     if why is None:
         return None
     claims = tuple(_claims(question, url, base, preferences))
@@ -118,7 +118,7 @@ def claims_to_show(
     return UnprovenClaims(question.label, claims, why, home, silence, question.unreachable)
 
 
-def _unsettled(question: Question) -> Unsettled | None:
+def _why_unsettled(question: Question) -> Unsettled | None:
     word = question.word
     if word in (Word.SILENT, Word.AWAITED):
         return Unsettled.HOME_SILENT

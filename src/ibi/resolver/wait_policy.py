@@ -43,17 +43,17 @@ class Policy:
 
 @dataclass(slots=True)
 class WaitPolicy:
-    """`for_everybody`: an Original is required, so all Archives are waited for (step 4). `slow` ones had their time."""
+    """`for_all`: an Original is required, so all Archives are waited for (step 4). `slow` ones had their time."""
 
     policy: Policy
-    for_everybody: bool
+    for_all: bool
     slow: set[ArchiveRef] = field(default_factory=set)
 
     def is_settled(self, question: Question, now: float) -> bool:
         """Whether no Archive is worth waiting for any more."""
         if question.waiting:
             return False
-        if self.for_everybody:
+        if self.for_all:
             return not question.pending
         return question.pending <= self.slow or now >= self._others_since(question) + self.policy.patience
 

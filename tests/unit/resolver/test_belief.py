@@ -71,7 +71,7 @@ class TestAnOriginal:
     def test_of_a_newcomer_is_taken_if_nobody_else_claims_it_within_the_hedge_delay(self) -> None:
         under_way = resolution(f"/{ITEM}", (NEW, OLD))
         give(under_way, asked(under_way)[NEW], has(NEW), 0.01)
-        under_way.elapsed(0.2)
+        under_way.advance(0.2)
         assert chosen(under_way) == NEW
 
     def test_of_whoever_has_been_there_longest_is_taken_at_once(self) -> None:
@@ -94,16 +94,16 @@ class TestAnOriginal:
         under_way = resolution(f"/{ITEM}", (NEW, OLD), routing=KnownHolder(first=(NEW,)))
         give(under_way, asked(under_way)[NEW], has(NEW), 0.01)
         assert under_way.wake_at == 0.2
-        under_way.elapsed(0.2)
+        under_way.advance(0.2)
         assert under_way.outcome is None
         assert under_way.wake_at == 0.01 + 0.2
-        under_way.elapsed(0.01 + 0.2)
+        under_way.advance(0.01 + 0.2)
         assert chosen(under_way) == NEW
 
     def test_of_a_newcomer_does_not_win_because_another_that_is_asked_first_is_silent(self) -> None:
         under_way = resolution(f"/{ITEM}", (HOME, NEW, OLD), routing=KnownHolder(first=(NEW, HOME)))
         give(under_way, asked(under_way)[NEW], has(NEW), 0.01)
-        under_way.elapsed(0.2)
+        under_way.advance(0.2)
         assert under_way.outcome is None
         give(under_way, asked(under_way)[OLD], has(OLD), 0.25)
         assert chosen(under_way) == OLD
@@ -169,12 +169,12 @@ class TestPointers:
         under_way = resolution(f"/{ITEM}!?ibiurl.requireditemstatus=Original", (OLD, NEW))
         give(under_way, asked(under_way)[OLD], points(OLD, ibi__nextedition=NEXT), 0.1)
         assert asked(under_way) == {}
-        under_way.elapsed(1.0)
+        under_way.advance(1.0)
         following = asked(under_way)
         assert {str(asking.request.label) for asking in following.values()} == {NEXT}
         give(under_way, following[OLD], has(OLD, qualifier=".lastedition", of=NEXT), 1.1)
         assert under_way.outcome is None, "everybody who claims the Original is counted"
-        under_way.elapsed(5.0)
+        under_way.advance(5.0)
         assert chosen(under_way) == OLD
 
 
@@ -248,7 +248,7 @@ class TestACopy:
         give(under_way, asked(under_way)[HOME], b"", 0.15)
         others = asked(under_way)
         give(under_way, others[NEW], has(NEW, "Copy"), 0.16)
-        under_way.elapsed(0.2)
+        under_way.advance(0.2)
         assert under_way.outcome is None
         give(under_way, others[OLD], has(OLD), 0.3)
         assert chosen(under_way) == OLD
@@ -260,13 +260,13 @@ def test_the_known_holder_is_waited_for_where_only_it_can_tell() -> None:
         known = KnownHolder(holders={parse(ITEM): HOME})
         under_way = resolution(f"/{ITEM}{modifier}", (HOME, OLD), "pt", routing=known)
         first = asked(under_way)
-        under_way.elapsed(0.2)
+        under_way.advance(0.2)
         qualifier = {"!": ".lastedition", "+": ".translation(pt)", "": "", "+(pt)": ".translation(pt)"}[modifier]
         give(under_way, asked(under_way)[OLD], has(OLD, "Copy", qualifier), 0.25)
-        under_way.elapsed(0.45)
+        under_way.advance(0.45)
         assert (under_way.outcome is None) is waits, modifier
         give(under_way, first[HOME], Failure.UNREACHABLE, 0.5)
-        under_way.elapsed(1.6)
+        under_way.advance(1.6)
         assert chosen(under_way) == OLD, modifier
 
 

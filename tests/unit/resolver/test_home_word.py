@@ -87,7 +87,7 @@ class World:
                 self._give(run, asking, reply)
             else:
                 self.now = run.wake_at
-                run.elapsed(self.now)
+                run.advance(self.now)
         return run.outcome
 
     def _reply(self, who: ArchiveRef, request: UrlRequest) -> Reply:

@@ -28,7 +28,7 @@ def asked_without_last_edition() -> tuple[Resolution, Asking, dict[ArchiveRef, A
     under_way = resolution(f"/{OLD}!", (HOME, OTHER))
     first = {asking.archive: asking for asking in under_way.requests()}
     give(under_way, first[OTHER], KNOWS_LITTLE, 0.1)
-    under_way.elapsed(1.1)
+    under_way.advance(1.1)
     second = {asking.archive: asking for asking in under_way.requests()}
     assert [str(asking.request.label) for asking in second.values()] == [OLD, OLD]
     return under_way, first[HOME], second
@@ -38,7 +38,7 @@ def test_an_edition_of_which_it_is_not_known_whether_it_is_the_last_is_not_taken
     under_way, _, second = asked_without_last_edition()
     give(under_way, second[HOME], OLD_TEXT, 1.2)
     give(under_way, second[OTHER], KNOWS_LITTLE, 1.2)
-    under_way.elapsed(5.1)
+    under_way.advance(5.1)
     outcome = under_way.outcome
     assert isinstance(outcome, RelatedItemMissing), outcome
     assert outcome.silence.silent == (HOME,)
@@ -51,7 +51,7 @@ def test_a_late_word_of_a_later_edition_is_followed() -> None:
     assert {str(asking.request.label) for asking in third.values()} == {NEW}
     give(under_way, second[HOME], OLD_TEXT, 1.3)
     give(under_way, third[HOME], NEW_TEXT, 1.4)
-    under_way.elapsed(1.7)
+    under_way.advance(1.7)
     assert isinstance(under_way.outcome, Redirect)
     assert under_way.outcome.url == "http://home.example.org/new"
 

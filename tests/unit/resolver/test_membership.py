@@ -15,11 +15,11 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.membership import (
     SILENCE,
     CallBack,
+    after_call_back,
+    after_exclusion,
+    after_inclusion,
     after_silence,
     archive_ref,
-    called_back,
-    excluded,
-    included,
     is_proven,
     with_claimed_forms,
     with_waiting_form,
@@ -42,30 +42,30 @@ REQUEST = InclusionRequest(
 
 def confirmed(registration: Registration, *, yes: bool = True, at: Instant = NOW) -> Registration:
     assert registration.inclusion is not None
-    return called_back(registration, registration.inclusion, CallBack(yes), at)
+    return after_call_back(registration, registration.inclusion, CallBack(yes), at)
 
 
 def test_one_that_is_not_included_is_nobody_to_ask() -> None:
     assert archive_ref(REGISTERED) is None
-    assert archive_ref(excluded(included(REGISTERED, REQUEST, NOW))) is None
+    assert archive_ref(after_exclusion(after_inclusion(REGISTERED, REQUEST, NOW))) is None
 
 
 def test_one_that_is_included_is_asked_with_what_it_was_registered_with() -> None:
-    assert archive_ref(included(REGISTERED, REQUEST, NOW)) == ArchiveRef(
+    assert archive_ref(after_inclusion(REGISTERED, REQUEST, NOW)) == ArchiveRef(
         SERVICE, "mtc-m21.sid.inpe.br", ArchiveProtocol.HTTP, REGISTERED.hosts, REGISTERED.networks
     )
 
 
 def test_an_archive_is_not_confirmed_before_it_was_called() -> None:
-    inclusion = included(REGISTERED, REQUEST, NOW).inclusion
+    inclusion = after_inclusion(REGISTERED, REQUEST, NOW).inclusion
     assert inclusion is not None
     assert not inclusion.confirmed
     assert inclusion.since == NOW
 
 
 def test_the_same_again_changes_nothing() -> None:
-    once = confirmed(included(REGISTERED, REQUEST, NOW))
-    assert included(once, REQUEST, LATER) == once
+    once = confirmed(after_inclusion(REGISTERED, REQUEST, NOW))
+    assert after_inclusion(once, REQUEST, LATER) == once
 
 
 def later(seconds: int) -> Instant:
@@ -76,8 +76,8 @@ MOVED = replace(REQUEST, archive_address="mtc-m22.sid.inpe.br")
 
 
 def test_other_news_from_the_same_address_leave_it_confirmed() -> None:
-    once = confirmed(included(REGISTERED, REQUEST, NOW))
-    updated = included(once, replace(REQUEST, platform_version="2"), LATER).inclusion
+    once = confirmed(after_inclusion(REGISTERED, REQUEST, NOW))
+    updated = after_inclusion(once, replace(REQUEST, platform_version="2"), LATER).inclusion
     assert updated is not None
     assert (updated.confirmed, updated.answered, updated.since, updated.platform_version) == (True, NOW, LATER, "2")
 
@@ -87,8 +87,8 @@ def test_other_news_from_the_same_address_leave_it_confirmed() -> None:
 
 @pytest.mark.parametrize("request_", [MOVED, replace(REQUEST, archive_protocol=ArchiveProtocol.HTTPS)])
 def test_a_new_address_is_pending_while_the_one_before_counts(request_: InclusionRequest) -> None:
-    once = confirmed(included(REGISTERED, REQUEST, NOW))
-    moved = included(once, request_, LATER)
+    once = confirmed(after_inclusion(REGISTERED, REQUEST, NOW))
+    moved = after_inclusion(once, request_, LATER)
     assert moved.inclusion == once.inclusion
     assert moved.pending is not None
     assert (moved.pending.address, moved.pending.confirmed, moved.pending.since) == (
@@ -100,21 +100,21 @@ def test_a_new_address_is_pending_while_the_one_before_counts(request_: Inclusio
 
 
 def test_a_new_address_counts_at_once_if_the_one_before_never_answered() -> None:
-    moved = included(confirmed(included(REGISTERED, REQUEST, NOW), yes=False), MOVED, LATER)
+    moved = after_inclusion(confirmed(after_inclusion(REGISTERED, REQUEST, NOW), yes=False), MOVED, LATER)
     assert moved.inclusion is not None
     assert (moved.inclusion.address, moved.pending) == ("mtc-m22.sid.inpe.br", None)
 
 
 def test_one_that_does_not_answer_just_now_is_not_given_up() -> None:
-    silent = confirmed(confirmed(included(REGISTERED, REQUEST, NOW)), yes=False)
-    assert included(silent, MOVED, LATER).pending is not None
+    silent = confirmed(confirmed(after_inclusion(REGISTERED, REQUEST, NOW)), yes=False)
+    assert after_inclusion(silent, MOVED, LATER).pending is not None
 
 
 def test_a_pending_address_counts_once_it_confirms() -> None:
-    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, later(60))
+    moved = after_inclusion(confirmed(after_inclusion(REGISTERED, REQUEST, NOW)), MOVED, later(60))
     assert moved.pending is not None
-    assert called_back(moved, moved.pending, CallBack(confirmed=False), later(120)) == moved
-    after = called_back(moved, moved.pending, CallBack(confirmed=True), later(180))
+    assert after_call_back(moved, moved.pending, CallBack(confirmed=False), later(120)) == moved
+    after = after_call_back(moved, moved.pending, CallBack(confirmed=True), later(180))
     assert after.pending is None
     assert after.inclusion is not None
     assert (after.inclusion.address, after.inclusion.confirmed) == ("mtc-m22.sid.inpe.br", True)
@@ -122,23 +122,23 @@ def test_a_pending_address_counts_once_it_confirms() -> None:
 
 
 def test_asking_again_for_the_pending_address_does_not_begin_its_hour_anew() -> None:
-    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, later(60))
-    assert included(moved, MOVED, later(600)) == moved
-    renewed = included(moved, replace(MOVED, platform_version="2"), later(600)).pending
+    moved = after_inclusion(confirmed(after_inclusion(REGISTERED, REQUEST, NOW)), MOVED, later(60))
+    assert after_inclusion(moved, MOVED, later(600)) == moved
+    renewed = after_inclusion(moved, replace(MOVED, platform_version="2"), later(600)).pending
     assert renewed is not None
     assert (renewed.since, renewed.platform_version) == (later(60), "2")
-    elsewhere = included(moved, replace(MOVED, archive_address="mtc-m23.sid.inpe.br"), later(600)).pending
+    elsewhere = after_inclusion(moved, replace(MOVED, archive_address="mtc-m23.sid.inpe.br"), later(600)).pending
     assert elsewhere is not None
     assert elsewhere.since == later(600)
 
 
 def test_asking_for_the_address_before_takes_the_pending_one_back() -> None:
-    once = confirmed(included(REGISTERED, REQUEST, NOW))
-    assert included(included(once, MOVED, LATER), REQUEST, LATER) == once
+    once = confirmed(after_inclusion(REGISTERED, REQUEST, NOW))
+    assert after_inclusion(after_inclusion(once, MOVED, LATER), REQUEST, LATER) == once
 
 
 def test_a_pending_address_counts_after_an_hour_of_silence_and_not_before() -> None:
-    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, later(100_000))
+    moved = after_inclusion(confirmed(after_inclusion(REGISTERED, REQUEST, NOW)), MOVED, later(100_000))
     assert after_silence(moved, later(100_000 + SILENCE - 1)) == moved
     after = after_silence(moved, later(100_000 + SILENCE))
     assert after.inclusion is not None
@@ -151,7 +151,7 @@ def test_a_pending_address_counts_after_an_hour_of_silence_and_not_before() -> N
 
 
 def test_every_answer_of_the_address_before_begins_the_hour_anew() -> None:
-    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, later(60))
+    moved = after_inclusion(confirmed(after_inclusion(REGISTERED, REQUEST, NOW)), MOVED, later(60))
     heard = confirmed(moved, at=later(3000))
     assert heard.inclusion is not None
     assert heard.inclusion.answered == later(3000)
@@ -160,15 +160,15 @@ def test_every_answer_of_the_address_before_begins_the_hour_anew() -> None:
 
 
 def test_an_exclusion_ends_what_is_pending() -> None:
-    moved = included(confirmed(included(REGISTERED, REQUEST, NOW)), MOVED, LATER)
-    assert excluded(moved) == REGISTERED
-    again = included(excluded(moved), MOVED, LATER)
+    moved = after_inclusion(confirmed(after_inclusion(REGISTERED, REQUEST, NOW)), MOVED, LATER)
+    assert after_exclusion(moved) == REGISTERED
+    again = after_inclusion(after_exclusion(moved), MOVED, LATER)
     assert again.inclusion is not None
     assert again.inclusion.address == "mtc-m22.sid.inpe.br"
 
 
 def test_an_answer_is_noted_every_ten_minutes_at_most_while_nothing_is_pending() -> None:
-    once = confirmed(included(REGISTERED, REQUEST, NOW))
+    once = confirmed(after_inclusion(REGISTERED, REQUEST, NOW))
     assert confirmed(once, at=later(599)) == once
     noted = confirmed(once, at=later(600)).inclusion
     assert noted is not None
@@ -220,15 +220,15 @@ def test_an_ibip_is_proven_by_the_address_that_was_connected_to() -> None:
 
 
 def test_one_that_stops_answering_is_no_longer_confirmed() -> None:
-    once = confirmed(included(REGISTERED, REQUEST, NOW))
+    once = confirmed(after_inclusion(REGISTERED, REQUEST, NOW))
     again = confirmed(once, yes=False)
     assert again.inclusion is not None
     assert not again.inclusion.confirmed
 
 
 def test_a_call_to_where_it_was_says_nothing_of_where_it_is() -> None:
-    before = included(REGISTERED, REQUEST, NOW)
+    before = after_inclusion(REGISTERED, REQUEST, NOW)
     assert before.inclusion is not None
-    moved = included(before, replace(REQUEST, archive_address="mtc-m22.sid.inpe.br"), LATER)
-    assert called_back(moved, before.inclusion, CallBack(confirmed=True), LATER) == moved
-    assert called_back(excluded(before), before.inclusion, CallBack(confirmed=True), LATER) == REGISTERED
+    moved = after_inclusion(before, replace(REQUEST, archive_address="mtc-m22.sid.inpe.br"), LATER)
+    assert after_call_back(moved, before.inclusion, CallBack(confirmed=True), LATER) == moved
+    assert after_call_back(after_exclusion(before), before.inclusion, CallBack(confirmed=True), LATER) == REGISTERED

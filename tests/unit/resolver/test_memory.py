@@ -141,8 +141,8 @@ def test_no_label_is_learned_that_was_not_asked_for() -> None:
 
 
 def test_the_home_of_an_origin_is_who_holds_an_original_of_it() -> None:
-    assert after({A: item(A)}).expected(parse(SAME_ORIGIN)) == A
-    assert after({A: item(A, "Copy")}).expected(parse(SAME_ORIGIN)) is None
+    assert after({A: item(A)}).expected_archive(parse(SAME_ORIGIN)) == A
+    assert after({A: item(A, "Copy")}).expected_archive(parse(SAME_ORIGIN)) is None
 
 
 def test_hints_that_were_not_used_for_longest_are_forgotten_first_and_holders_are_not() -> None:

@@ -48,9 +48,9 @@ def test_the_likely_ones_are_asked_first_and_the_others_after_the_hedge_delay() 
     under_way = resolution(LABEL, ALL, routing=KnownHolder(first=(TWO,)))
     assert [*asked(under_way)] == [TWO]
     assert under_way.wake_at == 0.2
-    under_way.elapsed(0.1)
+    under_way.advance(0.1)
     assert not asked(under_way)
-    under_way.elapsed(0.2)
+    under_way.advance(0.2)
     assert [*asked(under_way)] == [ONE, THREE]
 
 
@@ -96,7 +96,7 @@ def test_a_copy_is_taken_after_the_hedge_delay() -> None:
     under_way = resolution(LABEL, ALL)
     give(under_way, asked(under_way)[TWO], found(TWO), 0.01)
     assert under_way.outcome is None
-    under_way.elapsed(under_way.wake_at)
+    under_way.advance(under_way.wake_at)
     assert chosen(under_way) == TWO
 
 
@@ -115,7 +115,7 @@ def test_whoever_knows_of_a_next_edition_outranks_an_old_copy() -> None:
     askings = asked(under_way)
     give(under_way, askings[ONE], found(ONE, relation=".lastedition"), 0.01)
     give(under_way, askings[TWO], body(TWO, IBI, **{"ibi.nextedition": f"{{rep {NEXT}}}"}), 0.1)
-    under_way.elapsed(0.2)
+    under_way.advance(0.2)
     assert {str(asking.request.label) for asking in under_way.requests()} == {NEXT}
 
 
@@ -205,7 +205,7 @@ def test_a_late_answer_reopens_its_question() -> None:
     askings = asked(under_way)
     give(under_way, askings[ONE], b"", 0.01)
     give(under_way, askings[TWO], b"", 0.01)
-    under_way.elapsed(3.0)
+    under_way.advance(3.0)
     assert under_way.outcome is None
     give(under_way, askings[THREE], found(THREE), 4.0)
     assert chosen(under_way) == THREE
@@ -241,7 +241,7 @@ def test_everything_ends_within_the_budget() -> None:
     askings = asked(under_way)
     while under_way.outcome is None:
         assert under_way.wake_at <= 105.0
-        under_way.elapsed(under_way.wake_at)
+        under_way.advance(under_way.wake_at)
     assert isinstance(under_way.outcome, NoArchiveAnswered)
     assert under_way.outcome.timed_out
     give(under_way, askings[ONE], found(ONE), 106.0)

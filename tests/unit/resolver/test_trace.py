@@ -42,7 +42,7 @@ def test_an_answer_whose_url_is_refused_was_of_no_use_and_the_rule_is_named() ->
 def test_an_answer_that_led_somewhere_when_it_came_is_not_called_useless_by_what_came_later() -> None:
     under_way = resolution(f"{LABEL}!", (ONE, TWO), routing=KnownHolder({parse(LABEL): ONE}))
     (holder,) = under_way.requests()
-    under_way.elapsed(0.2)
+    under_way.advance(0.2)
     (other,) = under_way.requests()
     give(under_way, other, located(TWO, relation="__lastedition"), 0.21)
     # The holder knows of a next edition: whoever does not is no longer listened to.

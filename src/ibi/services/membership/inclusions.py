@@ -30,11 +30,11 @@ from ibi.resolver.letters import pending_letter, replaced_letter
 from ibi.resolver.membership import (
     CallBack,
     Home,
+    after_call_back,
+    after_exclusion,
+    after_inclusion,
     after_silence,
     archive_ref,
-    called_back,
-    excluded,
-    included,
     inclusion_at,
     is_proven,
     require_free_prefixes,
@@ -102,12 +102,12 @@ class Inclusions:
         registered Archive."""
         found = await self._check.require(request, client)
         # Included before it is called, so that a long call, or the end of this process during it, does not prevent it.
-        now = await self._change_checked(found, partial(included, request=request, now=self._clocks.read().wall))
+        now = await self._change_checked(found, partial(after_inclusion, request=request, now=self._clocks.read().wall))
         asked = inclusion_at(now, (request.archive_protocol.scheme, request.archive_address.lower()))
         assert asked is not None
         call = await self._call(now, asked)
         after = await self._change_checked(
-            found, partial(called_back, asked=asked, call=call, now=self._clocks.read().wall)
+            found, partial(after_call_back, asked=asked, call=call, now=self._clocks.read().wall)
         )
         after = await self._adopt_form(after, asked, call)
         if after.inclusion is not None:
@@ -119,7 +119,7 @@ class Inclusions:
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
         """Exclude an Archive (messages 7 and 8)."""
         found = await self._check.require(request, client)
-        await self._change_checked(found, excluded)
+        await self._change_checked(found, after_exclusion)
         if found.inclusion is not None:
             self._log.info("an Archive was excluded", archive=str(found.labels[0]))
         return ExclusionStatus()
@@ -135,7 +135,7 @@ class Inclusions:
         calls = await asyncio.gather(*(self._call(registration, each) for each in asked))
         label, now = registration.labels[0], self._clocks.read().wall
         for each, call in zip(asked, calls, strict=True):
-            after = await self._change(label, partial(called_back, asked=each, call=call, now=now))
+            after = await self._change(label, partial(after_call_back, asked=each, call=call, now=now))
             if after is None:
                 return calls[0].confirmed
             # Not logged again for an address that had confirmed before.

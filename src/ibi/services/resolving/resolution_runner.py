@@ -198,7 +198,7 @@ class ResolutionRunner:
         for asking, reply in arrived:
             self._take(asking, reply, now)
         if not arrived:
-            self.run.elapsed(now)
+            self.run.advance(now)
 
     def _take(self, asking: Asking, reply: Reply, now: float) -> None:
         if isinstance(reply, Answered):

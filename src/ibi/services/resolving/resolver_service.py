@@ -375,7 +375,7 @@ class ResolverService:
         assert outcome is not None  # called only after the end
         if isinstance(outcome, Redirect):
             return outcome
-        return confirm_not_found(outcome, run.trace, expected=self._memory.expected, own=self._own)
+        return confirm_not_found(outcome, run.trace, expected=self._memory.expected_archive, own=self._own)
 
 
 class _Reader(NamedTuple):
