@@ -39,7 +39,7 @@ class ArchiveRecordFile:
         try:
             with refusals(ArchiveRecordDamaged, path):
                 document = json.loads(path.read_bytes()) if path.exists() else None
-            return None if document is None else _decoded(path, document)
+            return None if document is None else _decode_record(path, document)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidMessage) as error:
             raise ArchiveRecordDamaged(path=path, reason=str(error) or type(error).__name__) from error
 
@@ -55,7 +55,7 @@ class ArchiveRecordFile:
             return _write_new(self._path, json.dumps(document, indent=1).encode("ascii") + b"\n")
 
 
-def _decoded(path: Path, document: dict[str, object]) -> ArchiveRecord:
+def _decode_record(path: Path, document: dict[str, object]) -> ArchiveRecord:
     schema, service, secret = document["schema"], document["service"], document["url_key_secret"]
     if isinstance(schema, int) and schema > _SCHEMA:
         raise StoreNewer(path=path, found=schema, known=_SCHEMA)

@@ -95,7 +95,7 @@ class Batcher(Generic[Job, Outcome]):
     def _lead(self, own: _Place[Job, Outcome]) -> None:
         """Do the jobs of all who wait. Those that have come meanwhile are then led by the first of them."""
         try:
-            group = self._gathered()
+            group = self._gather_group()
         except BaseException:  # interrupted, before anything was done: another thread leads
             with self._lock:
                 self._waiting.remove(own)
@@ -115,7 +115,7 @@ class Batcher(Generic[Job, Outcome]):
             if place is not own:
                 place.turn.release()
 
-    def _gathered(self) -> list[_Place[Job, Outcome]]:
+    def _gather_group(self) -> list[_Place[Job, Outcome]]:
         """Those whose jobs are done now: when all that may be on their way have come, or after `_PATIENCE`."""
         with self._lock:
             deadline = monotonic() + _PATIENCE

@@ -69,7 +69,7 @@ class ChangeJournal:
         with refusals(DiskRefused, self._directory):
             taken = self._take() if self._directory.is_dir() else []
         try:
-            yield tuple(self._read(descriptor) for _, descriptor in taken)
+            yield tuple(self._read_abandoned(descriptor) for _, descriptor in taken)
             with refusals(DiskRefused, self._directory):
                 for path, _ in taken:
                     path.unlink(missing_ok=True)
@@ -104,7 +104,7 @@ class ChangeJournal:
             others = (path for path in sorted(self._directory.iterdir()) if path.name != _LOCK and path != self._own)
             return [(path, descriptor) for path in others if (descriptor := _free(path)) is not None]
 
-    def _read(self, descriptor: int) -> Abandoned:
+    def _read_abandoned(self, descriptor: int) -> Abandoned:
         text = os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("ascii", "replace")
         if "\n" not in text:
             return Abandoned((), whole=True)  # no change begins before the first line is durable

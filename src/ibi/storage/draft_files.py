@@ -201,14 +201,14 @@ class DraftFiles:
         found: dict[str, Uploaded] = {}
         with suppress(FileNotFoundError):
             for entry in os.scandir(folder):
-                uploaded = self._uploaded(draft, Path(entry.path)) if not entry.name.startswith(".") else None
+                uploaded = self._read_upload(draft, Path(entry.path)) if not entry.name.startswith(".") else None
                 if uploaded is not None:
                     found[uploaded.file.path] = uploaded
         return found
 
     def uploaded(self, draft: str, path: str) -> Uploaded | None:
         """The file that was sent under this name, or under one that some systems take for the same."""
-        return self._uploaded(draft, self._record_of(draft, path))
+        return self._read_upload(draft, self._record_of(draft, path))
 
     def held(self, draft: str) -> tuple[int, int]:
         """How many files there are, and the bytes of all, those on their way among them."""
@@ -271,14 +271,14 @@ class DraftFiles:
             if not (place / _RECORD).exists() and place.stat().st_mtime < time.time() - _LEFT:
                 shutil.rmtree(place, ignore_errors=True)
                 return
-        for name in self.sizes(draft).keys() - self._recorded(draft):
+        for name in self.sizes(draft).keys() - self._recorded_names(draft):
             path = place / _BYTES / name
             with unless_incoming(path) as is_left:
                 # Looked up again: it may have been recorded since, which it is before it is unlocked.
-                if is_left and name not in self._recorded(draft):
+                if is_left and name not in self._recorded_names(draft):
                     path.unlink(missing_ok=True)
 
-    def _recorded(self, draft: str) -> set[str]:
+    def _recorded_names(self, draft: str) -> set[str]:
         return {Path(uploaded.place).name for uploaded in self.uploads(draft).values()}
 
     def sweep_removed(self) -> None:
@@ -293,7 +293,7 @@ class DraftFiles:
     def _record_of(self, draft: str, path: str) -> Path:
         return self._place(draft) / _FILES / f"{sha256(collision_key(path).encode()).hexdigest()}.json"
 
-    def _uploaded(self, draft: str, record: Path) -> Uploaded | None:
+    def _read_upload(self, draft: str, record: Path) -> Uploaded | None:
         try:
             document = require_type(dict, decode_document(record.read_bytes()), record.name)
             name = string(document.pop("bytes", None), "bytes")

@@ -38,7 +38,7 @@ class Incoming:
         self._sha512, self._sha256 = sha512(), sha256() if with_sha256 else None
         self._lock = Lock()
         with room_refusals(self.path):
-            self._descriptor = _created(self.path)
+            self._descriptor = _create_locked(self.path)
 
     @property
     def name(self) -> str:
@@ -85,12 +85,12 @@ def unless_incoming(path: Path) -> Iterator[bool]:
         yield False
         return
     try:
-        yield _locked(descriptor)
+        yield _try_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -98,7 +98,7 @@ def _locked(descriptor: int) -> bool:
     return True
 
 
-def _created(path: Path) -> int:
+def _create_locked(path: Path) -> int:
     """A new file, open and locked. A sweep may see it before it is locked, and remove it: then another is made."""
     while True:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -40,7 +40,7 @@ def open_lock(path: Path) -> int:
     return descriptor
 
 
-def taken(descriptor: int, path: Path, patience: float = PATIENCE, quiet: float = _QUIET) -> int:
+def hold_lock(descriptor: int, path: Path, patience: float = PATIENCE, quiet: float = _QUIET) -> int:
     """Hold the lock of the open file. Given is the descriptor that holds it: this one, or another in its place.
 
     `LockHeld` if others held it all the time; the descriptor stays open then.
@@ -61,7 +61,7 @@ def alone(path: Path) -> Iterator[None]:
     """Alone on whatever the lock of that path stands for, within the `with`."""
     descriptor = open_lock(path)
     try:
-        descriptor = taken(descriptor, path)
+        descriptor = hold_lock(descriptor, path)
         yield
     finally:
         os.close(descriptor)
@@ -135,7 +135,7 @@ class DataLock:
 
     def acquire(self) -> None:
         with refusals(DiskRefused, self.path):
-            self._descriptor = taken(self._descriptor, self.path)
+            self._descriptor = hold_lock(self._descriptor, self.path)
 
     def release(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
@@ -175,7 +175,7 @@ class LockDirectory:
     def __init__(self, path: Path | None = None, places: tuple[Path, ...] = _PLACES) -> None:
         """Open `path`; without one, the first of `places` that can be used, or one beside other temporary files."""
         self.path, self._descriptor = (
-            _opened(path) if path else _first(*places, Path(tempfile.gettempdir(), "ibi-locks"))
+            _open_directory(path) if path else _first(*places, Path(tempfile.gettempdir(), "ibi-locks"))
         )
 
     def open(self, name: str) -> int:
@@ -209,11 +209,11 @@ class LockDirectory:
 def _first(*places: Path) -> tuple[Path, int]:
     for place in places[:-1]:
         if place.parent.is_dir() and os.access(place if place.exists() else place.parent, os.W_OK | os.X_OK):
-            return _opened(place)
-    return _opened(places[-1])
+            return _open_directory(place)
+    return _open_directory(places[-1])
 
 
-def _opened(path: Path) -> tuple[Path, int]:
+def _open_directory(path: Path) -> tuple[Path, int]:
     if path.is_symlink():
         raise LockRefused(path=path, reason="it is a symbolic link, which any user may have put there")
     with refusals(LockRefused, path):
@@ -271,7 +271,7 @@ class FileItemLocks:
         with self._threads[number]:
             descriptor = self._descriptor(number)
             with refusals(DiskRefused, self._directory):
-                descriptor = taken(descriptor, self._path(number), _PATIENCE)
+                descriptor = hold_lock(descriptor, self._path(number), _PATIENCE)
             self._descriptors[number] = descriptor
             try:
                 yield
@@ -310,7 +310,7 @@ class ObjectLocks:
         with self._threads[number]:
             descriptor = self._descriptor(number)
             with refusals(DiskRefused, self._directory):
-                descriptor = taken(descriptor, self._path(number), _PATIENCE)
+                descriptor = hold_lock(descriptor, self._path(number), _PATIENCE)
             self._descriptors[number] = descriptor
             try:
                 yield

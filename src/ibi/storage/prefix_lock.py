@@ -53,7 +53,7 @@ class Owner:
         return self.instance == other.instance and self.is_beside(other)
 
 
-NOBODY = Owner("", "")
+NO_OWNER = Owner("", "")
 
 
 class Use(NamedTuple):
@@ -91,8 +91,8 @@ class PrefixRecord:
     use: Use = NO_USE
 
     def encode(self) -> bytes:
-        owner = _written_owner(self.prefix, self.owner, self.use)
-        return (owner + _written_date(self.high, self.number, self.trail)).encode("ascii")
+        owner = _encode_owner(self.prefix, self.owner, self.use)
+        return (owner + _encode_date(self.high, self.number, self.trail)).encode("ascii")
 
     @classmethod
     def decode(cls, content: bytes) -> PrefixRecord | None:
@@ -113,12 +113,12 @@ _FIELDS = ("prefix", "instance", "path", "high", "number")
 
 
 @lru_cache(maxsize=64)
-def _written_owner(prefix: str, owner: Owner, use: Use) -> str:
+def _encode_owner(prefix: str, owner: Owner, use: Use) -> str:
     """The part of a record that stays the same, up to its last brace."""
     return json.dumps({"prefix": prefix, "instance": owner.instance, "path": owner.path, **use._asdict()})[:-1]
 
 
-def _written_date(high: Instant | None, number: int, trail: Trail) -> str:
+def _encode_date(high: Instant | None, number: int, trail: Trail) -> str:
     """The rest of it."""
     date = "null" if high is None else f'"{high}"'
     begin, end, head = trail
@@ -163,7 +163,7 @@ class PrefixLocks:
     def records(self) -> list[PrefixRecord]:
         """What the files of the prefixes that are held say now."""
         with refusals(LockRefused, self._directory.path):
-            found = [_read(descriptor) for descriptor in self._held.values()]
+            found = [_read_record(descriptor) for descriptor in self._held.values()]
         return [record for record in found if record is not None]
 
     def are_of(self, boot: str, epoch: str) -> bool:
@@ -183,10 +183,10 @@ class PrefixLocks:
 
     def mark(self, high: Instant | None, number: int, trail: Trail = NO_TRAIL) -> None:
         """Write how far minting has come. Not synced: it guards what lives no longer than the running system."""
-        date = _written_date(high, number, trail)
+        date = _encode_date(high, number, trail)
         with refusals(LockRefused, self._directory.path):
             for prefix, descriptor in self._held.items():
-                owner = _written_owner(prefix, self._owner, self._uses.get(prefix, NO_USE))
+                owner = _encode_owner(prefix, self._owner, self._uses.get(prefix, NO_USE))
                 os.pwrite(descriptor, (owner + date).encode("ascii"), 0)
 
     def keep_just(self, prefixes: Iterable[str]) -> None:
@@ -194,9 +194,9 @@ class PrefixLocks:
         for prefix in self._held.keys() - set(prefixes):
             descriptor = self._held.pop(prefix)
             with refusals(LockRefused, self._path(prefix)):
-                record = _read(descriptor)
+                record = _read_record(descriptor)
                 if record is not None and record.owner.is_same(self._owner):
-                    _write(descriptor, replace(record, owner=NOBODY, use=NO_USE))
+                    _write_record(descriptor, replace(record, owner=NO_OWNER, use=NO_USE))
                 os.close(descriptor)
 
     def close(self) -> None:
@@ -208,10 +208,10 @@ class PrefixLocks:
     def _take(self, prefix: str) -> PrefixRecord:
         with refusals(LockRefused, self._path(prefix)):
             if prefix not in self._held:
-                self._held[prefix] = self._opened(prefix)
-            return _read(self._held[prefix]) or PrefixRecord(prefix, self._owner)
+                self._held[prefix] = self._open_and_lock(prefix)
+            return _read_record(self._held[prefix]) or PrefixRecord(prefix, self._owner)
 
-    def _opened(self, prefix: str) -> int:
+    def _open_and_lock(self, prefix: str) -> int:
         descriptor = self._directory.open(_name(prefix))
         try:
             self._check_maker(descriptor, prefix)
@@ -238,31 +238,31 @@ class PrefixLocks:
             time.sleep(0.005)
 
     def _try(self, descriptor: int, prefix: str) -> bool:
-        if _locked(descriptor, fcntl.LOCK_EX):
+        if _try_lock(descriptor, fcntl.LOCK_EX):
             self._take_over(descriptor, prefix)
         # From exclusive to shared, others get in for a moment; they find our record.
-        if not _locked(descriptor, fcntl.LOCK_SH):
+        if not _try_lock(descriptor, fcntl.LOCK_SH):
             return False
-        record = _read(descriptor)
+        record = _read_record(descriptor)
         if record is not None and record.owner.is_same(self._owner):
             return True
         fcntl.flock(descriptor, fcntl.LOCK_UN)
-        if record is not None and record.owner != NOBODY:
+        if record is not None and record.owner != NO_OWNER:
             raise IdentityInUse(prefix=prefix, path=record.owner.path)
         return False
 
     def _take_over(self, descriptor: int, prefix: str) -> None:
         """The lock was free: write our record, unless the minter on record is still there."""
-        record = _read(descriptor)
+        record = _read_record(descriptor)
         if record is None or record.prefix != prefix:
-            _write(descriptor, PrefixRecord(prefix, self._owner))
+            _write_record(descriptor, PrefixRecord(prefix, self._owner))
         elif not record.owner.is_same(self._owner):
             if not self._sandbox and record.owner.is_elsewhere(self._owner):
                 raise IdentityInUse(prefix=prefix, path=record.owner.path)
             if record.owner.instance != self._owner.instance:
                 # Its number is of another log. One beyond any of ours keeps the date in force until our store has it.
                 record = replace(record, number=_BEYOND, trail=NO_TRAIL, use=NO_USE)
-            _write(descriptor, replace(record, owner=self._owner))
+            _write_record(descriptor, replace(record, owner=self._owner))
 
     def _place(self, descriptor: int) -> str:
         with refusals(LockRefused, self._directory.path):
@@ -276,7 +276,7 @@ def _name(prefix: str) -> str:
     return f"{sha256(prefix.encode()).hexdigest()[:32]}.lock"
 
 
-def _locked(descriptor: int, kind: int) -> bool:
+def _try_lock(descriptor: int, kind: int) -> bool:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -284,9 +284,9 @@ def _locked(descriptor: int, kind: int) -> bool:
     return True
 
 
-def _read(descriptor: int) -> PrefixRecord | None:
+def _read_record(descriptor: int) -> PrefixRecord | None:
     return PrefixRecord.decode(os.pread(descriptor, _LONGEST, 0))
 
 
-def _write(descriptor: int, record: PrefixRecord) -> None:
+def _write_record(descriptor: int, record: PrefixRecord) -> None:
     os.pwrite(descriptor, record.encode(), 0)

@@ -16,7 +16,7 @@ def registration_order(registration: Registration) -> tuple[Instant, Label]:
     return registration.registered, registration.labels[0]
 
 
-def kept(registration: Registration, before: Registration | None = None) -> Registration:
+def as_kept(registration: Registration, before: Registration | None = None) -> Registration:
     """As a register keeps it. `ValueError` if it lacks a form that it had `before`, or shares no label with it: that
     would be another Archive."""
     if before is not None and not _is_same_archive(registration, before):

@@ -7,7 +7,7 @@ from threading import Lock
 
 from ibi.label import Label
 from ibi.model.registration import Registration
-from ibi.storage.registry_order import kept, registration_order, require_free
+from ibi.storage.registry_order import as_kept, registration_order, require_free
 
 __all__ = ["MemoryRegistry"]
 
@@ -45,7 +45,7 @@ class MemoryRegistry:
             found = self._by_label.get(label)
             if found is None:
                 return None
-            made = kept(make(found), found)
+            made = as_kept(make(found), found)
             if made != found:
                 require_free(made, found, self._by_label.get, self._by_label.values)
                 self._remove(label)
@@ -66,7 +66,7 @@ class MemoryRegistry:
         """Nothing to let go of."""
 
     def _keep(self, registration: Registration) -> None:
-        self._by_label |= dict.fromkeys(registration.labels, kept(registration))
+        self._by_label |= dict.fromkeys(registration.labels, as_kept(registration))
         self._version += 1
 
     def _remove(self, label: Label) -> Registration | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ibi.storage.errors import LockHeld
-from ibi.storage.locks import alone, open_lock, taken
+from ibi.storage.locks import alone, hold_lock, open_lock
 
 
 class Told(logging.Handler):
@@ -75,7 +75,7 @@ def test_a_lock_is_no_link(path: Path, tmp_path: Path) -> None:
 
 def test_a_free_lock_is_taken_at_once(path: Path) -> None:
     descriptor = open_lock(path)
-    assert taken(descriptor, path) == descriptor
+    assert hold_lock(descriptor, path) == descriptor
     assert not is_free(path)
     os.close(descriptor)
 
@@ -83,7 +83,7 @@ def test_a_free_lock_is_taken_at_once(path: Path) -> None:
 def test_who_waits_says_so_and_gets_it_in_turn(path: Path, held: int, told: Told) -> None:
     found: list[int] = []
     descriptor = open_lock(path)
-    waiting = threading.Thread(target=lambda: found.append(taken(descriptor, path, quiet=0.01)))
+    waiting = threading.Thread(target=lambda: found.append(hold_lock(descriptor, path, quiet=0.01)))
     waiting.start()
     assert told.heard.wait(30)
     assert str(path) in told.message
@@ -97,11 +97,11 @@ def test_who_waits_says_so_and_gets_it_in_turn(path: Path, held: int, told: Told
 def test_who_has_waited_too_long_gives_up_for_good(path: Path, held: int, told: Told) -> None:
     descriptor = open_lock(path)
     with pytest.raises(LockHeld, match="lock"):
-        taken(descriptor, path, patience=0.02, quiet=0.01)
+        hold_lock(descriptor, path, patience=0.02, quiet=0.01)
     assert told.heard.is_set()
     fcntl.flock(held, fcntl.LOCK_UN)
     # Whoever gave up may still be next in the queue, and lets go at once.
-    assert os.close(taken(descriptor, path)) is None  # type: ignore[func-returns-value]
+    assert os.close(hold_lock(descriptor, path)) is None  # type: ignore[func-returns-value]
 
 
 def test_who_is_interrupted_just_as_it_is_his_turn_keeps_nobody_out(

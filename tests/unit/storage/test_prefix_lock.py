@@ -16,7 +16,7 @@ from ibi.instant import Instant
 from ibi.storage import prefix_lock
 from ibi.storage.errors import IdentityInUse, LockRefused
 from ibi.storage.locks import DataLock, LockDirectory, is_data_directory_of
-from ibi.storage.prefix_lock import NOBODY, Owner, PrefixLocks, PrefixRecord
+from ibi.storage.prefix_lock import NO_OWNER, Owner, PrefixLocks, PrefixRecord
 
 PREFIXES = ("sid.inpe.br/mtc-m18", "8JMKD3MGP8W")
 HIGH = Instant.parse("2027-01-01T00:00:01.5Z")
@@ -146,7 +146,7 @@ def test_what_is_given_up_is_nobodys(house: House) -> None:
     one.mark(HIGH, 3)
     one.keep_just(PREFIXES[:1])
     record = PrefixRecord.decode(house.file(PREFIXES[1]).read_bytes())
-    assert record == PrefixRecord(PREFIXES[1], NOBODY, HIGH, 3)
+    assert record == PrefixRecord(PREFIXES[1], NO_OWNER, HIGH, 3)
     assert other.hold(PREFIXES[1:], 0) == HIGH
     for locks in (one, other):
         locks.close()

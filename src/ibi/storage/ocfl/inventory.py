@@ -91,7 +91,7 @@ class Inventory:
         return Inventory(self.id, {**self.manifest, **added}, (*self.versions, version))
 
     def encode(self) -> bytes:
-        versions = {version_name(number): _written(version) for number, version in enumerate(self.versions, 1)}
+        versions = {version_name(number): _version_fields(version) for number, version in enumerate(self.versions, 1)}
         fields = {
             "id": self.id,
             "type": TYPE,
@@ -105,7 +105,7 @@ class Inventory:
     @classmethod
     def decode(cls, content: bytes) -> Inventory:
         """`Broken`, with the code of the rule, unless it is an inventory as this software writes them."""
-        fields = _parsed(content)
+        fields = _parse_fields(content)
         _check_head_fields(fields)
         manifest = _manifest(_of_kind(dict, fields.get("manifest"), "E041", "there is no manifest"))
         versions = _versions(_of_kind(dict, fields.get("versions"), "E043", "there are no versions"), manifest)
@@ -115,7 +115,7 @@ class Inventory:
         return cls(fields["id"], manifest, versions)
 
 
-def _written(version: Version) -> dict[str, object]:
+def _version_fields(version: Version) -> dict[str, object]:
     state: dict[str, list[str]] = {}
     for path, digest in version.files.items():
         state.setdefault(digest, []).append(path)
@@ -135,7 +135,7 @@ def _of_kind(kind: type[Kind], value: object, code: str, reason: str) -> Kind:
     return value
 
 
-def _parsed(content: bytes) -> dict[str, str]:
+def _parse_fields(content: bytes) -> dict[str, str]:
     try:
         fields = json.loads(content.decode("utf-8"), object_pairs_hook=_without_repetition)
     except (ValueError, RecursionError) as error:

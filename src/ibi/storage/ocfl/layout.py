@@ -148,21 +148,21 @@ MIGRATIONS: Mapping[int, Migration] = {}
 def ensure_version(root: Path, migrations: Mapping[int, Migration] = MIGRATIONS, known: int = VERSION) -> None:
     """The store of `root` has the version that is `known` here afterwards."""
     path = root.parent / FILE_NAME
-    found = _read(path)
+    found = _read_version(path)
     if found is None:
         make_directory(root.parent)
         found = known
-        _write(path, found)
+        _write_version(path, found)
     if found > known:
         raise StoreNewer(path=path, found=found, known=known)
     if found < known:
         _back_up(root, root.parent / f"{root.name}-backup-of-version-{found}")
     for version in range(found, known):
         migrations[version](root)
-        _write(path, version + 1)
+        _write_version(path, version + 1)
 
 
-def _read(path: Path) -> int | None:
+def _read_version(path: Path) -> int | None:
     try:
         version = json.loads(path.read_bytes())["version"]
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def _read(path: Path) -> int | None:
     return version
 
 
-def _write(path: Path, version: int) -> None:
+def _write_version(path: Path, version: int) -> None:
     write_durably(path, json.dumps({"store": "ibi", "version": version}).encode("ascii") + b"\n")
 
 

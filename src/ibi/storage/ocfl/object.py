@@ -25,7 +25,7 @@ class ObjectDirectory:
     def __init__(self, root: int, name: str) -> None:
         self.name = name
         try:
-            self.descriptor = _descended(root, name.split("/"))
+            self.descriptor = _descend(root, name.split("/"))
         except (FileNotFoundError, NotADirectoryError):
             raise ContentMissing(name=name) from None
         except OSError as error:
@@ -47,7 +47,7 @@ class ObjectDirectory:
     def open(self, place: str) -> int:
         """A descriptor of the plain file at a content path."""
         *folders, last = place.split("/")
-        folder = _descended(self.descriptor, folders)
+        folder = _descend(self.descriptor, folders)
         try:
             return open_plain_file(folder, last)
         finally:
@@ -119,7 +119,7 @@ def open_plain_file(directory: int, name: str) -> int:
     raise OSError(0, "it is not a plain file")
 
 
-def _descended(start: int, parts: Iterable[str]) -> int:
+def _descend(start: int, parts: Iterable[str]) -> int:
     """The directory below `start`: each part is opened in the one before, and none may be a link."""
     current = os.open(".", _DIRECTORY, dir_fd=start)
     for part in parts:

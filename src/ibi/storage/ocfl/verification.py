@@ -204,7 +204,7 @@ def _content_problems(
     for digest, places in inventory.manifest.items():
         for place in places:
             try:
-                hasher = _hashed(found.open(place), on_bytes)
+                hasher = _hash_file(found.open(place), on_bytes)
             except FileNotFoundError:
                 yield Problem(Damage.MISSING, "E092", place, "it is missing", digest)
             except OSError as error:
@@ -219,7 +219,7 @@ def _content_problems(
                     blocks.keep_blocks(digest, hasher.blocks())
 
 
-def _hashed(descriptor: int, on_bytes: Callable[[int], None] | None) -> BlockHasher:
+def _hash_file(descriptor: int, on_bytes: Callable[[int], None] | None) -> BlockHasher:
     hasher, buffer = BlockHasher(), memoryview(bytearray(_CHUNK))
     with open(descriptor, "rb", buffering=0) as file:
         while length := file.readinto(buffer):

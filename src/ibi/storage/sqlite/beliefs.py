@@ -37,7 +37,7 @@ _MOST_IN_MEMORY: Final = 16_384
 """Labels whose holder, or that they have none, is kept in memory."""
 
 
-def _bounded(table: str, columns: str) -> str:
+def _counted_table(table: str, columns: str) -> str:
     """A table whose rows have an `owner`, and the number of rows that each owner has."""
     return f"""
     CREATE TABLE {table} (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, {columns});
@@ -53,9 +53,9 @@ def _bounded(table: str, columns: str) -> str:
 MIGRATIONS: Final = (
     ";\n".join(
         (
-            _bounded("successions", "label BLOB NOT NULL UNIQUE, chain TEXT NOT NULL, at INTEGER NOT NULL"),
-            _bounded("holdings", "label BLOB NOT NULL UNIQUE, at INTEGER NOT NULL"),
-            _bounded(
+            _counted_table("successions", "label BLOB NOT NULL UNIQUE, chain TEXT NOT NULL, at INTEGER NOT NULL"),
+            _counted_table("holdings", "label BLOB NOT NULL UNIQUE, at INTEGER NOT NULL"),
+            _counted_table(
                 "claims",
                 "label BLOB NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, home TEXT NOT NULL,"
                 " first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, count INTEGER NOT NULL,"
@@ -90,9 +90,9 @@ class SqliteBeliefs:
         )
         with refusals(DiskRefused, self._path):
             make_directory(directory)
-        self._connection: Connection | None = self._connected(on_damage)
+        self._connection: Connection | None = self._connect(on_damage)
 
-    def _connected(self, on_damage: OnDamage | None) -> Connection:
+    def _connect(self, on_damage: OnDamage | None) -> Connection:
         try:
             connection = connect(self._path, MIGRATIONS, kind=BELIEFS)
         except StoreDamaged as error:
@@ -135,7 +135,7 @@ class SqliteBeliefs:
                 owner, words = home_prefix(label), " ".join(map(str, chain))
                 row = owner, label_key(label), words, at
                 connection.execute("INSERT INTO successions (owner, label, chain, at) VALUES (?, ?, ?, ?)", row)
-                _bound(connection, "successions", owner, MOST_SUCCESSIONS)
+                _drop_oldest(connection, "successions", owner, MOST_SUCCESSIONS)
 
     # --- holders of items without a home ---
 
@@ -160,7 +160,7 @@ class SqliteBeliefs:
             connection.execute(
                 "INSERT INTO holdings (owner, label, at) VALUES (?, ?, ?)", (owner, label_key(label), at)
             )
-            has_dropped = _bound(connection, "holdings", owner, MOST_HOLDINGS)
+            has_dropped = _drop_oldest(connection, "holdings", owner, MOST_HOLDINGS)
             self._forget_holders(None if has_dropped else label)
 
     def forget_holder(self, label: Label) -> None:
@@ -202,7 +202,7 @@ class SqliteBeliefs:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (owner, key, str(label), kind.value, str(home), first, at, count + 1),
             )
-            _bound(connection, "claims", owner, MOST_CLAIMS)
+            _drop_oldest(connection, "claims", owner, MOST_CLAIMS)
         return before is None
 
     def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
@@ -227,12 +227,12 @@ class SqliteBeliefs:
         with self._open() as connection:
             (version,) = connection.execute("PRAGMA data_version").fetchone()
             if version != self._version:
-                self._read(connection)
+                self._read_into_memory(connection)
                 self._holders.clear()
                 self._version = version
         self._looked = now + _RECENT
 
-    def _read(self, connection: Connection) -> None:
+    def _read_into_memory(self, connection: Connection) -> None:
         owners = connection.execute("SELECT owner FROM successions_counts WHERE rows > 0").fetchall()
         self._passed_on = frozenset(owner for (owner,) in owners)
         named = connection.execute("SELECT home, services FROM copies").fetchall()
@@ -243,10 +243,10 @@ class SqliteBeliefs:
         with self._open() as connection:
             with transaction(connection):
                 yield connection
-            self._read(connection)
+            self._read_into_memory(connection)
 
 
-def _bound(connection: Connection, table: str, owner: str, most: int) -> bool:
+def _drop_oldest(connection: Connection, table: str, owner: str, most: int) -> bool:
     """Drop what the owner had recorded first if it has more than it may. Return whether anything was dropped."""
     (rows,) = connection.execute(f"SELECT rows FROM {table}_counts WHERE owner = ?", (owner,)).fetchone()  # noqa: S608
     if rows > most:

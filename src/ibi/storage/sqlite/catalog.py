@@ -37,7 +37,7 @@ from ibi.storage.sqlite.catalog_rows import (
     STANDING,
     Record,
     Row,
-    decoded,
+    decode_record,
     depart_row,
     forget_transfer,
     memory_of,
@@ -107,7 +107,7 @@ class SqliteCatalog:
         self._watch = FileWatch(path, CATALOGUE)
 
     def find(self, label: Label) -> Item | None:
-        found = self._read(lambda reader: reader.find(label))
+        found = self._ask_reader(lambda reader: reader.find(label))
         if found is None:
             self._check_missing(label)
         return found
@@ -115,7 +115,7 @@ class SqliteCatalog:
     def version(self) -> tuple[int, int]:
         """Another value after every change by any process: what was made of the catalogue before may be kept until
         then. Connections count for themselves, so that one thread's value means nothing to another."""
-        return get_ident(), self._read(CatalogReader.version)
+        return get_ident(), self._ask_reader(CatalogReader.version)
 
     def recent_version(self) -> tuple[int, int]:
         """`version`, at most 2 ms old; but never older than a change that this process has made.
@@ -131,26 +131,26 @@ class SqliteCatalog:
         return seen[2]
 
     def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
-        return self._read(lambda reader: reader.linked(link, label))
+        return self._ask_reader(lambda reader: reader.linked(link, label))
 
     def newest(self, prefixes: Iterable[str]) -> Instant | None:
         """The newest instant of a label with one of these prefixes, spelled as labels have them; None without any.
         At once where most labels are of them; else every label is looked at, a million in half a second."""
-        found = [self._read(partial(CatalogReader.newest, prefix=prefix)) for prefix in prefixes]
+        found = [self._ask_reader(partial(CatalogReader.newest, prefix=prefix)) for prefix in prefixes]
         return max((instant for instant in found if instant is not None), default=None)
 
     def search(self, query: SearchQuery) -> SearchPage:
-        return self._read(lambda reader: reader.search.search(query))
+        return self._ask_reader(lambda reader: reader.search.search(query))
 
     def facets(self, query: SearchQuery) -> FacetCounts:
-        return self._read(lambda reader: reader.search.facets(query))
+        return self._ask_reader(lambda reader: reader.search.facets(query))
 
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """Read page by page, so that a slow reader does not keep the log of changes from being folded in: a change made
         meanwhile is seen or not, as it comes."""
         key = b"" if after is None else label_key(after)
         while True:
-            page = self._read(partial(CatalogReader.page, after=key))
+            page = self._ask_reader(partial(CatalogReader.page, after=key))
             for _, item in page:
                 yield item
             if len(page) < PAGE:
@@ -160,7 +160,7 @@ class SqliteCatalog:
     def names(self) -> Iterator[RepositoryName]:
         """The names of all items, in less time than the items."""
         key = b""
-        while page := self._read(partial(CatalogReader.names, after=key)):
+        while page := self._ask_reader(partial(CatalogReader.names, after=key)):
             yield from map(repository_name, page)
             key = page[-1]
 
@@ -192,11 +192,11 @@ class SqliteCatalog:
         self._write(partial(depart_row, transfer=transfer))
 
     def transfer(self, label: Label) -> Transfer | None:
-        return self._read(lambda reader: reader.transfer(label))
+        return self._ask_reader(lambda reader: reader.transfer(label))
 
     def transfers(self) -> list[Transfer]:
         """All items that departed; they are few."""
-        return self._read(CatalogReader.transfers)
+        return self._ask_reader(CatalogReader.transfers)
 
     def forget_transfer(self, label: RepositoryName) -> None:
         """The store does not say so any more."""
@@ -317,7 +317,7 @@ class SqliteCatalog:
 
     # Reading.
 
-    def _read(self, ask: Callable[[CatalogReader], T]) -> T:
+    def _ask_reader(self, ask: Callable[[CatalogReader], T]) -> T:
         self._check_usable()
         try:
             reader: CatalogReader = self._own.reader
@@ -333,18 +333,18 @@ class SqliteCatalog:
     def _open_reader(self) -> CatalogReader:
         with self._opening, self._errors():
             self._check_usable()
-            reader = self._own.reader = CatalogReader(self._reading(), self._item)
+            reader = self._own.reader = CatalogReader(self._connect_reader(), self._item)
             self._readers.add(reader)
         return reader
 
-    def _reading(self) -> Connection:
+    def _connect_reader(self) -> Connection:
         # The file is there in full: a second connection that made it anew would say that all items are unknown.
         return connect(self._path, MIGRATIONS, kind=CATALOGUE, begin=False)
 
     def _item(self, record: Record) -> Item:
         item = self._decoded.find(record)
         if item is None:
-            item = decoded(record)
+            item = decode_record(record)
             self._decoded.keep(record, item, memory_of(record, item))
         return item
 
@@ -372,13 +372,13 @@ class SqliteCatalog:
         except NewerDocument:
             raise
         except InvalidDocument as error:
-            raise self._noted(CatalogDamaged(path=self._path, reason=str(error))) from error
+            raise self._note_damage(CatalogDamaged(path=self._path, reason=str(error))) from error
         except CatalogDamaged as error:
             if isinstance(error.__cause__, DatabaseError):
-                self._noted(error)
+                self._note_damage(error)
             raise
 
-    def _noted(self, damage: CatalogDamaged) -> CatalogDamaged:
+    def _note_damage(self, damage: CatalogDamaged) -> CatalogDamaged:
         """What was found damaged while it was read stays so until it is opened again."""
         if hasattr(self, "_watch"):
             self._watch.damage = damage

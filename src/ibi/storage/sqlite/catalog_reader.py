@@ -20,7 +20,7 @@ from ibi.storage.sqlite.catalog_rows import (
     PAGE,
     PAGE_AFTER,
     Record,
-    decoded,
+    decode_record,
     find_record,
     find_transfer,
     has_departures,
@@ -108,5 +108,6 @@ class CatalogReader:
         """The next `PAGE` items after that key, with their own. They are not remembered: a caller that reads all of
         them wants none of them twice, and what others want is to stay."""
         return [
-            (key, decoded((item, local))) for key, item, local in self._execute(PAGE_AFTER, (after, PAGE)).fetchall()
+            (key, decode_record((item, local)))
+            for key, item, local in self._execute(PAGE_AFTER, (after, PAGE)).fetchall()
         ]

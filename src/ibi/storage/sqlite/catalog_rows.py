@@ -174,7 +174,7 @@ def find_record(connection: Connection, label: Label) -> Record | None:
     return elsewhere
 
 
-def decoded(record: Record) -> Item:
+def decode_record(record: Record) -> Item:
     """Of a large one, the files are read when they are looked at."""
     item, local = record
     if len(item) < _LARGE:

@@ -101,11 +101,11 @@ class FileWatch:
         try:
             status = self._path.stat()
         except FileNotFoundError:
-            raise self._damaged("it is gone") from None
+            raise self._damage("it is gone") from None
         if not status.st_size:
-            raise self._damaged("it is empty")
+            raise self._damage("it is empty")
         if (status.st_dev, status.st_ino) != self._opened:
-            raise self._damaged("it was replaced while it was open; start the server again to use the new one")
+            raise self._damage("it was replaced while it was open; start the server again to use the new one")
         seen = status.st_mtime_ns, status.st_size
         if seen != self._sound:
             self._look()
@@ -126,5 +126,5 @@ class FileWatch:
         except DiskRefused:
             pass  # busy, or out of descriptors: says nothing about the file
 
-    def _damaged(self, reason: str) -> StoreDamaged:
+    def _damage(self, reason: str) -> StoreDamaged:
         return self._kind.damaged(path=self._path, reason=reason)

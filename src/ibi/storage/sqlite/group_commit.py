@@ -36,7 +36,7 @@ class GroupCommit:
         self._path, self._before_commit, self._damaged = path, before_commit, damaged
         self._connection: Connection | None = connection
         self._turn = Lock()
-        self._together: Batcher[_Change, Any] = Batcher(self._committed)
+        self._together: Batcher[_Change, Any] = Batcher(self._commit)
 
     def run(self, change: Callable[[Connection], T]) -> T:
         """What `change` returns, once it is durable. An `IbiError` that it raises leaves nothing of it.
@@ -52,14 +52,14 @@ class GroupCommit:
                 self._connection.close()
             self._connection = None
 
-    def _committed(self, changes: Sequence[_Change]) -> list[Any]:
+    def _commit(self, changes: Sequence[_Change]) -> list[Any]:
         """What became of each. If the transaction of all fails, each gets its own: whose fault it is fails alone."""
         try:
             return self._in_one(changes)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
             if len(changes) == 1:
                 return [error]
-        return [outcome for change in changes for outcome in self._committed([change])]
+        return [outcome for change in changes for outcome in self._commit([change])]
 
     def _in_one(self, changes: Sequence[_Change]) -> list[Any]:
         with self._turn:
@@ -70,13 +70,13 @@ class GroupCommit:
                 if len(changes) == 1:
                     outcomes = [changes[0](self._connection)]
                 else:
-                    outcomes = [_attempted(change, self._connection) for change in changes]
+                    outcomes = [_attempt(change, self._connection) for change in changes]
                 if self._before_commit is not None and self._connection.total_changes != before:
                     self._before_commit(self._connection)
                 return outcomes
 
 
-def _attempted(change: _Change, connection: Connection) -> Any:
+def _attempt(change: _Change, connection: Connection) -> Any:
     """What the change returns, or its refusal, which undoes it alone; what SQLite raises ends the whole transaction."""
     connection.execute("SAVEPOINT change")
     try:

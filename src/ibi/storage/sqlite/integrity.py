@@ -116,7 +116,7 @@ class SqliteIntegrity:
 
     def record(self, name: str, problems: Sequence[Problem], at: int) -> None:
         found = [problem for problem in problems if is_damage(problem)]
-        values = {"name": name, "at": at, "damaged": at if found else None, "problems": _encoded(found)}
+        values = {"name": name, "at": at, "damaged": at if found else None, "problems": _encode_problems(found)}
         self._change(lambda connection: connection.execute(_RECORD, values))
 
     def note_damage(self, name: str, problem: Problem, at: int) -> bool:
@@ -130,7 +130,9 @@ class SqliteIntegrity:
         self._damaged = MappingProxyType({**self._damaged, name: noted})
         with suppress(StorageError):
             self._change(
-                lambda connection: connection.execute(_NOTE, {"name": name, "at": at, "problems": _encoded(problems)})
+                lambda connection: connection.execute(
+                    _NOTE, {"name": name, "at": at, "problems": _encode_problems(problems)}
+                )
             )
         return True
 
@@ -171,7 +173,7 @@ class SqliteIntegrity:
         (version,) = connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             rows = connection.execute(_DAMAGED).fetchall()
-            self._damaged = MappingProxyType({name: _decoded(name, *rest) for name, *rest in rows})
+            self._damaged = MappingProxyType({name: _decode_verification(name, *rest) for name, *rest in rows})
             self._version = version
         self._looked = monotonic()
 
@@ -192,13 +194,13 @@ class SqliteIntegrity:
         with self._lock:
             try:
                 with storage_errors(self._path):
-                    return ask(self._opened())
+                    return ask(self._connect())
             except StoreDamaged:
                 self._begin_again()
                 with storage_errors(self._path):
-                    return ask(self._opened())
+                    return ask(self._connect())
 
-    def _opened(self) -> Connection:
+    def _connect(self) -> Connection:
         if self._connection is None:
             if self._is_closed:
                 raise DiskRefused(path=self._path, reason="it is closed")
@@ -242,11 +244,11 @@ def _is_same(one: Problem, other: Problem) -> bool:
     return one.path == other.path and one.digest in (None, other.digest)
 
 
-def _encoded(problems: Sequence[Problem]) -> bytes:
+def _encode_problems(problems: Sequence[Problem]) -> bytes:
     return msgspec.json.encode([(each.kind, each.code, each.path, each.reason, each.digest) for each in problems])
 
 
-def _decoded(name: str, verified: int | None, damaged: int, problems: Any) -> Verification:
+def _decode_verification(name: str, verified: int | None, damaged: int, problems: Any) -> Verification:
     try:
         found = tuple(Problem(*fields) for fields in _DECODER.decode(problems))
     except msgspec.MsgspecError:

@@ -15,7 +15,7 @@ from ibi.label import Label
 from ibi.model.registration import Registration
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import StoreClosed, StoreForked
-from ibi.storage.registry_order import kept, registration_order, require_free
+from ibi.storage.registry_order import as_kept, registration_order, require_free
 from ibi.storage.sqlite.connection import REGISTRY, Connection, checkpoint, connect, storage_errors, transaction
 from ibi.storage.sqlite.database_file import FileWatch, note_begun, refuse_lost
 from ibi.storage.sqlite.label_key import label_key
@@ -63,31 +63,31 @@ class SqliteRegistry:
                 raise
 
     def find(self, label: Label) -> Registration | None:
-        with self._read() as connection:
+        with self._read_connection() as connection:
             return _find(connection, label)
 
     def all(self) -> tuple[Registration, ...]:
-        with self._read() as connection:
+        with self._read_connection() as connection:
             found = _all(connection)
         return tuple(sorted(found, key=registration_order))
 
     def add(self, registration: Registration) -> None:
-        with self._write() as connection:
+        with self._write_connection() as connection:
             _require_free(connection, registration, None)
             _insert(connection, registration)
 
     def put(self, registration: Registration) -> None:
-        with self._write() as connection:
+        with self._write_connection() as connection:
             for label in registration.labels:
                 _delete(connection, label)
             _insert(connection, registration)
 
     def change(self, label: Label, make: Callable[[Registration], Registration]) -> Registration | None:
-        with self._write() as connection:
+        with self._write_connection() as connection:
             found = _find(connection, label)
             if found is None:
                 return None
-            made = kept(make(found), found)
+            made = as_kept(make(found), found)
             if made != found:
                 _require_free(connection, made, found)
                 _delete(connection, label)
@@ -95,14 +95,14 @@ class SqliteRegistry:
             return made
 
     def forget(self, label: Label) -> Registration | None:
-        with self._write() as connection:
+        with self._write_connection() as connection:
             found = _find(connection, label)
             if found is not None:
                 _delete(connection, label)
             return found
 
     def version(self) -> int:
-        with self._read() as connection:
+        with self._read_connection() as connection:
             (version,) = connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
@@ -126,17 +126,17 @@ class SqliteRegistry:
             self._changes = next(self._count)
 
     @contextmanager
-    def _read(self) -> Iterator[Connection]:
+    def _read_connection(self) -> Iterator[Connection]:
         self._check_process()
         with self._reading, self._errors():
-            yield self._opened(self._reader)
+            yield self._require_open(self._reader)
 
     @contextmanager
-    def _write(self) -> Iterator[Connection]:
+    def _write_connection(self) -> Iterator[Connection]:
         self._check_process()
         with self._writing, self._errors():
             self._watch.check()
-            connection = self._opened(self._writer)
+            connection = self._require_open(self._writer)
             try:
                 with transaction(connection):
                     yield connection
@@ -162,7 +162,7 @@ class SqliteRegistry:
         if self._process != os.getpid():
             raise StoreForked(path=self._path)
 
-    def _opened(self, connection: Connection | None) -> Connection:
+    def _require_open(self, connection: Connection | None) -> Connection:
         if connection is None:
             raise StoreClosed(path=self._path)
         return connection
@@ -182,7 +182,7 @@ def _require_free(connection: Connection, registration: Registration, before: Re
 
 
 def _insert(connection: Connection, registration: Registration) -> None:
-    number = connection.execute(INSERT, row_of(kept(registration))).lastrowid
+    number = connection.execute(INSERT, row_of(as_kept(registration))).lastrowid
     connection.executemany(INSERT_LABEL, [(label_key(label), number) for label in registration.labels])
 
 

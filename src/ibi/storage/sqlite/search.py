@@ -59,22 +59,22 @@ class _Matches:
         self._match, self._most = match, most
 
     @cached_property
-    def _counted(self) -> tuple[int, int]:
+    def _number_and_lowest(self) -> tuple[int, int]:
         """How many there are, up to one too many, and the number of the oldest."""
         number, lowest = self._ask(_COUNT, limit=self._most + 1)[0]
         return number, _FIRST if lowest is None else lowest
 
     @property
     def number(self) -> int:
-        return min(self._counted[0], self._most)
+        return min(self._number_and_lowest[0], self._most)
 
     @property
     def is_more(self) -> bool:
-        return self._counted[0] > self._most
+        return self._number_and_lowest[0] > self._most
 
     @property
     def _lowest(self) -> int:
-        return self._counted[1] + self.is_more  # the one too many is left out
+        return self._number_and_lowest[1] + self.is_more  # the one too many is left out
 
     def newest(self, offset: int, limit: int, *, within: str | None = None) -> list[int]:
         """`within`: an expression that finds some of these matches."""
@@ -110,34 +110,34 @@ class SqliteSearch:
     def search(self, query: SearchQuery) -> SearchPage:
         terms = read_terms(query.text)
         with _snapshot(self._connection):
-            named = self._named(terms, query)
+            named = self._items_by_label(terms, query)
             if named is not None:
                 return SearchPage(tuple(named[query.offset : query.offset + query.size]), len(named))
             if terms.is_hopeless:
                 return SearchPage()
-            terms, found = self._found(terms, query)
+            terms, found = self._find_matches(terms, query)
             numbers = _page(found, terms, query)
             return SearchPage(tuple(self._items(numbers)), found.number, found.is_more)
 
     def facets(self, query: SearchQuery) -> FacetCounts:
         terms = read_terms(query.text)
         with _snapshot(self._connection):
-            named = self._named(terms, query)
+            named = self._items_by_label(terms, query)
             if named is not None:
                 return count_facets(map(entry_of, named))
             if terms.is_hopeless:
                 return FacetCounts()
-            _, found = self._found(terms, query)
+            _, found = self._find_matches(terms, query)
             facets = found.facets()
-        return _counted(facets)
+        return _count_facets(facets)
 
-    def _named(self, terms: Terms, query: SearchQuery) -> list[Item] | None:
+    def _items_by_label(self, terms: Terms, query: SearchQuery) -> list[Item] | None:
         """The items that the text names by label; None if there is no such item here."""
         records = (find_record(self._connection, label) for label in terms.labels)
         found = {item.rep: item for item in (self._item_of(record) for record in records if record is not None)}
         return [item for item in found.values() if meets(entry_of(item), query.filters)] if found else None
 
-    def _found(self, terms: Terms, query: SearchQuery) -> tuple[Terms, _Matches]:
+    def _find_matches(self, terms: Terms, query: SearchQuery) -> tuple[Terms, _Matches]:
         """The matches, and what they match: if the last word as it stands finds more than enough, longer ones are not
         looked for. All words that begin with some letters take FTS5 longer than one."""
         if terms.is_beginning:
@@ -222,7 +222,7 @@ def _phrase(term: Term) -> str:
 # --- facets ----------------------------------------------------------------------------------------------------------
 
 
-def _counted(facets: str) -> FacetCounts:
+def _count_facets(facets: str) -> FacetCounts:
     values = facets.split(BETWEEN_CREATORS) if facets else []
     counts: Counter[str] = Counter()
     for start in range(0, len(values), _SLICE):  # between two slices others get their turn

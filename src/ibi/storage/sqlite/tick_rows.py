@@ -199,7 +199,7 @@ class TickRows:
             ),
         )
 
-    def served(self, who: str, key: str) -> Served | None:
+    def find_served(self, who: str, key: str) -> Served | None:
         row = self._execute(
             "SELECT number, line, length, start, count FROM served WHERE digest = ?", (_digest(who, key),)
         ).fetchone()

@@ -147,9 +147,9 @@ class TickStore:
         for number, line in enumerate(self.log.lines(0, end.size), start=1):
             yield decode(line, number)
 
-    def remembered(self, who: str, key: str) -> Share | None:
+    def find_share(self, who: str, key: str) -> Share | None:
         """The share that served a key, made anew from the line that recorded it."""
-        served = self._rows.served(who, key)
+        served = self._rows.find_served(who, key)
         if served is None:
             return None
         batch = decode(self.log.read(served.line, served.length), served.number).batch()
@@ -169,10 +169,10 @@ class TickStore:
         self._connection.execute("BEGIN IMMEDIATE")
         self._step("begun")
         if self._known is None or self._known.store.version != self._rows.version():
-            self._known = self._read()
+            self._known = self._read_known()
         return self._known
 
-    def _read(self) -> Known:
+    def _read_known(self) -> Known:
         store, identity = self._rows.store(), self._rows.identity()
         return Known(store, identity, TickState() if identity is None else self._rows.clock(identity.key))
 

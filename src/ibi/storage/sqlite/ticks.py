@@ -94,7 +94,7 @@ class SqliteTicks:
         self._clocks = clocks or MachineClocks()
         self._turn = threading.Lock()
         self._closed = self._forked = False
-        self._directory = _made(directory)
+        self._directory = _make_directory(directory)
         self._step("directory made")
         with ExitStack() as self._opened:
             self._lock = DataLock(self._directory)
@@ -164,7 +164,7 @@ class SqliteTicks:
             known = self._begin()
             if known.identity is None:
                 raise IdentityMissing
-            change = decide(known.state, self._store.remembered)
+            change = decide(known.state, self._store.find_share)
             self._step("decided")
             if change.batch is None:
                 self._store.rollback()
@@ -222,12 +222,12 @@ class SqliteTicks:
         known = self._store.begin()
         if known.identity is None or self._prefixes.are_just(known.identity.prefixes):
             return known
-        return self._held(known, known.identity)
+        return self._hold_or_resume(known, known.identity)
 
-    def _held(self, known: Known, identity: Identity) -> Known:
+    def _hold_or_resume(self, known: Known, identity: Identity) -> Known:
         """Hold the prefixes of the identity. Its clock goes on after whatever was given out under them."""
         self._hold(known, identity)
-        return known if self._is_certain(known) else self._lost_track(known, identity, None)
+        return known if self._is_certain(known) else self._begin_new_use(known, identity, None)
 
     def _hold(self, known: Known, identity: Identity) -> None:
         self._prefixes.hold(identity.prefixes, known.store.log.number, sandbox=identity.sandbox)
@@ -262,7 +262,7 @@ class SqliteTicks:
             return end == 0 and head == GENESIS
         return hash_of(self._store.log.read(begin, end - begin - 1)) == head
 
-    def _lost_track(self, known: Known, identity: Identity, newest: Instant | None) -> Known:
+    def _begin_new_use(self, known: Known, identity: Identity, newest: Instant | None) -> Known:
         """Begin a new use of the directory, later than all that is known to be issued and than now."""
         highs = [record.high for record in self._prefixes.records() if not self._goes_on_from(record, known)]
         latest = max((date for date in (newest, *highs) if date is not None), default=None)
@@ -325,7 +325,7 @@ class SqliteTicks:
                 _check_place(known, here, known.identity)
             self._prefixes = PrefixLocks(self._lock_directory, Owner(here.instance, here.path))
             self._opened.callback(self._prefixes.close)
-            known = self._moved_in(known, here, confirmed)
+            known = self._move_in(known, here, confirmed)
             if known.identity is not None:
                 self._hold(known, known.identity)
             self._lock.write_instance(here.instance)
@@ -337,10 +337,10 @@ class SqliteTicks:
         with self._exclusive():
             known = self._store.begin()
             if known.identity == identity and not self._is_certain(known):  # another process may have been quicker
-                self._lost_track(known, identity, newest)
+                self._begin_new_use(known, identity, newest)
             self._store.rollback()
 
-    def _moved_in(self, known: Known, here: Store, confirmed: Reading | None) -> Known:
+    def _move_in(self, known: Known, here: Store, confirmed: Reading | None) -> Known:
         """The store says that it lives here; what an operator confirmed goes into the log."""
         if confirmed is not None:
             self._confirm(known, here, confirmed)
@@ -361,7 +361,7 @@ class SqliteTicks:
         self._store.commit(known, entry, store=here, clocks=clocks)
 
 
-def _made(directory: Path) -> Path:
+def _make_directory(directory: Path) -> Path:
     with refusals(DiskRefused, directory):
         make_directory(directory / "mint")
         return directory.resolve(strict=True)

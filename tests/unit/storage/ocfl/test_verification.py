@@ -169,7 +169,7 @@ def test_what_cannot_be_read_is_told(store: OcflStore, monkeypatch: pytest.Monke
         os.close(descriptor)
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(verification, "_hashed", fail)
+    monkeypatch.setattr(verification, "_hash_file", fail)
     assert {problem.kind for problem in store.verify(NAME)} == {"unreadable"}
 
 
