@@ -53,7 +53,7 @@ def test_an_empty_catalogue_knows_nothing(catalog: Adapter) -> None:
     assert catalog.find(label) is None
     assert not catalog.remove(label)
     assert list(catalog.items()) == []
-    assert all(catalog.linked(link, label) == () for link in Link)
+    assert all(catalog.find_linked(link, label) == () for link in Link)
 
 
 def test_what_departed_is_found_no_more_but_for_where_it_went(catalog: Adapter) -> None:
@@ -180,7 +180,7 @@ def test_a_label_of_another_item_is_refused_and_nothing_changes(catalog: Adapter
     assert list(dump(catalog)) == before
     assert catalog.find(ibip(first)) == first
     assert catalog.find(second.rep) == second
-    assert catalog.linked(Link.EDITION_OF, forms_at(7).labels[0]) == ()
+    assert catalog.find_linked(Link.EDITION_OF, forms_at(7).labels[0]) == ()
 
 
 @pytest.mark.parametrize("form", [0, 1])
@@ -191,7 +191,7 @@ def test_what_is_removed_by_either_label_was_never_there(catalog: Adapter, form:
     assert catalog.remove(label)
     assert not catalog.remove(label)
     assert [catalog.find(each) for each in forms_at(1).labels] == [None, None]
-    assert catalog.linked(Link.EDITION_OF, forms_at(2).labels[0]) == ()
+    assert catalog.find_linked(Link.EDITION_OF, forms_at(2).labels[0]) == ()
     assert list(catalog.items()) == [item(3)]
     catalog.put(item(labels=same_ibip(1)))
     assert catalog.find(ibip(item(1))) is not None
@@ -249,12 +249,12 @@ def test_items_are_found_by_what_they_name(catalog: Adapter, link: Link) -> None
     for one in (item(3, **named), item(1, **named), item(2, **half), item(4), item(5, **another)):
         catalog.put(one)
     rep, ip = other.labels
-    assert [one.rep for one in catalog.linked(link, rep)] == [item(1).rep, item(3).rep]
-    assert [one.rep for one in catalog.linked(link, ip)] == [item(1).rep, item(2).rep, item(3).rep]
-    assert all(catalog.linked(other_link, rep) == () for other_link in Link if other_link is not link)
+    assert [one.rep for one in catalog.find_linked(link, rep)] == [item(1).rep, item(3).rep]
+    assert [one.rep for one in catalog.find_linked(link, ip)] == [item(1).rep, item(2).rep, item(3).rep]
+    assert all(catalog.find_linked(other_link, rep) == () for other_link in Link if other_link is not link)
     catalog.put(item(1, "no longer"))
     catalog.remove(item(2).rep)
-    assert [one.rep for one in catalog.linked(link, ip)] == [item(3).rep]
+    assert [one.rep for one in catalog.find_linked(link, ip)] == [item(3).rep]
 
 
 def test_threads_see_what_the_others_put(catalog: Adapter) -> None:
@@ -270,7 +270,7 @@ def test_threads_see_what_the_others_put(catalog: Adapter) -> None:
         assert list(pool.map(keep, range(48))) == [item(minute) for minute in range(48)]
     left = [item(minute, "again", edition_of=forms_at(5_000)) for minute in range(48) if minute % 3]
     assert list(catalog.items()) == left
-    assert list(catalog.linked(Link.EDITION_OF, forms_at(5_000).labels[0])) == left
+    assert list(catalog.find_linked(Link.EDITION_OF, forms_at(5_000).labels[0])) == left
 
 
 def test_of_many_who_want_one_label_one_gets_it(catalog: Adapter) -> None:
@@ -344,7 +344,7 @@ class Shadowed(RuleBasedStateMachine):
         for label in LABELS:
             assert self.catalog.find(label) == self.plain.find(label)
             for link in Link:
-                assert self.catalog.linked(link, label) == self.plain.linked(link, label)
+                assert self.catalog.find_linked(link, label) == self.plain.find_linked(link, label)
             after = label if isinstance(label, RepositoryName) else None
             assert list(self.catalog.items(after)) == list(self.plain.items(after))
 

@@ -65,7 +65,7 @@ def test_what_is_not_there_is_unknown(drafts: DraftStore) -> None:
     for name in (absent, "", "..", "../drafts", "draft-", "x" * 5_000):
         assert drafts.read(name) is None
     assert list(drafts.ids()) == []
-    assert drafts.changed(absent) == 0
+    assert drafts.last_change(absent) == 0
     assert drafts.uploads(absent) == {}
     assert drafts.sizes(absent) == {}
     assert drafts.free() > 0
@@ -91,15 +91,15 @@ def test_drafts_are_listed_in_the_order_of_their_ids(drafts: DraftStore) -> None
 
 def test_a_change_is_dated_by_the_clock_of_the_server(drafts: DraftStore, clocks: SetClocks) -> None:
     draft = begun(drafts)
-    assert drafts.changed(draft) == clocks.read().wall.seconds
+    assert drafts.last_change(draft) == clocks.read().wall.seconds
     clocks.advance(1_000)
-    assert drafts.changed(draft) < clocks.read().wall.seconds
+    assert drafts.last_change(draft) < clocks.read().wall.seconds
     send(drafts, draft, "a.txt", b"a")
-    assert drafts.changed(draft) == clocks.read().wall.seconds
+    assert drafts.last_change(draft) == clocks.read().wall.seconds
     clocks.advance(1_000)
     with drafts.alone_on(draft):
         drafts.drop(draft, "a.txt")
-    assert drafts.changed(draft) == clocks.read().wall.seconds
+    assert drafts.last_change(draft) == clocks.read().wall.seconds
 
 
 def test_what_was_removed_is_gone(opened: Callable[[], DraftStore]) -> None:
@@ -129,8 +129,8 @@ def test_a_file_is_there_once_it_is_kept(opened: Callable[[], DraftStore]) -> No
         drafts.keep(draft, incoming, file)
     for each in (drafts, opened()):
         assert {path: one.file for path, one in each.uploads(draft).items()} == {"a/b.txt": file}
-        assert each.held(draft) == (1, 7)
-    found = opened().uploaded(draft, "a/b.txt")
+        assert each.totals(draft) == (1, 7)
+    found = opened().find_upload(draft, "a/b.txt")
     assert found is not None
     assert Path(found.place).read_bytes() == b"content"
 
@@ -144,12 +144,12 @@ def test_sha_256_is_computed_if_asked_for(drafts: DraftStore) -> None:
 def test_a_file_takes_the_place_of_one_that_some_systems_take_for_the_same(drafts: DraftStore) -> None:
     draft = begun(drafts)
     send(drafts, draft, "a.txt", b"first")
-    found = drafts.uploaded(draft, "A.TXT")
+    found = drafts.find_upload(draft, "A.TXT")
     assert found is not None
     assert found.file.path == "a.txt"
     send(drafts, draft, "a.txt", b"second one")
     assert [one.file.size for one in drafts.uploads(draft).values()] == [10]
-    assert drafts.held(draft) == (1, 10)
+    assert drafts.totals(draft) == (1, 10)
 
 
 def test_what_was_abandoned_was_never_there(drafts: DraftStore) -> None:
@@ -161,7 +161,7 @@ def test_what_was_abandoned_was_never_there(drafts: DraftStore) -> None:
             incoming.finish()
         incoming.abandon()
         incoming.abandon()
-        assert drafts.held(draft) == (0, 0)
+        assert drafts.totals(draft) == (0, 0)
 
 
 def test_a_file_is_dropped_by_its_exact_name(drafts: DraftStore) -> None:
@@ -172,7 +172,7 @@ def test_a_file_is_dropped_by_its_exact_name(drafts: DraftStore) -> None:
         assert not drafts.drop(draft, "b.txt")
         assert drafts.drop(draft, "a.txt")
         assert not drafts.drop(draft, "a.txt")
-    assert drafts.held(draft) == (0, 0)
+    assert drafts.totals(draft) == (0, 0)
 
 
 def test_a_published_draft_has_no_files_any_more_and_is_read_still(drafts: DraftStore) -> None:
@@ -209,7 +209,7 @@ def test_a_sweep_removes_no_file_that_is_coming_or_was_kept(opened: Callable[[],
         incoming.write(b"piece")
     left.close()  # as the death of its process would
     opened().sweep(draft)
-    assert drafts.held(draft) == (2, 4 + 5)
+    assert drafts.totals(draft) == (2, 4 + 5)
     coming.abandon()
 
 

@@ -72,15 +72,15 @@ def test_a_damaged_item_is_due_on_terms_of_its_own(ledger: SqliteIntegrity) -> N
 def test_a_verification_says_what_is_damaged_until_one_finds_nothing(ledger: SqliteIntegrity) -> None:
     ledger.record("a", [LOST, EXTRA, LISTING], 100)
     ledger.record("a", [LOST, GONE], 200)
-    assert dict(ledger.damaged()) == {"a": Verification("a", 200, 100, (LOST, GONE))}
-    assert ledger.damaged()["a"].digests == {DIGEST, OTHER}
+    assert dict(ledger.damaged_items()) == {"a": Verification("a", 200, 100, (LOST, GONE))}
+    assert ledger.damaged_items()["a"].digests == {DIGEST, OTHER}
     ledger.record("a", (), 300)
-    assert not ledger.damaged()
+    assert not ledger.damaged_items()
 
 
 def test_what_is_only_in_the_way_is_no_damage(ledger: SqliteIntegrity) -> None:
     ledger.record("a", [EXTRA, LISTING], 100)
-    assert not ledger.damaged()
+    assert not ledger.damaged_items()
 
 
 def test_damage_found_by_a_reader_is_noted_once(ledger: SqliteIntegrity) -> None:
@@ -88,9 +88,9 @@ def test_damage_found_by_a_reader_is_noted_once(ledger: SqliteIntegrity) -> None
     assert ledger.note_damage("a", LOST, 100)
     assert not ledger.note_damage("a", LOST, 101)
     assert ledger.note_damage("a", GONE, 102)
-    assert dict(ledger.damaged()) == {"a": Verification("a", 50, 100, (LOST, GONE))}
+    assert dict(ledger.damaged_items()) == {"a": Verification("a", 50, 100, (LOST, GONE))}
     assert ledger.note_damage("b", LOST, 103)
-    assert ledger.damaged()["b"].verified is None
+    assert ledger.damaged_items()["b"].verified is None
 
 
 def test_the_summary(ledger: SqliteIntegrity) -> None:
@@ -110,15 +110,15 @@ def test_the_last_letter(ledger: SqliteIntegrity) -> None:
 
 def test_everything_is_there_after_a_restart_and_for_others(tmp_path: Path) -> None:
     with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as one, closing(SqliteIntegrity(tmp_path / FILE_NAME)) as other:
-        assert not other.damaged()
+        assert not other.damaged_items()
         one.note_damage("a", LOST, 100)
         one.keep_blocks(DIGEST, b"1" * 64)
         one.note_letter(7)
-        while not other.damaged():
+        while not other.damaged_items():
             pass
         assert (other.find_blocks(DIGEST), other.last_letter()) == (b"1" * 64, 7)
         other.record("a", (), 200)
-        while one.damaged():
+        while one.damaged_items():
             pass
 
 
@@ -130,7 +130,7 @@ def test_a_damaged_file_is_set_aside_and_begun_again(tmp_path: Path, content: by
         ledger.record("a", [LOST], 100)
         assert ledger.set_aside is not None
         assert (tmp_path / ledger.set_aside).read_bytes() == content
-        assert list(ledger.damaged()) == ["a"]
+        assert list(ledger.damaged_items()) == ["a"]
 
 
 def test_a_disk_that_refuses_keeps_no_damage_from_being_known(tmp_path: Path) -> None:
@@ -140,4 +140,4 @@ def test_a_disk_that_refuses_keeps_no_damage_from_being_known(tmp_path: Path) ->
         ledger.keep_blocks(DIGEST, b"1" * 64)
         ledger.forget_blocks([DIGEST])
         assert ledger.note_damage("a", LOST, 100)
-        assert list(ledger.damaged()) == ["a"]
+        assert list(ledger.damaged_items()) == ["a"]

@@ -54,7 +54,7 @@ def test_no_other_is_on_the_item_meanwhile(opened: Opened) -> None:
         chance = random.Random(seed)
         for _ in range(50):
             names = chance.sample(NAMES, 3)
-            with chance.choice(locks).held(*names):
+            with chance.choice(locks).hold(*names):
                 with guard:
                     assert held.isdisjoint(names)
                     held.update(names)
@@ -67,17 +67,17 @@ def test_no_other_is_on_the_item_meanwhile(opened: Opened) -> None:
 
 def test_any_number_of_names_is_held_together(opened: Opened) -> None:
     locks = opened()
-    with locks.held(*(f"{name}.{second:02}" for name in NAMES for second in range(60))):
+    with locks.hold(*(f"{name}.{second:02}" for name in NAMES for second in range(60))):
         pass
-    with locks.held(NAMES[0], NAMES[0]):
+    with locks.hold(NAMES[0], NAMES[0]):
         pass
 
 
 def test_a_lock_ends_when_the_change_fails(opened: Opened) -> None:
     one, other = opened(), opened()
-    with pytest.raises(ZeroDivisionError), one.held(NAMES[0]):
+    with pytest.raises(ZeroDivisionError), one.hold(NAMES[0]):
         raise ZeroDivisionError
-    with other.held(NAMES[0]):
+    with other.hold(NAMES[0]):
         pass
 
 
@@ -86,11 +86,11 @@ def test_another_waits_until_the_item_is_free(opened: Opened) -> None:
     order: list[str] = []
 
     def second() -> None:
-        with other.held(NAMES[0]):
+        with other.hold(NAMES[0]):
             order.append("second")
 
     with ThreadPoolExecutor(1) as pool:
-        with one.held(*NAMES[:2]):
+        with one.hold(*NAMES[:2]):
             waiting = pool.submit(second)
             with pytest.raises(TimeoutError):
                 waiting.result(0.05)

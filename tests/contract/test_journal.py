@@ -31,7 +31,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
 
 
 def left(opened: Opened, boot: str = "boot") -> tuple[Abandoned, ...]:
-    with opened(boot).abandoned() as found:
+    with opened(boot).take_abandoned() as found:
         return found
 
 
@@ -63,7 +63,7 @@ def test_what_was_left_is_told_again_if_looking_at_it_failed(opened: Opened) -> 
     journal = opened("boot")
     journal.begin(["one"])
     journal.close()
-    with pytest.raises(ZeroDivisionError), opened("boot").abandoned():
+    with pytest.raises(ZeroDivisionError), opened("boot").take_abandoned():
         raise ZeroDivisionError
     assert left(opened) == (Abandoned(("one",), whole=True),)
 

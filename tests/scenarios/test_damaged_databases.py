@@ -102,7 +102,7 @@ def test_while_the_catalogue_is_made_anew_nothing_is_said_to_be_unknown(site: Si
     with ExitStack() as held:
         locks = held.enter_context(closing(FileItemLocks(site.data / "item-locks")))
         release = held.enter_context(ExitStack())
-        release.enter_context(locks.held(site.rep))
+        release.enter_context(locks.hold(site.rep))
         server = site.command.start("up", "--port", "0", "--log-level", "warning", "--log-format", "json", **IDENTITY)
         held.callback(server.communicate, timeout=30)
         held.callback(server.send_signal, signal.SIGTERM)

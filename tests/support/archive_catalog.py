@@ -79,7 +79,7 @@ class PlainCatalog:
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         return (self._items[rep] for rep in sorted(self._items) if after is None or rep > after)
 
-    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+    def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         def names(item: Item) -> bool:
             forms: LabelForms | None = getattr(item, link.value)
             return forms is not None and label in forms.labels

@@ -140,7 +140,7 @@ def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
     found: dict[RepositoryName, Item] = {}
     ahead = [_source(catalog, item)]
     for forms in ahead:
-        linked = (member for label in forms.labels for member in catalog.linked(Link.TRANSLATION_OF, label))
+        linked = (member for label in forms.labels for member in catalog.find_linked(Link.TRANSLATION_OF, label))
         for member in (find_forms(catalog, forms), *linked):
             if member is not None and member.rep not in found:
                 found[member.rep] = member

@@ -82,7 +82,7 @@ def opened_archive_site(
     for name, error in store.swept.unreadable:
         log.error("an item cannot be read", item=name, reason=str(error))
     if store.integrity is not None:
-        store.integrity.ledger.damaged()  # opened before the event loop asks
+        store.integrity.ledger.damaged_items()  # opened before the event loop asks
     try:
         record = _record(settings, public_url, minter, store)
     except (ClockRefused, AnotherInstance) as refusal:
@@ -212,7 +212,7 @@ def integrity_status(store: ArchiveStore) -> Iterator[tuple[str, object]]:
     except StorageError as error:  # the rest of the status is still shown
         yield "damaged", [str(error)]
         return
-    yield "damaged", sorted(integrity.ledger.damaged())
+    yield "damaged", sorted(integrity.ledger.damaged_items())
     yield "verified", summary.verified
     yield "never_verified", summary.items - summary.verified
     yield "last_verification", None if summary.newest is None else str(Instant(summary.newest))

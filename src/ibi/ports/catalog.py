@@ -81,7 +81,7 @@ class Catalog(Protocol):
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """Every item in the order of repository names, from the first that comes after `after`."""
 
-    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+    def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         """The items here that name `label` by that relation, in the order of their repository names."""
 
     def version(self) -> Hashable:

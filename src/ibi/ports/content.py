@@ -130,7 +130,7 @@ class Verifications(Protocol):
     def forget(self, name: str) -> None:
         """Forget an item that exists no more."""
 
-    def damaged(self) -> Mapping[str, Verification]:
+    def damaged_items(self) -> Mapping[str, Verification]:
         """Every damaged item by its name. Quick; a change by another process is seen within a second."""
 
     def next_due(self, before: int, damaged_before: int) -> str | None:

@@ -73,7 +73,7 @@ class DraftStore(Protocol):
     def ids(self, after: str = "") -> Iterator[str]:
         """Of all drafts after that one, in their order; an id tells nothing but which draft it is."""
 
-    def changed(self, draft: str) -> int:
+    def last_change(self, draft: str) -> int:
         """POSIX seconds of the last change, by the clock that judges how long ago that was; 0 if there is no such
         draft."""
 
@@ -93,10 +93,10 @@ class DraftStore(Protocol):
     def uploads(self, draft: str) -> Mapping[str, Uploaded]:
         """The files that were sent, by their paths."""
 
-    def uploaded(self, draft: str, path: str) -> Uploaded | None:
+    def find_upload(self, draft: str, path: str) -> Uploaded | None:
         """The file that was sent under this name, or under one that some systems take for the same."""
 
-    def held(self, draft: str) -> tuple[int, int]:
+    def totals(self, draft: str) -> tuple[int, int]:
         """How many files there are, and the bytes of all, those on their way among them."""
 
     def sizes(self, draft: str) -> Mapping[str, int]:

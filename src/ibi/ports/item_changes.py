@@ -21,7 +21,7 @@ class ItemLocks(Protocol):
     A lock ends with the process that holds it, however that ends.
     """
 
-    def held(self, *names: str) -> AbstractContextManager[None]:
+    def hold(self, *names: str) -> AbstractContextManager[None]:
         """Alone on the items of these names, within the `with`. Several are taken in one order, whatever the order of
         `names`, so that no two callers wait for each other; who holds some takes no more."""
 
@@ -54,7 +54,7 @@ class Journal(Protocol):
     def under_way(self) -> tuple[str, ...]:
         """The items that this process is changing."""
 
-    def abandoned(self) -> AbstractContextManager[tuple[Abandoned, ...]]:
+    def take_abandoned(self) -> AbstractContextManager[tuple[Abandoned, ...]]:
         """What dead processes left, forgotten at the end of the `with` unless that fails. What living ones have under
         way is not among it."""
 

@@ -65,7 +65,7 @@ class ChangeJournal:
             return tuple(self._under_way)
 
     @contextmanager
-    def abandoned(self) -> Iterator[tuple[Abandoned, ...]]:
+    def take_abandoned(self) -> Iterator[tuple[Abandoned, ...]]:
         with refusals(DiskRefused, self._directory):
             taken = self._take() if self._directory.is_dir() else []
         try:

@@ -148,7 +148,7 @@ class DraftFiles:
             names = sorted(entry.name for entry in os.scandir(self._folder) if DRAFT_ID.fullmatch(entry.name))
             yield from (name for name in names if name > after)
 
-    def changed(self, draft: str) -> int:
+    def last_change(self, draft: str) -> int:
         """POSIX seconds of the last change; 0 if there is no such draft."""
         with suppress(OSError):
             return int((self._place(draft) / _RECORD).stat().st_mtime)
@@ -206,11 +206,11 @@ class DraftFiles:
                     found[uploaded.file.path] = uploaded
         return found
 
-    def uploaded(self, draft: str, path: str) -> Uploaded | None:
+    def find_upload(self, draft: str, path: str) -> Uploaded | None:
         """The file that was sent under this name, or under one that some systems take for the same."""
         return self._read_upload(draft, self._record_of(draft, path))
 
-    def held(self, draft: str) -> tuple[int, int]:
+    def totals(self, draft: str) -> tuple[int, int]:
         """How many files there are, and the bytes of all, those on their way among them."""
         self._sizes.learn(draft, lambda: self._recorded_sizes(draft))
         sizes = self.sizes(draft).values()
@@ -230,7 +230,7 @@ class DraftFiles:
 
     def keep(self, draft: str, incoming: IncomingFile, file: File) -> None:
         """Have the finished bytes be that file, in the place of what it was. To be called within `alone_on`."""
-        before = self.uploaded(draft, file.path)
+        before = self.find_upload(draft, file.path)
         path = self._record_of(draft, file.path)
         with room_refusals(path):
             write_durably(path, json.dumps({**file_document(file), "bytes": incoming.name}).encode("ascii"))
@@ -243,7 +243,7 @@ class DraftFiles:
 
     def drop(self, draft: str, path: str) -> bool:
         """Remove a file; return whether there was one. To be called within `alone_on`."""
-        before = self.uploaded(draft, path)
+        before = self.find_upload(draft, path)
         if before is None or before.file.path != path:
             return False
         record = self._record_of(draft, path)

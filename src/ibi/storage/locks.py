@@ -253,7 +253,7 @@ class FileItemLocks:
         self._descriptors = [-1] * _ITEM_LOCKS
 
     @contextmanager
-    def held(self, *names: str) -> Iterator[None]:
+    def hold(self, *names: str) -> Iterator[None]:
         with ExitStack() as held:
             for number in sorted({crc32(name.encode()) % _ITEM_LOCKS for name in names}):
                 held.enter_context(self._one(number))
@@ -304,7 +304,7 @@ class ObjectLocks:
         self._descriptors = [-1] * _OBJECT_LOCKS
 
     @contextmanager
-    def held(self, name: str) -> Iterator[None]:
+    def hold(self, name: str) -> Iterator[None]:
         """Alone on the object of that name, within the `with`."""
         number = crc32(name.encode()) % _OBJECT_LOCKS
         with self._threads[number]:

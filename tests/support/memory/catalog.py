@@ -81,7 +81,7 @@ class MemoryCatalog:
             kept = [self._by_label[name] for name in names]
         yield from kept
 
-    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+    def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         with self._lock:
             return tuple(self._by_label[name] for name in sorted(self._links.get((link, label), ())))
 

@@ -18,7 +18,7 @@ class MemoryItemLocks:
         self._released = Condition()
 
     @contextmanager
-    def held(self, *names: str) -> Iterator[None]:
+    def hold(self, *names: str) -> Iterator[None]:
         wanted = set(names)
         with self._released:
             self._released.wait_for(lambda: self._held.isdisjoint(wanted))
@@ -63,7 +63,7 @@ class MemoryJournal:
         return tuple(self._under_way)
 
     @contextmanager
-    def abandoned(self) -> Iterator[tuple[Abandoned, ...]]:
+    def take_abandoned(self) -> Iterator[tuple[Abandoned, ...]]:
         found = tuple(self._shared.left)
         yield tuple(
             Abandoned(

@@ -341,7 +341,7 @@ def test_of_many_files_sent_at_once_as_many_come_as_there_is_room_for(desk: Desk
         try:
             for _ in range(10):
                 upload.write(b"x" * 10)
-                assert not announced or sum(desk.files.held(draft)[1] for draft in drafts) <= 1000
+                assert not announced or sum(desk.files.totals(draft)[1] for draft in drafts) <= 1000
             upload.finish(None)
         except BaseException:
             upload.abandon()

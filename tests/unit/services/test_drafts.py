@@ -394,7 +394,7 @@ def test_uploads_at_once_are_refused_before_each_of_them_has_come(desk: Desk, mo
     with pytest.raises(DepositTooLarge):
         all_come()
 
-    assert desk.files.held(draft)[1] <= 10_000 + 6 * 1000
+    assert desk.files.totals(draft)[1] <= 10_000 + 6 * 1000
 
 
 def test_an_upload_into_what_is_gone_is_told_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

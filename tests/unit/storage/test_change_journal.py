@@ -20,7 +20,7 @@ def place(tmp_path: Path) -> Path:
 
 def left(place: Path, boot: str = "boot") -> tuple[Abandoned, ...]:
     journal = ChangeJournal(place, boot)
-    with journal.abandoned() as found:
+    with journal.take_abandoned() as found:
         return found
 
 

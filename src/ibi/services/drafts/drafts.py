@@ -111,7 +111,7 @@ class Drafts:
             for record in self._views.open_records(who)
             if record.labels is not None and item.is_called(record.labels.labels[0])
         ]
-        return self._views.view(max(found, key=lambda record: self._files.changed(record.id))) if found else None
+        return self._views.view(max(found, key=lambda record: self._files.last_change(record.id))) if found else None
 
     def list(self, who: Depositor, after: str = "", most: int = 100) -> tuple[DraftView, ...]:
         """Those that were not published, in the order of their ids; `most` and no more."""

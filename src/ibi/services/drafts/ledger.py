@@ -94,12 +94,12 @@ class DraftViews:
 
     def view(self, record: DraftRecord) -> DraftView:
         uploaded = [one.file for one in self.files.uploads(record.id).values()]
-        changed = max(record.created.seconds, self.files.changed(record.id))
+        changed = max(record.created.seconds, self.files.last_change(record.id))
         size = sum(file.size for file in uploaded)
         return DraftView(record, together(record.kept, uploaded), Instant(changed), size)
 
     def is_stale(self, draft: str) -> bool:
-        changed, now = self.files.changed(draft), self.clocks.read().wall
+        changed, now = self.files.last_change(draft), self.clocks.read().wall
         return changed > 0 and self.rules.is_stale(changed, now, done=self.files.is_done(draft))
 
 
@@ -328,7 +328,7 @@ class DraftLedger:
             return
         coming = {share.name for share in self._shares if share.is_open}
         size = sum(size for name, size in self._files.sizes(draft).items() if name not in coming)
-        changed = self._files.changed(draft)
+        changed = self._files.last_change(draft)
         self._put(draft, _Entry(record.owner, size, stamp, changed, is_open=record.publication is None))
 
     def _put(self, draft: str, entry: _Entry) -> None:

@@ -145,13 +145,13 @@ class DraftUploads:
 
         Only that is looked at, whatever the number of files: the rest is judged when all are there.
         """
-        uploaded = self.files.uploaded(record.id, path)
+        uploaded = self.files.find_upload(record.id, path)
         found = same_name(path, record.kept) if uploaded is None else uploaded.file
         check_upload(path, found)
         return found
 
     def _held(self, draft: str, path: str) -> tuple[int, int]:
         """Number and bytes of the files sent, without the one that another of its name takes the place of."""
-        number, size = self.files.held(draft)
-        before = self.files.uploaded(draft, path)
+        number, size = self.files.totals(draft)
+        before = self.files.find_upload(draft, path)
         return (number, size) if before is None else (number - 1, size - before.file.size)

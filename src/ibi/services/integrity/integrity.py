@@ -52,14 +52,14 @@ class Integrity:
 
     def require_file(self, name: str, path: str, digest: str) -> None:
         """Raise `ContentDamaged` if that file of the item is known to be damaged."""
-        found = self.ledger.damaged().get(name)
+        found = self.ledger.damaged_items().get(name)
         for problem in () if found is None else found.problems:
             if problem.digest == digest:
                 raise ContentDamaged(name=name, problem=problem.code, reason=f"{path}: {problem.reason}")
 
     def require_whole(self, name: str) -> None:
         """Raise `ContentDamaged` if any part of the item is known to be damaged."""
-        found = self.ledger.damaged().get(name)
+        found = self.ledger.damaged_items().get(name)
         if found is not None:
             raise _damaged(found)
 
@@ -67,7 +67,7 @@ class Integrity:
         """Raise `ContentDamaged` if the label, which the catalogue lacks, belongs to an item whose record cannot be
         read. The IBIp of such an item is only in its record, so it is recognised by the instant that both labels
         share."""
-        damaged = self.ledger.damaged()
+        damaged = self.ledger.damaged_items()
         if not damaged:
             return
         name = str(label) if isinstance(label, RepositoryName) else self._names_by_instant(damaged).get(label.instant)
@@ -75,7 +75,7 @@ class Integrity:
             raise _damaged(damaged[name])
 
     def is_damaged(self, name: str) -> bool:
-        return name in self.ledger.damaged()
+        return name in self.ledger.damaged_items()
 
     def _names_by_instant(self, damaged: Mapping[str, Verification]) -> dict[Instant, str]:
         known, names = self._of_instants
@@ -101,9 +101,9 @@ class Integrity:
 
     def record(self, name: str, problems: Sequence[Problem]) -> None:
         """Record the result of a verification of the item. Blocks."""
-        before = self.ledger.damaged().get(name)
+        before = self.ledger.damaged_items().get(name)
         self.ledger.record(name, problems, int(self._now()))
-        now = self.ledger.damaged().get(name)
+        now = self.ledger.damaged_items().get(name)
         if now is not None:
             known = set() if before is None else {(each.path, each.digest) for each in before.problems}
             digests = frozenset() if before is None else before.digests

@@ -129,7 +129,7 @@ class ArchiveStore(ItemRepository):
     def _sweep(self, on_item: Callable[[], None]) -> Listed:
         """Finish what dead processes have begun: in the store, then in the catalogue, then of the pairs of items."""
         finished = self.content.sweep()
-        with self._changes.abandoned() as left:
+        with self._changes.take_abandoned() as left:
             is_whole = all(one.whole for one in left)
             if not is_whole or not (self._listing.agrees() or self._adopt()):
                 listed = self._agree(on_item, always=not is_whole)
@@ -205,7 +205,7 @@ class ArchiveStore(ItemRepository):
         rest, looked_at = iter(names), 0
         unreadable: list[tuple[str, IbiError]] = []
         while batch := tuple(islice(rest, _BATCH)):
-            with self.locks.held(*batch):
+            with self.locks.hold(*batch):
                 items = []
                 for name in batch:
                     try:
@@ -241,11 +241,11 @@ class ArchiveStore(ItemRepository):
         """One that is there but damaged stays listed: what it was, the catalogue alone knows."""
         removed = 0
         for transfer in self._listing.transfers():
-            with self.locks.held(name_of(transfer.rep)):
+            with self.locks.hold(name_of(transfer.rep)):
                 if self._transfer_of(name_of(transfer.rep)) is None:
                     self._listing.forget_transfer(transfer.rep)
         for name in self._unkept_names():
-            with self.locks.held(name):
+            with self.locks.hold(name):
                 if not self._objects.holds(name):
                     removed += self.catalog.remove(RepositoryName.parse(name))
         return removed
@@ -329,7 +329,7 @@ class ArchiveStore(ItemRepository):
             yield Problem(Damage.STRUCTURE, "record", path, "the item's record and its files do not agree")
 
     def _catalogue_problems(self, name: str) -> Iterator[Problem]:
-        with self.locks.held(name), suppress(ItemTransferred):  # which is told with the other problems
+        with self.locks.hold(name), suppress(ItemTransferred):  # which is told with the other problems
             item = self.read(name).item
             if self.catalog.find(item.rep) != item:
                 yield Problem(Damage.STRUCTURE, "catalogue", ITEM, _OTHERWISE)

@@ -145,7 +145,7 @@ class Deposits:
         successor = None if replaced_by is None else self.forms(replaced_by)
         if not purge:  # what has to go for good may be damaged
             self._kept.require_whole(name)
-        with self._kept.changing(name), self._kept.locks.held(name):
+        with self._kept.changing(name), self._kept.locks.hold(name):
             before = self._kept.read(name)
             item = before.item
             if item.state is not State.DELETED or not purge:
@@ -169,7 +169,7 @@ class Deposits:
         for name in names.values():
             self._kept.require_whole(name)
         change = self._change(who, message)
-        with self._kept.changing(*names.values()), self._kept.locks.held(*names.values()):
+        with self._kept.changing(*names.values()), self._kept.locks.hold(*names.values()):
             for label, into in changes.items():
                 into(self._kept.read(names[label]).item)  # refused before anything is written, if it is
             return {label: self._kept.rewrite(names[label], into, change) for label, into in changes.items()}
@@ -198,7 +198,7 @@ class Deposits:
 
     def _alone_on(self, name: str, *held: str) -> AbstractContextManager[None]:
         """Nobody knows a new item yet; but those it names must not get another edition while its files are read."""
-        return self._kept.locks.held(name, *held) if held else nullcontext()
+        return self._kept.locks.hold(name, *held) if held else nullcontext()
 
     def _now(self) -> Instant:
         """In whole seconds, as messages have it."""

@@ -336,7 +336,7 @@ class ItemRepository:
     def settle(self, name: str) -> Item | None:
         """Have the catalogue say what the object of that name says; the item, None if there is no object, or one of an
         item that was given away."""
-        with self.locks.held(name):
+        with self.locks.hold(name):
             try:
                 kept = self.content.read(name)
             except ContentMissing:
@@ -360,7 +360,7 @@ class ItemRepository:
             return None
         for held in tuple(items_claimed(self.catalog, item)):
             change = self.content.read(name).versions[-1].change
-            with self.locks.held(name_of(held)):
+            with self.locks.hold(name_of(held)):
                 self.rewrite(name_of(held), lambda now: _told(self.catalog, now, item), change)
         return item
 

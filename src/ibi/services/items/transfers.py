@@ -38,7 +38,7 @@ class Transfers:
         errors of the life cycle if the item cannot go; nothing has changed then.
         """
         name = name_of(self._kept.find(label))
-        with self._kept.changing(name), self._kept.locks.held(name):
+        with self._kept.changing(name), self._kept.locks.hold(name):
             before = self._kept.read(name)
             now = Instant(self._clocks.read().wall.seconds)
             transfer = life_cycle.send_away(before.item, to, now, service=self._service)

@@ -50,7 +50,7 @@ class DamageMail:
 
     def send_if_due(self, integrity: Integrity, now: int) -> None:
         """Send a mail if one is due. Blocks. Errors of the mail server are logged, and it is tried again."""
-        damaged, last = integrity.ledger.damaged().values(), integrity.ledger.last_letter()
+        damaged, last = integrity.ledger.damaged_items().values(), integrity.ledger.last_letter()
         found = max((each.damaged_since or 0 for each in damaged), default=0)
         if now < self._not_before or (last is not None and (found <= last or now < last + _DAY)) or not found:
             return

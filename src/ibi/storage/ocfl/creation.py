@@ -113,7 +113,7 @@ def _bring_in(work: StoreContext, creation: _Creation) -> None:
     staged, name = creation.staged, creation.new.name
     assert staged is not None  # what was refused before does not come here
     staged.undoing.append(lambda: work.parents.prune(name))
-    with work.locks.held(name):
+    with work.locks.hold(name):
         try:
             work.parents.bring_in(staged.place, name, staged.batch)
         except OSError as error:

@@ -36,7 +36,7 @@ def purge_to(work: StoreContext, name: str, files: Mapping[str, Source], change:
     """Under the object's lock throughout: it is rare, and brings little content."""
     if not os.path.lexists(work.target(name)):
         raise ContentMissing(name=name)
-    with work.change("purge") as staged, work.locks.held(name):
+    with work.change("purge") as staged, work.locks.hold(name):
         try:
             before = work.current(name, head)
             place = f"{staged.place}/{NEW}"

@@ -36,7 +36,7 @@ def update(work: StoreContext, name: str, files: Mapping[str, Source], change: C
         with work.turn:
             intake.write()
         work.step("update: content staged")
-        with work.locks.held(name):
+        with work.locks.hold(name):
             # Not before: the holder of the lock would wait for a thread that waits for the lock.
             try:
                 before = work.current(name, head)

@@ -128,7 +128,7 @@ class OcflStore:
         with suppress(Broken):
             return self._remembered.inventory(found)
         # Either a process is just replacing it, or one has crashed over that: under the lock it is one or the other.
-        with self._work.locks.held(found.name):
+        with self._work.locks.hold(found.name):
             return self._work.current(found.name)
 
     def _open(self, name: str, path: str, version: int | None) -> OpenContent:

@@ -27,7 +27,7 @@ def sweep(work: StoreContext) -> tuple[str, ...]:
         for place in work.staging.abandoned():
             name = _target(place)
             if name is not None:
-                with work.locks.held(name):
+                with work.locks.hold(name):
                     if _finish(work, place, name):
                         finished.append(name)
             work.step("sweep: finished")

@@ -30,7 +30,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def verify(work: StoreContext, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:
     """Every problem found. `ContentMissing` if there is no object of that name."""
     while True:
-        with work.locks.held(name), ObjectDirectory(work.descriptor, name) as found:
+        with work.locks.hold(name), ObjectDirectory(work.descriptor, name) as found:
             survey = _Survey(found)
             problems, inventory = list(survey.problems()), survey.inventory
         with ObjectDirectory(work.descriptor, name) as found:
@@ -41,7 +41,7 @@ def verify(work: StoreContext, name: str, on_bytes: Callable[[int], None] | None
 
 
 def _sidecar(work: StoreContext, name: str) -> bytes | None:
-    with work.locks.held(name), ObjectDirectory(work.descriptor, name) as found:
+    with work.locks.hold(name), ObjectDirectory(work.descriptor, name) as found:
         return _sidecar_in(found)
 
 

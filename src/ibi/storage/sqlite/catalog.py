@@ -130,8 +130,8 @@ class SqliteCatalog:
             self._own.seen = seen = changes, now + _RECENT, self.version()
         return seen[2]
 
-    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
-        return self._ask_reader(lambda reader: reader.linked(link, label))
+    def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+        return self._ask_reader(lambda reader: reader.find_linked(link, label))
 
     def newest(self, prefixes: Iterable[str]) -> Instant | None:
         """The newest instant of a label with one of these prefixes, spelled as labels have them; None without any.

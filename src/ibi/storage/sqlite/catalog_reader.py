@@ -91,7 +91,7 @@ class CatalogReader:
         """All of them; they are few."""
         return transfers(self._connection)
 
-    def linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+    def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return tuple(map(self._item_of, self._execute(LINKED, (link.value, label_key(label))).fetchall()))
 
     def newest(self, prefix: str) -> Instant | None:

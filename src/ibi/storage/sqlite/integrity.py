@@ -120,7 +120,7 @@ class SqliteIntegrity:
         self._change(lambda connection: connection.execute(_RECORD, values))
 
     def note_damage(self, name: str, problem: Problem, at: int) -> bool:
-        known = self.damaged().get(name)
+        known = self.damaged_items().get(name)
         if known is not None and any(_is_same(problem, each) for each in known.problems):
             return False
         problems = (*(() if known is None else known.problems), problem)
@@ -144,7 +144,7 @@ class SqliteIntegrity:
     def forget(self, name: str) -> None:
         self._change(lambda connection: connection.execute("DELETE FROM items WHERE name = ?", (name,)))
 
-    def damaged(self) -> Mapping[str, Verification]:
+    def damaged_items(self) -> Mapping[str, Verification]:
         # It is asked on event loops: while another thread uses the file, what was last known stands.
         if monotonic() >= self._looked + _FRESH and not self._lock.locked():
             with suppress(StorageError):

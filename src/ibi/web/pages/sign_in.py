@@ -107,7 +107,7 @@ class SignInPages:
             summary = await asyncio.to_thread(self._integrity.summary)
         except StorageError:
             return {}
-        damaged = sorted(self._integrity.ledger.damaged().values(), key=lambda each: each.name)
+        damaged = sorted(self._integrity.ledger.damaged_items().values(), key=lambda each: each.name)
         newest = None if summary.newest is None else Instant(summary.newest)
         return {"integrity": summary, "damaged": damaged[:_MOST_DAMAGED], "newest": newest}
 

@@ -65,7 +65,7 @@ def test_what_was_put_is_there_after_closing(path: Path) -> None:
         lines = list(dump(catalog))
     with closing(SqliteCatalog(path)) as catalog:
         assert list(dump(catalog)) == lines
-        assert catalog.linked(Link.EDITION_OF, labels(2)[1]) == (item(1, edition_of=forms_at(2)),)
+        assert catalog.find_linked(Link.EDITION_OF, labels(2)[1]) == (item(1, edition_of=forms_at(2)),)
 
 
 # --- others who change it --------------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ def test_a_catalogue_may_be_closed_while_others_read(path: Path) -> None:
         started.wait()
         while True:
             catalog.find(labels(1)[0])
-            catalog.linked(Link.EDITION_OF, labels(1)[0])
+            catalog.find_linked(Link.EDITION_OF, labels(1)[0])
 
     with ThreadPoolExecutor(4) as pool:
         readers = [pool.submit(read) for _ in range(4)]

@@ -61,7 +61,7 @@ async def test_a_damaged_file_is_said_to_be_damaged(integrity: Integrity) -> Non
     assert (await app.get(f"{DOC}/a", BROWSER)).status == 500
     assert (await app.get(f"{DOC}/a", method="HEAD")).status == 500
     assert (await app.get(f"{DOC}/b")).body == b"right"
-    assert list(integrity.ledger.damaged()) == [REP]
+    assert list(integrity.ledger.damaged_items()) == [REP]
 
 
 async def test_who_has_a_file_already_is_not_told_of_damage(integrity: Integrity) -> None:
