@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ibi.language_range import preferences
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.answers import Match
-from ibi.resolver.caching import LONGEST, Cache, Wish
+from ibi.resolver.caching import LONGEST, Cache, OutcomeKey
 from ibi.resolver.outcome import Redirect
 from tests.support.scripted_archives import archive, body, resolve
 
@@ -25,8 +25,8 @@ TARGETS = st.builds(
 LANGUAGES = st.sampled_from(["", "pt", "en, pt;q=0.5"])
 
 
-def wish(target: str, languages: str) -> Wish:
-    return Wish.of(PersistentUrl.parse(target), preferences(languages))
+def wish(target: str, languages: str) -> OutcomeKey:
+    return OutcomeKey.of(PersistentUrl.parse(target), preferences(languages))
 
 
 def found(number: int) -> Redirect:

@@ -11,7 +11,7 @@ from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest, ip_addresses
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Authority, Routing
+from ibi.resolver.authority import LabelAuthority, Routing
 from ibi.resolver.outcome import Outcome
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
@@ -63,11 +63,11 @@ class KnownHolder:
     def likely(self, label: Label, now: float) -> tuple[ArchiveRef, ...]:
         return self.first
 
-    def authority(self, label: Label) -> Authority:
+    def authority(self, label: Label) -> LabelAuthority:
         home, away = self.homes.get(label, ()), self.away.get(label)
         homes = home if isinstance(home, tuple) else (home,)
         services = () if away is None else (away,)
-        return Authority(homes, services, self.successors.get(label, ()), self.trusted, self.holders.get(label))
+        return LabelAuthority(homes, services, self.successors.get(label, ()), self.trusted, self.holders.get(label))
 
     def archive(self, service: Label) -> ArchiveRef | None:
         return next((each for each in self.included if service in each.service.labels), None)

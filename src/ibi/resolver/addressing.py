@@ -9,7 +9,7 @@ from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.resolver.answers import Referral
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import NO_AUTHORITY, NO_ROUTING, Authority, Routing, chain_after
+from ibi.resolver.authority import NO_AUTHORITY, NO_ROUTING, LabelAuthority, Routing, chain_after
 from ibi.resolver.question import Question
 
 
@@ -17,7 +17,7 @@ class Addressees(NamedTuple):
     """Who is asked for a label: those of `first` at once, those `waiting` when it is time for them."""
 
     label: Label
-    authority: Authority
+    authority: LabelAuthority
     successors: tuple[Label, ...]
     deciders: tuple[ArchiveRef, ...]
     unreachable: LabelForms | None
@@ -59,7 +59,7 @@ class Addressing:
         return Addressees(label, NO_AUTHORITY, (), (), None, () if early else self._archives, (), None, early)
 
     def deciders(
-        self, authority: Authority, successors: Sequence[Label]
+        self, authority: LabelAuthority, successors: Sequence[Label]
     ) -> tuple[tuple[ArchiveRef, ...], LabelForms | None]:
         """Who decides, and the service of one that would and cannot be asked."""
         if not successors:
@@ -76,7 +76,7 @@ class Addressing:
     def _only_included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
         return archive if archive in self._archives else None
 
-    def _label_and_authority(self, step: Referral, parent: Question | None) -> tuple[Label, Authority]:
+    def _label_and_authority(self, step: Referral, parent: Question | None) -> tuple[Label, LabelAuthority]:
         """The form of the label to ask for, and who decides about it: one with a home before one without."""
         if parent is not None and step.forms == parent.forms:
             return parent.label, parent.authority  # as it was spelled
@@ -95,7 +95,7 @@ class Addressing:
         self,
         step: Referral,
         label: Label,
-        authority: Authority,
+        authority: LabelAuthority,
         deciders: tuple[ArchiveRef, ...],
         holder: ArchiveRef | None,
         now: float,
@@ -122,7 +122,7 @@ class Addressing:
         return first, tuple(archive for archive in self._archives if archive not in first)
 
 
-def _known_successors(label: Label, authority: Authority, earlier: Sequence[Question]) -> tuple[Label, ...]:
+def _known_successors(label: Label, authority: LabelAuthority, earlier: Sequence[Question]) -> tuple[Label, ...]:
     """What a resolution has heard of the label before is newer than what was known."""
     if authority.exists:
         for question in reversed(earlier):

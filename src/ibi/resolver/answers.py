@@ -13,7 +13,7 @@ from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.model.item import name_one_item
 from ibi.relation import LastEdition, Relation
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.language import Choice, Wanted, choose_languages
+from ibi.resolver.language import LanguageChoice, Wanted, choose_languages
 from ibi.vocabulary import State
 
 _LAST_EDITION: Final = Relation((LastEdition(),))
@@ -135,7 +135,7 @@ class AnswerSet(NamedTuple):
         if len(believed) < len(located):
             yield from self._each_checked([each for each in located if each not in believed], choice)
 
-    def _each_checked(self, found: Sequence[Match], choice: Choice) -> Iterator[Match | Referral]:
+    def _each_checked(self, found: Sequence[Match], choice: LanguageChoice) -> Iterator[Match | Referral]:
         """Each with what is to be asked before it is taken, if it is a Copy: that may have been made before there was a
         later edition, or a translation into a language that was asked for."""
         for located in found:
@@ -147,7 +147,7 @@ class AnswerSet(NamedTuple):
                     yield from self._better_languages(located, choice)
             yield located
 
-    def _better_languages(self, located: Match, choice: Choice) -> Iterator[Referral]:
+    def _better_languages(self, located: Match, choice: LanguageChoice) -> Iterator[Referral]:
         """Where to ask for a language that was wanted: the items on the way, or the one given for want of it."""
         ways = self._ways(choice, (located.heard,))
         yield from (way for way in ways if way.reason is Reason.PREFIX)
@@ -199,9 +199,9 @@ class AnswerSet(NamedTuple):
             if self.wanted.only[index] is None:
                 yield Referral(forms, self.wanted.without_step(index), Reason.NO_TRANSLATION)
 
-    def choice(self, group: Sequence[ReceivedAnswer]) -> Choice:
+    def choice(self, group: Sequence[ReceivedAnswer]) -> LanguageChoice:
         if not self.wanted.relation.open_translations:
-            return Choice(self.wanted)
+            return LanguageChoice(self.wanted)
         return choose_languages(self.wanted, [heard.answer for heard in group], self.preferences)
 
     @property
@@ -251,7 +251,7 @@ class AnswerSet(NamedTuple):
         return self.misled.get(heard.archive, 0), *self._belief(heard)
 
     def _without_contradicted(
-        self, located: list[Match], choice: Choice, group: Sequence[ReceivedAnswer]
+        self, located: list[Match], choice: LanguageChoice, group: Sequence[ReceivedAnswer]
     ) -> list[Match]:
         """Without those of which an answer of higher rank, which does not have it, says that it is elsewhere."""
         if len(group) == 1 or not located:
@@ -263,11 +263,11 @@ class AnswerSet(NamedTuple):
         limit = min(map(self._belief, pointing))
         return [each for each in located if self._belief(each.heard) <= limit]
 
-    def _points_on(self, choice: Choice, heard: ReceivedAnswer) -> bool:
+    def _points_on(self, choice: LanguageChoice, heard: ReceivedAnswer) -> bool:
         return next(self._pointers(choice, (heard,)), None) is not None
 
     # (a) url<R>
-    def _matches(self, choice: Choice, group: Sequence[ReceivedAnswer]) -> list[Match]:
+    def _matches(self, choice: LanguageChoice, group: Sequence[ReceivedAnswer]) -> list[Match]:
         if choice.undecided:
             return []
         relation = choice.wanted.relation
@@ -289,14 +289,14 @@ class AnswerSet(NamedTuple):
         is_other = named is not None and (forms is None or not name_one_item(forms, named))
         return of_another, is_other, is_copy, 0 if is_copy else since
 
-    def _pointers(self, choice: Choice, group: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
+    def _pointers(self, choice: LanguageChoice, group: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
         """(b) to (d): the pointers of the answers, those of the highest rank first."""
         if len(group) == 1:
             return self._ways(choice, group)
         ranked = groupby(sorted(group, key=self._trust), key=self._trust)
         return (way for _, equals in ranked for way in self._ways(choice, tuple(equals)))
 
-    def _ways(self, choice: Choice, equals: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
+    def _ways(self, choice: LanguageChoice, equals: Sequence[ReceivedAnswer]) -> Iterator[Referral]:
         wanted, undecided = choice.wanted, choice.undecided
         # (b) ibi<P> of the longest P, up to where no language would do
         for prefix in wanted.relation.proper_prefixes():

@@ -62,7 +62,7 @@ def archive_prefixes(archive: ArchiveRef) -> tuple[str, ...]:
     return (*map(home_prefix, archive.service.labels), *archive.prefixes)
 
 
-class Authority(NamedTuple):
+class LabelAuthority(NamedTuple):
     """Who decides about one label.
 
     `homes` are the Archives of its prefix that can be asked, `away` the services of those that are switched off.
@@ -83,7 +83,7 @@ class Authority(NamedTuple):
         return bool(self.homes or self.away)
 
 
-NO_AUTHORITY: Final = Authority()
+NO_AUTHORITY: Final = LabelAuthority()
 
 
 class Routing(Protocol):
@@ -92,7 +92,7 @@ class Routing(Protocol):
     def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
         """The Archives to ask first, best first; none if nothing is known. It may be wrong."""
 
-    def authority(self, label: Label) -> Authority:
+    def authority(self, label: Label) -> LabelAuthority:
         """Who decides about the label."""
 
     def archive(self, service: Label) -> ArchiveRef | None:
@@ -103,7 +103,7 @@ class _NoRouting:
     def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
         return ()
 
-    def authority(self, label: Label) -> Authority:
+    def authority(self, label: Label) -> LabelAuthority:
         return NO_AUTHORITY
 
     def archive(self, service: Label) -> ArchiveRef | None:

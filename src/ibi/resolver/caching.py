@@ -40,7 +40,7 @@ _MOST_PREFERENCES: Final = 8
 """Languages that a reader may prefer if the outcome is to be kept: few have more, and each counts in the choice."""
 
 
-class Wish(NamedTuple):
+class OutcomeKey(NamedTuple):
     """All that an outcome depends on. The reader's own pairs are not in it: they go onto the URL afterwards."""
 
     spelling: str
@@ -53,7 +53,7 @@ class Wish(NamedTuple):
     languages: str | tuple[Preference, ...] | None
 
     @classmethod
-    def of(cls, url: PersistentUrl, preferences: Sequence[Preference] = ()) -> Wish:
+    def of(cls, url: PersistentUrl, preferences: Sequence[Preference] = ()) -> OutcomeKey:
         """`preferences` count only where a translation is asked for that names no language."""
         languages = (url.language or tuple(preferences)) if url.relation.open_translations else None
         return cls(
@@ -121,10 +121,10 @@ class Cache:
     """
 
     def __init__(self, most: int = _MOST, most_negative: int = _MOST_NEGATIVE, room: int = _ROOM) -> None:
-        self._found: LruCache[Wish, Remembered] = LruCache(most, room)
+        self._found: LruCache[OutcomeKey, Remembered] = LruCache(most, room)
         # Apart: a flood of links that lead nowhere, or all to one place, drives nothing out that is of use.
-        self._varied: LruCache[Wish, Remembered] = LruCache(-(-most // 5), room // 5)
-        self._nothing: LruCache[Wish, Remembered] = LruCache(most_negative, room // 8)
+        self._varied: LruCache[OutcomeKey, Remembered] = LruCache(-(-most // 5), room // 5)
+        self._nothing: LruCache[OutcomeKey, Remembered] = LruCache(most_negative, room // 8)
         self._state: Hashable = None
 
     @property
@@ -144,7 +144,7 @@ class Cache:
         """Whether this is still the state: what was found under another may not be true any more."""
         return state == self._state
 
-    def find(self, wish: Wish, now: float) -> Remembered | None:
+    def find(self, wish: OutcomeKey, now: float) -> Remembered | None:
         for kept in (self._found, self._varied, self._nothing):
             remembered = kept.find(wish)
             if remembered is not None:
@@ -153,7 +153,7 @@ class Cache:
                 kept.forget(wish)
         return None
 
-    def keep(self, wish: Wish, outcome: Outcome, max_age: int, now: float) -> int:
+    def keep(self, wish: OutcomeKey, outcome: Outcome, max_age: int, now: float) -> int:
         """Keep the outcome if that is allowed; `max_age` is what its answers say. Return for how many seconds it may be
         cached, even if it is not kept here."""
         if isinstance(outcome, Redirect):
@@ -169,7 +169,7 @@ class Cache:
             self._varied.forget(wish)
         return NEGATIVE_AGE
 
-    def _keep_found(self, wish: Wish, found: Redirect, until: float) -> None:
+    def _keep_found(self, wish: OutcomeKey, found: Redirect, until: float) -> None:
         located = Match(ReceivedAnswer(found.archive, _abridge(found.answer, wish)), found.entry)
         kept = self._varied if wish.is_one_of_many else self._found
         kept.keep(wish, Remembered(located, until), _size_of_found(wish, located))
@@ -179,11 +179,11 @@ class Cache:
         return len(self._found) + len(self._varied) + len(self._nothing)
 
 
-def _is_worth_keeping(wish: Wish) -> bool:
+def _is_worth_keeping(wish: OutcomeKey) -> bool:
     return wish.length <= _LONGEST_REMEMBERED and not wish.has_many_languages
 
 
-def _abridge(answer: UrlList, wish: Wish) -> UrlList:
+def _abridge(answer: UrlList, wish: OutcomeKey) -> UrlList:
     """What of an answer is told beside the entry that was chosen: the item, the next edition, the key; and where a
     translation is wanted, which there are. An answer may speak of hundreds of relations."""
     if len(answer.entries) == 1:
@@ -199,7 +199,7 @@ def _is_translated(entry: UrlEntry) -> bool:
     return any(isinstance(step, Translation) for step in entry.relation.steps)
 
 
-def _size_of_found(wish: Wish, located: Match) -> int:
+def _size_of_found(wish: OutcomeKey, located: Match) -> int:
     (_, answer, _), chosen = located
     size = _ORDINARY + _WIDEST * wish.length + len(chosen.url or "")
     for entry in answer.entries:
@@ -207,7 +207,7 @@ def _size_of_found(wish: Wish, located: Match) -> int:
     return size
 
 
-def _size_of_nothing(wish: Wish, outcome: Outcome) -> int:
+def _size_of_nothing(wish: OutcomeKey, outcome: Outcome) -> int:
     languages = outcome.languages if isinstance(outcome, RelatedItemMissing) else ()
     return _ORDINARY + _WIDEST * wish.length + _LANGUAGE * len(languages)
 

@@ -62,7 +62,7 @@ class Wanted:
 _ITSELF: Final = Wanted()
 
 
-class Choice(NamedTuple):
+class LanguageChoice(NamedTuple):
     """What was wanted with its languages filled in. At `undecided` there was nothing that would do."""
 
     wanted: Wanted
@@ -80,7 +80,7 @@ class Choice(NamedTuple):
         return rest.after(steps)
 
 
-def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Sequence[Preference]) -> Choice:
+def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Sequence[Preference]) -> LanguageChoice:
     """resolution step 3: fix the language of each translation that names none, by what exists in all answers in hand.
 
     One that stays open and is decided means the text without a language, which is offered as `.translation`.
@@ -98,7 +98,7 @@ def choose_languages(wanted: Wanted, answers: Sequence[UrlList], preferences: Se
             wanted = wanted.in_language(index, tag)
         elif None not in tags or wanted.only[index] is not None:
             undecided.append(index)
-    return Choice(wanted, tuple(undecided), tuple(resigned))
+    return LanguageChoice(wanted, tuple(undecided), tuple(resigned))
 
 
 def _choose_language(

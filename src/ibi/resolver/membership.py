@@ -174,23 +174,23 @@ def archive_ref(registration: Registration, inclusion: Inclusion | None = None) 
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class PrefixHome:
     """An Archive and the prefixes of which it is the home."""
 
     label: Label
     prefixes: frozenset[str]
 
     @classmethod
-    def of_registration(cls, registration: Registration) -> Home:
+    def of_registration(cls, registration: Registration) -> PrefixHome:
         return cls(registration.labels[0], registration.home_prefixes)
 
     @classmethod
-    def of_service(cls, service: LabelForms) -> Home:
+    def of_service(cls, service: LabelForms) -> PrefixHome:
         """The Archive of the server itself, which counts as registered."""
         return cls(service.labels[0], frozenset(map(home_prefix, service.labels)))
 
 
-def require_free_prefixes(after: Registration, before: Registration | None, others: Iterable[Home]) -> None:
+def require_free_prefixes(after: Registration, before: Registration | None, others: Iterable[PrefixHome]) -> None:
     """Raise `PrefixTaken` if `after` would be the home of a prefix that one of the `others` has.
 
     One that is shared may. What the registration had `before`, on the same terms, it keeps: a register in which two

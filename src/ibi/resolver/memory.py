@@ -21,7 +21,7 @@ from ibi.model.belief import ClaimKind
 from ibi.model.item import name_one_item
 from ibi.ports.beliefs import Beliefs
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Authority, Home, Homes, Word, chain_after
+from ibi.resolver.authority import Home, Homes, LabelAuthority, Word, chain_after
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.vocabulary import State
@@ -87,11 +87,11 @@ class Memory:
         """One that has moved, or may be dialled elsewhere, is the same: what is known of it stays true."""
         return None if archive is None else self._by_service.get(archive.service.labels[0], archive)
 
-    def authority(self, label: Label) -> Authority:
+    def authority(self, label: Label) -> LabelAuthority:
         homes = self._homes.of(label)
         if not homes:
-            return Authority(holder=self.holder(label))
-        return Authority(
+            return LabelAuthority(holder=self.holder(label))
+        return LabelAuthority(
             tuple(home.archive for home in homes if home.archive is not None),
             tuple(home.service for home in homes if home.archive is None),
             self._beliefs.successors(label),

@@ -13,7 +13,7 @@ from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver import trace
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import NO_AUTHORITY, Authority, Word
+from ibi.resolver.authority import NO_AUTHORITY, LabelAuthority, Word
 from ibi.resolver.language import Wanted
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
 from ibi.vocabulary import State
@@ -83,7 +83,7 @@ class Question:
     began: float
     first: Sequence[ArchiveRef]
     waiting: Sequence[ArchiveRef]
-    authority: Authority = NO_AUTHORITY
+    authority: LabelAuthority = NO_AUTHORITY
     holder: ArchiveRef | None = None
     """The known holder of the Original, where the label has no home."""
     deciders: tuple[ArchiveRef, ...] = ()

@@ -39,7 +39,7 @@ from ibi.resolver.question import Asking, Note, Question
 from ibi.resolver.search_path import SearchPath
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import answers_that_count, claims_to_show, trusted_elsewhere
-from ibi.resolver.validity import Claim, broken_rule, refused_urls
+from ibi.resolver.validity import ArchiveClaim, broken_rule, refused_urls
 from ibi.resolver.wait_policy import Policy, WaitPolicy
 from ibi.vocabulary import State
 
@@ -131,7 +131,7 @@ class Resolution:
         elif answer is None:
             note.verdict = Verdict.EMPTY
             question.release(archive)  # R §5.2: it has transferred the item away
-        elif (rule := broken_rule(Claim(archive, question.label, answer), self._policy.rules)) is not None:
+        elif (rule := broken_rule(ArchiveClaim(archive, question.label, answer), self._policy.rules)) is not None:
             note.verdict, note.broken_rule = Verdict.DISBELIEVED, rule.__name__
         else:
             self._believe(question, archive, answer, note)

@@ -18,7 +18,7 @@ from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
 
 
-class Claim(NamedTuple):
+class ArchiveClaim(NamedTuple):
     """What one Archive says when asked for `label`: an answer as a whole, or the URL of one of its entries."""
 
     archive: ArchiveRef
@@ -27,25 +27,25 @@ class Claim(NamedTuple):
     url: str | None = None
 
 
-Rule = Callable[[Claim], bool]
+Rule = Callable[[ArchiveClaim], bool]
 
 
-def is_about_the_item(claim: Claim) -> bool:
+def is_about_the_item(claim: ArchiveClaim) -> bool:
     """The answer names the label asked for, or the other form of it with the same instant (E29)."""
     return claim.answer.ibi.may_name(claim.label)
 
 
-def speaks_for_itself(claim: Claim) -> bool:
+def speaks_for_itself(claim: ArchiveClaim) -> bool:
     """The answer names the Archive that was asked: it cannot claim an Original in the name of another."""
     return _name_alike(claim.answer.archive_service, claim.archive.service)
 
 
-def is_on_a_declared_host(claim: Claim) -> bool:
+def is_on_a_declared_host(claim: ArchiveClaim) -> bool:
     """The URL leads to a host that the Archive declared (E31)."""
     return claim.url is None or claim.archive.declares(_authority(claim.url))
 
 
-def has_bearable_length(claim: Claim) -> bool:
+def has_bearable_length(claim: ArchiveClaim) -> bool:
     """The URL fits into a header that browsers and proxies take."""
     return claim.url is None or len(claim.url) <= MAX_LENGTH
 
@@ -55,7 +55,7 @@ OF_THE_WHOLE: Final = frozenset({is_about_the_item, speaks_for_itself})
 """Those that no URL of an answer can break if the answer does not."""
 
 
-def broken_rule(claim: Claim, rules: Iterable[Rule] = RULES) -> Rule | None:
+def broken_rule(claim: ArchiveClaim, rules: Iterable[Rule] = RULES) -> Rule | None:
     """The first rule that the claim breaks; None if it may be believed."""
     for rule in rules:
         if not rule(claim):
@@ -68,7 +68,7 @@ def refused_urls(archive: ArchiveRef, label: Label, answer: UrlList, rules: Iter
     refused: dict[Relation, Rule] = {}
     for entry in answer.entries:
         if entry.url is not None:
-            rule = broken_rule(Claim(archive, label, answer, entry.url), rules)
+            rule = broken_rule(ArchiveClaim(archive, label, answer, entry.url), rules)
             if rule is not None:
                 refused[entry.relation] = rule
     return refused

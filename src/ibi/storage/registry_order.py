@@ -9,7 +9,7 @@ from ibi.instant import Instant
 from ibi.label import Label
 from ibi.model.registration import Inclusion, Registration
 from ibi.resolver.errors import AlreadyRegistered
-from ibi.resolver.membership import Home, require_free_prefixes
+from ibi.resolver.membership import PrefixHome, require_free_prefixes
 
 
 def registration_order(registration: Registration) -> tuple[Instant, Label]:
@@ -40,7 +40,9 @@ def require_free(
     for label in registration.labels:
         if label not in had and find(label) is not None:
             raise AlreadyRegistered(label=str(label))
-    require_free_prefixes(registration, before, (Home.of_registration(each) for each in every() if each != before))
+    require_free_prefixes(
+        registration, before, (PrefixHome.of_registration(each) for each in every() if each != before)
+    )
 
 
 def _is_same_archive(after: Registration, before: Registration) -> bool:

@@ -10,7 +10,7 @@ from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.answers import Match
-from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Cache, Wish
+from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Cache, OutcomeKey
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -42,8 +42,8 @@ def redirect(**more: str) -> Redirect:
     return outcome
 
 
-def wish(target: str = f"/{REP}", languages: str = "") -> Wish:
-    return Wish.of(PersistentUrl.parse(target), preferences(languages))
+def wish(target: str = f"/{REP}", languages: str = "") -> OutcomeKey:
+    return OutcomeKey.of(PersistentUrl.parse(target), preferences(languages))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from ibi.label import parse
 from ibi.messages import LabelForms
 from ibi.ports.beliefs import HOLDER_AGE
 from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Authority, Homes
+from ibi.resolver.authority import Homes, LabelAuthority
 from ibi.resolver.memory import PROVISIONAL_AGE, Memory
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
@@ -87,7 +87,7 @@ def test_a_holder_that_was_learned_yields_to_a_home_that_is_registered_later() -
     memory = after({A: item(A)})
     assert memory.authority(parse(REP)).holder == A
     memory.include((A, HOME), Homes.of_archives((A, HOME)), TODAY)
-    assert memory.authority(parse(REP)) == Authority(homes=(HOME,))
+    assert memory.authority(parse(REP)) == LabelAuthority(homes=(HOME,))
 
 
 def test_a_holder_is_forgotten_after_a_day() -> None:

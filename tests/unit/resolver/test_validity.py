@@ -12,7 +12,7 @@ from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.outcome import Missing, NoArchiveAnswered, Redirect, RelatedItemMissing
 from ibi.resolver.validity import (
     RULES,
-    Claim,
+    ArchiveClaim,
     broken_rule,
     has_bearable_length,
     is_about_the_item,
@@ -30,10 +30,10 @@ def found(of: ArchiveRef, ibi: str = f"rep {LABEL}", url: str = "http://one.exam
     return body(of, ibi, state="Original", contenttype="Data", url=url, urlkey="1234567890")
 
 
-def claim(text: bytes, asked: str = LABEL, who: ArchiveRef = ONE) -> Claim:
+def claim(text: bytes, asked: str = LABEL, who: ArchiveRef = ONE) -> ArchiveClaim:
     answer = parse_url_list(Pairs.decode(text))
     assert answer is not None
-    return Claim(who, parse(asked), answer, getattr(answer, "entries")[0].url)  # noqa: B009
+    return ArchiveClaim(who, parse(asked), answer, getattr(answer, "entries")[0].url)  # noqa: B009
 
 
 @pytest.mark.parametrize("ibi", [f"rep {LABEL}", f"ibip {IBIP}", f"rep {LABEL} ibip {IBIP}"])

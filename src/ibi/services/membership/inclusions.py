@@ -29,7 +29,7 @@ from ibi.resolver.errors import AlreadyRegistered, KeyRefused, PrefixTaken
 from ibi.resolver.letters import pending_letter, replaced_letter
 from ibi.resolver.membership import (
     CallBack,
-    Home,
+    PrefixHome,
     after_call_back,
     after_exclusion,
     after_inclusion,
@@ -247,7 +247,7 @@ class Inclusions:
                 return found
             after = with_waiting_form(found)
             if self._own is not None and set(self._own.labels).isdisjoint(found.labels):
-                require_free_prefixes(after, found, [Home.of_service(self._own)])
+                require_free_prefixes(after, found, [PrefixHome.of_service(self._own)])
             return after
 
         try:

@@ -26,7 +26,7 @@ from ibi.ports.registry import Registry
 from ibi.resolver.errors import UnknownArchive
 from ibi.resolver.key_strength import key_weakness, require_unknown
 from ibi.resolver.letters import confirmation_letter
-from ibi.resolver.membership import Home, RegistrationChange, require_free_prefixes
+from ibi.resolver.membership import PrefixHome, RegistrationChange, require_free_prefixes
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.inclusion_retries import InclusionRetries
 from ibi.services.membership.inclusions import Ask, Confirm, Inclusions
@@ -267,7 +267,7 @@ class RegistrationAdmin:
     def _require_not_own(self, after: Registration, before: Registration | None) -> None:
         """Raise `PrefixTaken` if another Archive would get a prefix of the server's own."""
         if self._own is not None and set(self._own.labels).isdisjoint(after.labels):
-            require_free_prefixes(after, before, [Home.of_service(self._own)])
+            require_free_prefixes(after, before, [PrefixHome.of_service(self._own)])
 
     async def _changed_by_hand(self, label: Label, make: Callable[[Registration], Registration]) -> Registration:
         return _known(await asyncio.to_thread(self._registry.change, label, make), label)

@@ -22,12 +22,12 @@ from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.authority import NO_ROUTING, Homes, Word
-from ibi.resolver.caching import LONGEST, Cache, Remembered, Wish, max_ttl
+from ibi.resolver.caching import LONGEST, Cache, OutcomeKey, Remembered, max_ttl
 from ibi.resolver.memory import Memory, NewClaim
 from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Reply, Trace
-from ibi.resolver.validity import Claim, Rule, is_on_a_declared_host
+from ibi.resolver.validity import ArchiveClaim, Rule, is_on_a_declared_host
 from ibi.resolver.wait_policy import Policy
 from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
 from ibi.services.resolving.misses import MISS, QUESTION, MissLimit, TickShare
@@ -226,7 +226,7 @@ class ResolverService:
         archives, homes = self._directory.archives(), self._directory.homes()
         state = archives, homes, None if self._changes is None else self._changes()
         self._cache.enter(state)
-        wish = Wish.of(reader.url, reader.preferences)
+        wish = OutcomeKey.of(reader.url, reader.preferences)
         remembered = None if fresh else self._cache.find(wish, began)
         if remembered is not None:
             resolved = self._again(remembered, reader, began)
@@ -253,7 +253,7 @@ class ResolverService:
     # --- asking ---
 
     def _asked(
-        self, reader: _Reader, archives: tuple[ArchiveRef, ...], wish: Wish, began: float, state: Hashable
+        self, reader: _Reader, archives: tuple[ArchiveRef, ...], wish: OutcomeKey, began: float, state: Hashable
     ) -> _Asked:
         drive = self._drive(reader, archives, self._policy)
         drive.begin()
@@ -398,14 +398,14 @@ class _Asked(NamedTuple):
 
     reader: _Reader
     archives: tuple[ArchiveRef, ...]
-    wish: Wish
+    wish: OutcomeKey
     began: float
     state: Hashable
     drive: ResolutionRunner
 
 
 def _declared_unless_of(own: ArchiveRef) -> Rule:
-    def is_on_a_declared_host_or_our_own(claim: Claim) -> bool:
+    def is_on_a_declared_host_or_our_own(claim: ArchiveClaim) -> bool:
         return claim.archive == own or is_on_a_declared_host(claim)
 
     # Traces show the rule by its name, so it keeps that of the original.
