@@ -32,7 +32,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RequestFailure:
     """No answer that means anything came."""
 
     reason: str
@@ -40,7 +40,7 @@ class Failure:
     """Whether the resolver may have got the request all the same."""
 
 
-Outcome: TypeAlias = InclusionStatus | ExclusionStatus | ErrorAnswer | Failure
+Outcome: TypeAlias = InclusionStatus | ExclusionStatus | ErrorAnswer | RequestFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Membership:
             case ErrorAnswer(text):
                 # Not registered yet, perhaps: the mail of R §7.1 may take a person days. Or no longer.
                 return replace(self._with_failure(text), phase=Phase.INCLUDING)
-            case Failure(reason, sent):
+            case RequestFailure(reason, sent):
                 return replace(self._with_failure(reason), known=self.known or (sent and self.phase is Phase.INCLUDING))
 
     def _in_phase(self, phase: Phase) -> Membership:

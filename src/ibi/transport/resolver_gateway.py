@@ -10,7 +10,7 @@ from ibi.errors import InvalidMessage, InvalidPairs
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import resolver_service
-from ibi.model.membership import Failure, Outcome
+from ibi.model.membership import Outcome, RequestFailure
 from ibi.pairs import Pairs
 from ibi.resolver.trace import Failure as FailureOfReply
 from ibi.transport.address_guard import Checked, NameLookup
@@ -58,7 +58,7 @@ class ResolverGateway:
             async with asyncio.timeout(seconds):
                 outcome = await self._ask(request)
         except TimeoutError:
-            return Failure(f"it did not answer within {seconds:g} seconds")
+            return RequestFailure(f"it did not answer within {seconds:g} seconds")
         return _without_key(outcome, request.registration_key.reveal())
 
     async def _ask(self, request: InclusionRequest | ExclusionRequest) -> Outcome:
@@ -66,13 +66,13 @@ class ResolverGateway:
             connection = await self._connect()
         except (OSError, ValueError) as error:  # the latter for names that no certificate can have
             reason = getattr(error, "strerror", None) or "no connection"
-            return Failure(f"it cannot be reached: {reason}".rstrip(), sent=False)
+            return RequestFailure(f"it cannot be reached: {reason}".rstrip(), sent=False)
         # The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings name.
         target = f"{self._origin.path}/{resolver_service().spelling}?{request.to_query()}"
         response = await get(connection, self._origin.authority, target, "text/plain")
         if isinstance(response, FailureOfReply):
             closed = response is FailureOfReply.UNREACHABLE
-            return Failure(f"the connection failed ({'closed without an answer' if closed else response.value})")
+            return RequestFailure(f"the connection failed ({'closed without an answer' if closed else response.value})")
         return _outcome(request, response.status, response.body)
 
     async def _connect(self) -> HttpConnection:
@@ -89,18 +89,18 @@ class ResolverGateway:
 
 def _outcome(request: InclusionRequest | ExclusionRequest, status: int, body: bytes) -> Outcome:
     if 300 <= status < 400:
-        return Failure("it sends elsewhere, and the key goes to one resolver only")
+        return RequestFailure("it sends elsewhere, and the key goes to one resolver only")
     try:
         answer = parse_answer(request.subject, Pairs.decode(body, limit=_LONGEST_ANSWER))
     except (InvalidMessage, InvalidPairs):
         # Not quoted: it may be a page of some proxy, or anything else.
-        return Failure(f"it answers, with status {status}, what no resolver would")
+        return RequestFailure(f"it answers, with status {status}, what no resolver would")
     if isinstance(answer, ErrorAnswer):
         refused = 400 <= status < 500 and status not in _PASSING
-        return answer if refused else Failure(f"it could not do it (status {status}): {answer.text}")
+        return answer if refused else RequestFailure(f"it could not do it (status {status}): {answer.text}")
     if status == 200 and isinstance(answer, InclusionStatus | ExclusionStatus):
         return answer
-    return Failure(f"it answers with status {status}")
+    return RequestFailure(f"it answers with status {status}")
 
 
 def _without_key(outcome: Outcome, key: str) -> Outcome:
@@ -108,6 +108,6 @@ def _without_key(outcome: Outcome, key: str) -> Outcome:
     match outcome:
         case ErrorAnswer(text) if key in text:
             return ErrorAnswer(text.replace(key, "..."))
-        case Failure(reason, sent):
-            return Failure(reason.replace(key, "..."), sent)
+        case RequestFailure(reason, sent):
+            return RequestFailure(reason.replace(key, "..."), sent)
     return outcome

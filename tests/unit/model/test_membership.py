@@ -18,10 +18,10 @@ from ibi.messages import (
     ServiceSubject,
     ip_address,
 )
-from ibi.model.membership import LONGEST_WAIT, Failure, Membership, Phase, exclusion_of
+from ibi.model.membership import LONGEST_WAIT, Membership, Phase, RequestFailure, exclusion_of
 
-AWAY = Failure("away", sent=False)
-CUT = Failure("cut")
+AWAY = RequestFailure("away", sent=False)
+CUT = RequestFailure("cut")
 ASKING = Membership().after_switch(on=True)
 IN = ASKING.after(InclusionStatus(confirmed=True))
 LEAVING = IN.after_switch(on=False)

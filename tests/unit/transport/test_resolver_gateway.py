@@ -19,7 +19,7 @@ from ibi.messages import (
     RegistrationKey,
     ip_address,
 )
-from ibi.model.membership import Failure, exclusion_of
+from ibi.model.membership import RequestFailure, exclusion_of
 from ibi.transport.address_guard import NameLookup
 from ibi.transport.resolver_gateway import ResolverGateway
 from tests.support.mail_server import CERTIFICATE, trusting
@@ -94,7 +94,7 @@ async def test_a_refusal_is_one(status: int) -> None:
 async def test_anything_else_is_a_failure_after_which_nothing_is_certain(status: int, body: bytes) -> None:
     with scripted_resolver((status, body)) as resolver:
         outcome = await ResolverGateway(resolver.url).send(INCLUSION)
-        assert isinstance(outcome, Failure)
+        assert isinstance(outcome, RequestFailure)
         assert outcome.sent
         resolver.next()
         assert resolver.received.empty()  # a redirect is not followed
@@ -103,17 +103,17 @@ async def test_anything_else_is_a_failure_after_which_nothing_is_certain(status:
 async def test_a_resolver_that_is_away_got_nothing() -> None:
     with scripted_resolver(away=True) as resolver:
         outcome = await ResolverGateway(resolver.url).send(INCLUSION)
-    assert isinstance(outcome, Failure)
+    assert isinstance(outcome, RequestFailure)
     assert not outcome.sent
 
 
 async def test_a_resolver_that_says_nothing_is_not_waited_for() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        assert await ResolverGateway(url, timeout=0.05).send(INCLUSION) == Failure(
+        assert await ResolverGateway(url, timeout=0.05).send(INCLUSION) == RequestFailure(
             "it did not answer within 0.05 seconds"
         )
-        assert await ResolverGateway(url).send(INCLUSION, within=0.05) == Failure(
+        assert await ResolverGateway(url).send(INCLUSION, within=0.05) == RequestFailure(
             "it did not answer within 0.05 seconds"
         )
 
@@ -148,7 +148,7 @@ async def test_the_request_is_one_get_without_cookies_and_encodings() -> None:
 )
 async def test_why_an_answer_is_none_is_told(answer: bytes, reason: str) -> None:
     async with raw_archive(answer) as resolver:
-        assert await ResolverGateway(f"http://127.0.0.1:{resolver.port}").send(INCLUSION) == Failure(reason)
+        assert await ResolverGateway(f"http://127.0.0.1:{resolver.port}").send(INCLUSION) == RequestFailure(reason)
 
 
 async def test_a_resolver_that_hangs_up_may_have_got_the_request() -> None:
@@ -156,7 +156,7 @@ async def test_a_resolver_that_hangs_up_may_have_got_the_request() -> None:
         closed = threads.submit(lambda: listener.accept()[0].close())
         outcome = await ResolverGateway(f"http://127.0.0.1:{listener.getsockname()[1]}").send(INCLUSION)
         closed.result()
-    assert outcome == Failure("the connection failed (closed without an answer)")
+    assert outcome == RequestFailure("the connection failed (closed without an answer)")
 
 
 async def test_a_name_is_looked_up_once_and_its_addresses_tried_in_turn() -> None:
@@ -175,7 +175,9 @@ async def test_a_name_is_looked_up_once_and_its_addresses_tried_in_turn() -> Non
 
 async def test_a_name_that_nothing_is_known_of_got_nothing() -> None:
     gateway = ResolverGateway("http://resolver.example.org", names=NameLookup(lambda host: []))
-    assert await gateway.send(INCLUSION) == Failure("it cannot be reached: Name or service not known", sent=False)
+    assert await gateway.send(INCLUSION) == RequestFailure(
+        "it cannot be reached: Name or service not known", sent=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ async def test_the_key_is_sent_to_a_resolver_of_https_only_if_its_certificate_is
     if reached:
         assert outcome == InclusionStatus(confirmed=True)
     else:
-        assert isinstance(outcome, Failure)
+        assert isinstance(outcome, RequestFailure)
         assert "certificate verify failed" in outcome.reason
         assert not outcome.sent
     assert len(resolver.requests) == reached
@@ -202,7 +204,7 @@ async def test_the_key_is_sent_to_a_resolver_of_https_only_if_its_certificate_is
 async def test_a_handshake_that_never_ends_is_given_up() -> None:
     async with raw_archive(never) as resolver:
         gateway = ResolverGateway(f"https://127.0.0.1:{resolver.port}", timeout=0.1)
-        assert await gateway.send(INCLUSION) == Failure("it did not answer within 0.1 seconds")
+        assert await gateway.send(INCLUSION) == RequestFailure("it did not answer within 0.1 seconds")
 
 
 @pytest.mark.parametrize("status", [403, 500])

@@ -7,12 +7,12 @@ from typing import Final
 
 from ibi.archive.citation.names import Name
 from ibi.archive.citation.sentences import citation, end_sentence
-from ibi.archive.citation.work import Day, Kind, Run, Work
+from ibi.archive.citation.work import Day, Run, Work, WorkKind
 
 _MONTHS: Final = "jan. fev. mar. abr. maio jun. jul. ago. set. out. nov. dez.".split()
 _MOST_AUTHORS: Final = 3
 """NBR 6023 §8.1.1.2: of four and more, the first may stand for all."""
-_PART_OF: Final = {Kind.CHAPTER, Kind.CONFERENCE}
+_PART_OF: Final = {WorkKind.CHAPTER, WorkKind.CONFERENCE}
 
 
 def abnt(work: Work, accessed: Day) -> tuple[Run, ...]:
@@ -33,14 +33,14 @@ def _name(name: Name) -> str:
 
 
 def _body(work: Work) -> Iterator[tuple[Run, ...]]:
-    if work.kind is Kind.ARTICLE and work.source is not None:
+    if work.kind is WorkKind.ARTICLE and work.source is not None:
         yield _title(work, stands_out=False)
         yield end_sentence(Run(work.source, italic=True), Run(f", {_year(work)}"))
     elif work.kind in _PART_OF and work.source is not None:
         yield _title(work, stands_out=False)
         yield end_sentence(Run("In: "), Run(work.source, italic=True))
         yield _imprint(work)
-    elif work.kind is Kind.THESIS:
+    elif work.kind is WorkKind.THESIS:
         yield _title(work, stands_out=True)
         yield (Run(f"{_year(work)}."),)
         yield end_sentence(

@@ -7,19 +7,19 @@ from typing import Final
 
 from ibi.archive.citation.names import Name
 from ibi.archive.citation.sentences import citation, end_sentence
-from ibi.archive.citation.work import Kind, Run, Work
+from ibi.archive.citation.work import Run, Work, WorkKind
 
 _MOST_AUTHORS: Final = 20
 """Of more, the first nineteen and the last are named (§9.8)."""
 # §9.21: what is not a text says so in brackets.
 _DESCRIPTIONS: Final = {
-    Kind.DATASET: "Data set",
-    Kind.SOFTWARE: "Computer software",
-    Kind.IMAGE: "Image",
-    Kind.FILM: "Video",
-    Kind.SOUND: "Audio",
+    WorkKind.DATASET: "Data set",
+    WorkKind.SOFTWARE: "Computer software",
+    WorkKind.IMAGE: "Image",
+    WorkKind.FILM: "Video",
+    WorkKind.SOUND: "Audio",
 }
-_PART_OF: Final = {Kind.CHAPTER, Kind.CONFERENCE}
+_PART_OF: Final = {WorkKind.CHAPTER, WorkKind.CONFERENCE}
 
 
 def apa(work: Work) -> tuple[Run, ...]:
@@ -46,24 +46,24 @@ def _date(work: Work) -> str:
 
 def _title(work: Work) -> tuple[Run, ...]:
     """Of a work that stands for itself, in italics (§9.19)."""
-    is_part = work.source is not None and (work.kind is Kind.ARTICLE or work.kind in _PART_OF)
+    is_part = work.source is not None and (work.kind is WorkKind.ARTICLE or work.kind in _PART_OF)
     note = _note(work)
     return end_sentence(Run(work.title, italic=not is_part), Run(f" [{note}]" if note else ""))
 
 
 def _note(work: Work) -> str:
-    if work.kind is Kind.THESIS:
+    if work.kind is WorkKind.THESIS:
         return ", ".join(filter(None, (work.genre or "Thesis", work.publisher)))
     return _DESCRIPTIONS.get(work.kind, "")
 
 
 def _source(work: Work) -> Iterator[tuple[Run, ...]]:
-    if work.source is not None and work.kind is Kind.ARTICLE:
+    if work.source is not None and work.kind is WorkKind.ARTICLE:
         yield end_sentence(Run(work.source, italic=True))
         return
     if work.source is not None and work.kind in _PART_OF:
         yield end_sentence(Run("In "), Run(work.source, italic=True))
     # §9.29: who published it is left out where the same name stands as author.
     named = {name.straight.casefold() for name in work.authors} | {name.inverted.casefold() for name in work.authors}
-    if work.publisher is not None and work.kind is not Kind.THESIS and work.publisher.casefold() not in named:
+    if work.publisher is not None and work.kind is not WorkKind.THESIS and work.publisher.casefold() not in named:
         yield end_sentence(Run(work.publisher))

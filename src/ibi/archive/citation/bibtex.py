@@ -8,7 +8,7 @@ from typing import Final
 from unicodedata import normalize
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.work import Kind, Work
+from ibi.archive.citation.work import Work, WorkKind
 
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 # Braces are written by name: BibTeX counts them wherever they stand, a backslash before them or not.
@@ -24,12 +24,12 @@ _SPECIALS: Final = str.maketrans(
 )
 _URL_SPECIALS: Final = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", " ": "%20"})
 _MASTER: Final = re.compile("mestr|master|maestr|dissertaç", re.IGNORECASE)
-_TYPES: Final = {Kind.BOOK: "book", Kind.REPORT: "techreport"}
+_TYPES: Final = {WorkKind.BOOK: "book", WorkKind.REPORT: "techreport"}
 # These are nothing without what they are part of.
 _PARTS: Final = {
-    Kind.ARTICLE: ("article", "journal"),
-    Kind.CHAPTER: ("incollection", "booktitle"),
-    Kind.CONFERENCE: ("inproceedings", "booktitle"),
+    WorkKind.ARTICLE: ("article", "journal"),
+    WorkKind.CHAPTER: ("incollection", "booktitle"),
+    WorkKind.CONFERENCE: ("inproceedings", "booktitle"),
 }
 _PUBLISHERS: Final = {"techreport": "institution", "phdthesis": "school", "mastersthesis": "school"}
 
@@ -42,7 +42,7 @@ def bibtex(work: Work) -> str:
 
 
 def _type(work: Work) -> str:
-    if work.kind is Kind.THESIS:
+    if work.kind is WorkKind.THESIS:
         return "mastersthesis" if _MASTER.search(work.genre or "") else "phdthesis"
     if work.kind in _PARTS and work.source is not None:
         return _PARTS[work.kind][0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.work import Day, Kind, Work
+from ibi.archive.citation.work import Day, Work, WorkKind
 
 
 def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
         "contributor": [_name(name) for name in work.contributors],
         "container-title": work.source,
         "publisher": work.publisher,
-        "genre": work.genre if work.kind in {Kind.THESIS, Kind.REPORT, Kind.OTHER} else None,
+        "genre": work.genre if work.kind in {WorkKind.THESIS, WorkKind.REPORT, WorkKind.OTHER} else None,
         "language": work.language,
         "abstract": work.abstract,
         "keyword": ", ".join(work.keywords),

@@ -7,32 +7,32 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.work import Kind, Work
+from ibi.archive.citation.work import Work, WorkKind
 from ibi.model.metadata import Licence, Orcid
 
 _SOURCES: Final = {
-    Kind.ARTICLE: "citation_journal_title",
-    Kind.CHAPTER: "citation_inbook_title",
-    Kind.CONFERENCE: "citation_conference_title",
+    WorkKind.ARTICLE: "citation_journal_title",
+    WorkKind.CHAPTER: "citation_inbook_title",
+    WorkKind.CONFERENCE: "citation_conference_title",
 }
 _PUBLISHERS: Final = {
-    Kind.THESIS: "citation_dissertation_institution",
-    Kind.REPORT: "citation_technical_report_institution",
+    WorkKind.THESIS: "citation_dissertation_institution",
+    WorkKind.REPORT: "citation_technical_report_institution",
 }
 _TYPES: Final = {
-    Kind.ARTICLE: "ScholarlyArticle",
-    Kind.BOOK: "Book",
-    Kind.CHAPTER: "Chapter",
-    Kind.CONFERENCE: "ScholarlyArticle",
-    Kind.THESIS: "Thesis",
-    Kind.REPORT: "Report",
-    Kind.DATASET: "Dataset",
-    Kind.SOFTWARE: "SoftwareApplication",
-    Kind.IMAGE: "ImageObject",
-    Kind.FILM: "VideoObject",
-    Kind.SOUND: "AudioObject",
-    Kind.PAGE: "WebPage",
-    Kind.OTHER: "CreativeWork",
+    WorkKind.ARTICLE: "ScholarlyArticle",
+    WorkKind.BOOK: "Book",
+    WorkKind.CHAPTER: "Chapter",
+    WorkKind.CONFERENCE: "ScholarlyArticle",
+    WorkKind.THESIS: "Thesis",
+    WorkKind.REPORT: "Report",
+    WorkKind.DATASET: "Dataset",
+    WorkKind.SOFTWARE: "SoftwareApplication",
+    WorkKind.IMAGE: "ImageObject",
+    WorkKind.FILM: "VideoObject",
+    WorkKind.SOUND: "AudioObject",
+    WorkKind.PAGE: "WebPage",
+    WorkKind.OTHER: "CreativeWork",
 }
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ibi.archive.citation.work import Day, Kind, Work
+from ibi.archive.citation.work import Day, Work, WorkKind
 
 _TYPES: Final = {
-    Kind.ARTICLE: "JOUR",
-    Kind.BOOK: "BOOK",
-    Kind.CHAPTER: "CHAP",
-    Kind.CONFERENCE: "CPAPER",
-    Kind.THESIS: "THES",
-    Kind.REPORT: "RPRT",
-    Kind.DATASET: "DATA",
-    Kind.SOFTWARE: "COMP",
-    Kind.IMAGE: "FIGURE",
-    Kind.FILM: "VIDEO",
-    Kind.SOUND: "SOUND",
-    Kind.PAGE: "ELEC",
-    Kind.OTHER: "GEN",
+    WorkKind.ARTICLE: "JOUR",
+    WorkKind.BOOK: "BOOK",
+    WorkKind.CHAPTER: "CHAP",
+    WorkKind.CONFERENCE: "CPAPER",
+    WorkKind.THESIS: "THES",
+    WorkKind.REPORT: "RPRT",
+    WorkKind.DATASET: "DATA",
+    WorkKind.SOFTWARE: "COMP",
+    WorkKind.IMAGE: "FIGURE",
+    WorkKind.FILM: "VIDEO",
+    WorkKind.SOUND: "SOUND",
+    WorkKind.PAGE: "ELEC",
+    WorkKind.OTHER: "GEN",
 }
 
 

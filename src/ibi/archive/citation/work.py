@@ -47,7 +47,7 @@ class Day:
         return f"{self.year:04}-{self.month:02}-{self.day:02}"
 
 
-class Kind(StrEnum):
+class WorkKind(StrEnum):
     """Kinds of works that citations tell apart; the value is the type of CSL."""
 
     ARTICLE = "article-journal"
@@ -67,37 +67,37 @@ class Kind(StrEnum):
 
 # Words of `dc:type`, in the languages most frequent here; the first that a type has decides.
 _BY_WORD: Final = (
-    ("thesis", Kind.THESIS),
-    ("tese", Kind.THESIS),
-    ("tesis", Kind.THESIS),
-    ("thèse", Kind.THESIS),
-    ("disserta", Kind.THESIS),
-    ("chapter", Kind.CHAPTER),
-    ("capítulo", Kind.CHAPTER),
-    ("conference", Kind.CONFERENCE),
-    ("proceedings", Kind.CONFERENCE),
-    ("congresso", Kind.CONFERENCE),
-    ("evento", Kind.CONFERENCE),
-    ("report", Kind.REPORT),
-    ("relatório", Kind.REPORT),
-    ("informe", Kind.REPORT),
-    ("article", Kind.ARTICLE),
-    ("artigo", Kind.ARTICLE),
-    ("artículo", Kind.ARTICLE),
-    ("periódico", Kind.ARTICLE),
-    ("book", Kind.BOOK),
-    ("livro", Kind.BOOK),
-    ("libro", Kind.BOOK),
+    ("thesis", WorkKind.THESIS),
+    ("tese", WorkKind.THESIS),
+    ("tesis", WorkKind.THESIS),
+    ("thèse", WorkKind.THESIS),
+    ("disserta", WorkKind.THESIS),
+    ("chapter", WorkKind.CHAPTER),
+    ("capítulo", WorkKind.CHAPTER),
+    ("conference", WorkKind.CONFERENCE),
+    ("proceedings", WorkKind.CONFERENCE),
+    ("congresso", WorkKind.CONFERENCE),
+    ("evento", WorkKind.CONFERENCE),
+    ("report", WorkKind.REPORT),
+    ("relatório", WorkKind.REPORT),
+    ("informe", WorkKind.REPORT),
+    ("article", WorkKind.ARTICLE),
+    ("artigo", WorkKind.ARTICLE),
+    ("artículo", WorkKind.ARTICLE),
+    ("periódico", WorkKind.ARTICLE),
+    ("book", WorkKind.BOOK),
+    ("livro", WorkKind.BOOK),
+    ("libro", WorkKind.BOOK),
 )
 _BY_TYPE: Final = {
-    ResourceType.DATASET: Kind.DATASET,
-    ResourceType.SOFTWARE: Kind.SOFTWARE,
-    ResourceType.IMAGE: Kind.IMAGE,
-    ResourceType.STILL_IMAGE: Kind.IMAGE,
-    ResourceType.MOVING_IMAGE: Kind.FILM,
-    ResourceType.SOUND: Kind.SOUND,
-    ResourceType.SERVICE: Kind.PAGE,
-    ResourceType.INTERACTIVE_RESOURCE: Kind.PAGE,
+    ResourceType.DATASET: WorkKind.DATASET,
+    ResourceType.SOFTWARE: WorkKind.SOFTWARE,
+    ResourceType.IMAGE: WorkKind.IMAGE,
+    ResourceType.STILL_IMAGE: WorkKind.IMAGE,
+    ResourceType.MOVING_IMAGE: WorkKind.FILM,
+    ResourceType.SOUND: WorkKind.SOUND,
+    ResourceType.SERVICE: WorkKind.PAGE,
+    ResourceType.INTERACTIVE_RESOURCE: WorkKind.PAGE,
 }
 
 
@@ -107,7 +107,7 @@ class Work:
 
     label: str
     url: str
-    kind: Kind
+    kind: WorkKind
     genre: str | None
     """Its kind in the words of its description."""
     title: str
@@ -159,11 +159,11 @@ def _line(text: str, longest: int) -> str:
     return one_line(text[: 10 * longest])[:longest].rstrip()
 
 
-def _kind(item: Item) -> Kind:
+def _kind(item: Item) -> WorkKind:
     for text in item.metadata.type:
         lowered = text.value.lower()
         for word, kind in _BY_WORD:
             if word in lowered:
                 return kind
     resource_type = item.metadata.resource_type
-    return Kind.OTHER if resource_type is None else _BY_TYPE.get(resource_type, Kind.OTHER)
+    return WorkKind.OTHER if resource_type is None else _BY_TYPE.get(resource_type, WorkKind.OTHER)

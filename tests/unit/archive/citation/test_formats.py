@@ -6,7 +6,7 @@ from ibi.archive.citation.bibtex import bibtex
 from ibi.archive.citation.csl_json import csl_json
 from ibi.archive.citation.head import highwire, json_ld, script_text
 from ibi.archive.citation.ris import ris
-from ibi.archive.citation.work import Kind
+from ibi.archive.citation.work import WorkKind
 from ibi.model.metadata import Licence, ResourceType
 from tests.unit.archive.citation.reading import read_bibtex, read_ris, unescaped
 from tests.unit.archive.citation.works import ACCESSED, BANON, URL, cited
@@ -140,7 +140,7 @@ CSL_TYPES = """
 
 
 def test_every_kind_is_known_everywhere() -> None:
-    assert {str(kind) for kind in Kind} <= set(CSL_TYPES)
+    assert {str(kind) for kind in WorkKind} <= set(CSL_TYPES)
     for resource_type in ResourceType:
         work = cited("X", resource_type)
         assert read_ris(ris(work))

@@ -12,12 +12,12 @@ import structlog
 from structlog.testing import capture_logs
 
 from ibi.messages import ErrorAnswer, ExclusionRequest, ExclusionStatus, InclusionRequest, InclusionStatus
-from ibi.model.membership import Failure, Membership, Outcome, Phase
+from ibi.model.membership import Membership, Outcome, Phase, RequestFailure
 from ibi.services.membership.membership import MembershipService
 from ibi.storage.membership_files import MembershipFiles
 from tests.unit.transport.test_resolver_gateway import INCLUSION, KEY
 
-IN, OUT, AWAY = InclusionStatus(confirmed=True), ExclusionStatus(), Failure("away", sent=False)
+IN, OUT, AWAY = InclusionStatus(confirmed=True), ExclusionStatus(), RequestFailure("away", sent=False)
 
 
 class Resolver:
@@ -141,7 +141,7 @@ async def test_the_switch_is_noticed(tmp_path: Path) -> None:
 
 async def test_the_switch_is_noticed_while_it_waits_for_another_attempt(tmp_path: Path) -> None:
     async with kept(tmp_path) as one:
-        await one.answer("inclusionRequest", Failure("cut"))
+        await one.answer("inclusionRequest", RequestFailure("cut"))
         await one.clock.slept.get()
         MembershipFiles(tmp_path).switch(on=False)
         one.clock.go.release()
