@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ibi.instant import Instant
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.minting import Identity, MintRequest, Share, TickState
+from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
 from ibi.ports.ticks import Remembered
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.ticks import SqliteTicks
@@ -59,12 +59,12 @@ def main(data: Path, locks: Path, orders: Orders) -> None:
     ticks.close()
 
 
-def mint(ticks: SqliteTicks, clocks: MachineClocks, request: MintRequest) -> Share:
+def mint(ticks: SqliteTicks, clocks: MachineClocks, request: MintRequest) -> BatchShare:
     def decision(state: TickState, remembered: Remembered) -> Decision:
         return decide(IDENTITY, RULES, state, [request], clocks.read(), remembered)
 
     (outcome,) = ticks.advance(decision).outcomes
-    if not isinstance(outcome, Share):
+    if not isinstance(outcome, BatchShare):
         raise outcome
     return outcome
 

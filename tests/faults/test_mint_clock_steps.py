@@ -14,7 +14,7 @@ from ibi.instant import Instant
 from ibi.label import parse
 from ibi.minting.errors import ClockRefused
 from ibi.minting.minter import Rules
-from ibi.model.minting import MintRequest, Share
+from ibi.model.minting import BatchShare, MintRequest
 from ibi.storage.sqlite.ticks import STEPS, SqliteTicks
 from tests.support.minting_samples import IDENTITY, START, accept, labels_on_record, mint
 from tests.support.set_clocks import SetClocks
@@ -98,7 +98,7 @@ class Story:
         requests = [MintRequest(self.random.choice([1, 1, 2, 30]), "ana") for _ in range(self.random.choice([1, 3]))]
         decision = mint(self.ticks, self.clocks, *requests, rules=self.random.choice(RULES))
         for outcome in decision.outcomes:
-            if isinstance(outcome, Share):
+            if isinstance(outcome, BatchShare):
                 self.eras[-1] += [label.instant for label in outcome.labels()]
             else:
                 assert isinstance(outcome, ClockRefused)

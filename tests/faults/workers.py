@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ibi.minting.mint_log import verify
-from ibi.model.minting import Share
+from ibi.model.minting import BatchShare
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.faults.killer import PYTHONPATH
@@ -51,7 +51,7 @@ class Machine:
             batches = [batch for entry in verify(ticks.log()) if (batch := entry.batch()) is not None]
         finally:
             ticks.close()
-        return [label.rep for batch in batches for label in Share(batch, 0, batch.count, "").labels()]
+        return [label.rep for batch in batches for label in BatchShare(batch, 0, batch.count, "").labels()]
 
 
 def check_acknowledged(acknowledged: Iterable[str], on_record: list[str]) -> None:

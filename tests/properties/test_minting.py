@@ -15,7 +15,7 @@ from ibi.minting.errors import ClockRefused
 from ibi.minting.granularity import FINEST, coarsest_granularity
 from ibi.minting.mint_log import GENESIS, LogBroken, LogEntry, decode, encode, hash_of, verify
 from ibi.minting.minter import Rules, decide
-from ibi.model.minting import Identity, MintRequest, Reading, Share, Span, TickState
+from ibi.model.minting import BatchShare, Identity, MintRequest, Reading, Span, TickState
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_samples import IDENTITY, accept, labels_on_record, mint
 from tests.support.set_clocks import SetClocks
@@ -119,7 +119,7 @@ def test_what_was_issued_ahead_counts_in_the_choice(
 def test_a_decision_is_whole(state: TickState, queue: list[MintRequest], now: Instant, rule: Rules) -> None:
     decision = decide(IDENTITY, rule, state, queue, Reading(now, 0, ""), lambda who, key: None)
     assert len(decision.outcomes) == len(queue)
-    fresh = {one for one in decision.outcomes if isinstance(one, Share)}
+    fresh = {one for one in decision.outcomes if isinstance(one, BatchShare)}
     assert all(share.batch is decision.batch for share in fresh)
     if decision.batch is None:
         assert not fresh
@@ -153,7 +153,7 @@ def test_asking_again_gives_the_same(state: TickState, queue: list[MintRequest],
     known = {(share.who, key): share for key, share in first.keys}
     again = decide(IDENTITY, rule, first.state, queue, Reading(now, 0, ""), lambda who, key: known.get((who, key)))
     for request, one, other in zip(queue, first.outcomes, again.outcomes, strict=True):
-        if request.key and isinstance(one, Share):
+        if request.key and isinstance(one, BatchShare):
             assert one == other
 
 
@@ -192,7 +192,7 @@ def test_no_name_is_ever_given_twice(story: list[tuple[str, int, list[int], Rule
             ticks.freeze(identity)
         queue = [MintRequest(min(count, 50), "ana") for count in wanted]
         for outcome in mint(ticks, clocks, *queue, rules=rule, identity=identity).outcomes:
-            if isinstance(outcome, Share):
+            if isinstance(outcome, BatchShare):
                 acknowledged += [label.rep for label in outcome.labels()]
             else:
                 assert isinstance(outcome, ClockRefused)

@@ -9,7 +9,7 @@ from ibi.instant import Instant
 from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.mint_log import verify
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.minting import Identity, MintRequest, Share, TickState
+from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
 from ibi.ports.ticks import Remembered, Ticks
 from tests.support.set_clocks import SetClocks
 
@@ -40,8 +40,8 @@ def dates(decision: Decision) -> list[Instant]:
     return [tick.date for tick in decision.batch.ticks()]
 
 
-def share(outcome: object) -> Share:
-    if not isinstance(outcome, Share):
+def share(outcome: object) -> BatchShare:
+    if not isinstance(outcome, BatchShare):
         raise AssertionError(outcome)
     return outcome
 
@@ -56,4 +56,4 @@ def labels_on_record(ticks: Ticks) -> Iterator[str]:
     for entry in verify(ticks.log()):
         batch = entry.batch()
         if batch is not None:
-            yield from (label.rep for label in Share(batch, 0, batch.count, "").labels())
+            yield from (label.rep for label in BatchShare(batch, 0, batch.count, "").labels())

@@ -18,7 +18,7 @@ from ibi.instant import Instant
 from ibi.minting.clock_guard import check_behind, with_accepted_clock
 from ibi.minting.identity import settled_identity
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.minting import Identity, MintRequest, Share, TickState
+from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
 from ibi.ports.ticks import Remembered
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
@@ -51,7 +51,7 @@ class LocalMinter:
     address: Callable[[], OwnAddress | None]
     """The address to check for another instance, while that is in doubt."""
 
-    def mint(self, count: int, who: str, key: str | None) -> Share:
+    def mint(self, count: int, who: str, key: str | None) -> BatchShare:
         """Mint labels and return them durable and after their dates; raises an `IbiError` if none were minted."""
         self._check_address()
         request = MintRequest(count, who, key)
@@ -60,7 +60,7 @@ class LocalMinter:
             return decide(self.identity, self.rules, state, [request], self.clocks.read(), remembered, randbelow)
 
         outcome = self.ticks.advance(decision).outcomes[0]
-        if not isinstance(outcome, Share):
+        if not isinstance(outcome, BatchShare):
             raise outcome
         self._wait_for(outcome)
         return outcome
@@ -78,7 +78,7 @@ class LocalMinter:
                 raise address.refusal()
         self.ticks.set_doubt(in_doubt=False)
 
-    def _wait_for(self, share: Share) -> None:
+    def _wait_for(self, share: BatchShare) -> None:
         ready = share.ready
         while (now := self.clocks.read().wall) < ready:
             check_behind(now, ready, self.rules.patience)  # if the clock was set back, the labels stay on record

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 from ibi.clock import Granularity
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.model.minting import Batch, Identity, Span
+from ibi.model.minting import Identity, LabelBatch, Span
 
 GENESIS = "0" * 64
 """What the first line says of the line before it."""
@@ -45,19 +45,19 @@ class LogEntry:
     after: Instant | None = None
     granularity: Granularity | None = None
     who: tuple[tuple[str, int], ...] = ()
-    _batch: Batch | None = field(default=None, repr=False, compare=False)
+    _batch: LabelBatch | None = field(default=None, repr=False, compare=False)
     """What follows from the others, if it is known already."""
 
     @property
     def count(self) -> int:
         return sum(count for _, count in self.who)
 
-    def batch(self) -> Batch | None:
+    def batch(self) -> LabelBatch | None:
         """The batch that the line records, None if it minted nothing."""
         if self._batch is not None or self.granularity is None:
             return self._batch
         prefixes = self.identity.repository_prefix, self.identity.ibip_prefix
-        return Batch(*prefixes, self.identity.sandbox, self.at, self.after, self.granularity, self.count)
+        return LabelBatch(*prefixes, self.identity.sandbox, self.at, self.after, self.granularity, self.count)
 
     def span(self) -> Span | None:
         batch = self.batch()

@@ -17,7 +17,7 @@ from ibi.instant import Instant
 from ibi.minting.clock_guard import BUILT, check_behind, check_build_date, check_jump
 from ibi.minting.errors import ClockRefused, IdempotencyConflict, InvalidCount, QueueTooLong
 from ibi.minting.granularity import FINEST, coarsest_granularity
-from ibi.model.minting import Batch, Gap, Identity, MintRequest, Reading, Share, TickState
+from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, MintRequest, Reading, TickState
 
 MAX_COUNT = 1_000_000
 """Labels in one request."""
@@ -60,9 +60,9 @@ class Decision:
     """The clock's new memory, the batch minted if any, and for each request its share or the reason why not."""
 
     state: TickState
-    batch: Batch | None
-    outcomes: tuple[Share | IbiError, ...]
-    keys: tuple[tuple[str, Share], ...]
+    batch: LabelBatch | None
+    outcomes: tuple[BatchShare | IbiError, ...]
+    keys: tuple[tuple[str, BatchShare], ...]
     """The shares to be remembered, each with the key of its request."""
 
 
@@ -72,7 +72,7 @@ def decide(
     state: TickState,
     requests: Sequence[MintRequest],
     reading: Reading,
-    remembered: Callable[[str, str], Share | None],
+    remembered: Callable[[str, str], BatchShare | None],
     spread: Spread | None = None,
 ) -> Decision:
     """Serve a queue in order. Nothing is minted for a request that is refused, or that was served before.
@@ -94,7 +94,7 @@ class _Plan:
     """What is known of each request before the clock is asked: an outcome, or that it is to be minted."""
 
     requests: Sequence[MintRequest]
-    settled: dict[int, Share | IbiError]
+    settled: dict[int, BatchShare | IbiError]
     twins: dict[int, int]
     """A request with the key of an earlier one in the same queue, and that earlier one."""
 
@@ -114,20 +114,20 @@ class _Plan:
             if index not in self.settled and index not in self.twins
         )
 
-    def outcomes(self, served: Mapping[int, Share | IbiError]) -> tuple[Share | IbiError, ...]:
+    def outcomes(self, served: Mapping[int, BatchShare | IbiError]) -> tuple[BatchShare | IbiError, ...]:
         """One for each request, in order; `served` are those of the requests that were to be minted."""
         if self.is_plain:
             return tuple(served.values())
         return tuple(self._outcome(index, served) for index in range(len(self.requests)))
 
-    def _outcome(self, index: int, served: Mapping[int, Share | IbiError]) -> Share | IbiError:
+    def _outcome(self, index: int, served: Mapping[int, BatchShare | IbiError]) -> BatchShare | IbiError:
         if index in self.twins:
             outcome = self._outcome(self.twins[index], served)
-            return _same_or_conflict(self.requests[index], outcome) if isinstance(outcome, Share) else outcome
+            return _same_or_conflict(self.requests[index], outcome) if isinstance(outcome, BatchShare) else outcome
         return self.settled[index] if index in self.settled else served[index]
 
 
-def _plan(requests: Sequence[MintRequest], remembered: Callable[[str, str], Share | None]) -> _Plan:
+def _plan(requests: Sequence[MintRequest], remembered: Callable[[str, str], BatchShare | None]) -> _Plan:
     plan = _Plan(requests, {}, {})
     counts, _, keys = _columns(requests)
     if counts and keys.count(None) == len(keys) and min(counts) >= 1 and max(counts) <= MAX_COUNT:
@@ -157,7 +157,7 @@ def _columns(
     return counts, names, keys
 
 
-def _same_or_conflict(request: MintRequest, before: Share) -> Share | IdempotencyConflict:
+def _same_or_conflict(request: MintRequest, before: BatchShare) -> BatchShare | IdempotencyConflict:
     if before.count == request.count:
         return before
     return IdempotencyConflict(key=request.key, before=before.count, count=request.count)
@@ -225,7 +225,7 @@ def _mint(
     count = fresh if plan.is_plain else plan.fresh
     if not count:
         return Decision(state, None, plan.outcomes({}), ())
-    batch = Batch(
+    batch = LabelBatch(
         identity.repository_prefix,
         identity.ibip_prefix,
         identity.sandbox,
@@ -242,11 +242,11 @@ def _mint(
     return Decision(after_batch, batch, plan.outcomes(shares), tuple(keys))
 
 
-_share: Callable[[tuple[Batch, int, int, str]], Share] = partial(tuple.__new__, Share)
-"""As `Share` itself does it, but in one step of the interpreter: of all that a full queue costs, this was the most."""
+_share: Callable[[tuple[LabelBatch, int, int, str]], BatchShare] = partial(tuple.__new__, BatchShare)
+"""As `BatchShare` itself does it, but in one step: this was the most of all that a full queue costs."""
 
 
-def _shares(batch: Batch, plan: _Plan) -> tuple[dict[int, Share], list[tuple[str, Share]]]:
+def _shares(batch: LabelBatch, plan: _Plan) -> tuple[dict[int, BatchShare], list[tuple[str, BatchShare]]]:
     """The share of each request that is to be minted, in order, and those to be remembered by their keys."""
     if plan.is_plain:
         counts, names, own_keys = _columns(plan.requests)
@@ -261,7 +261,7 @@ def _shares(batch: Batch, plan: _Plan) -> tuple[dict[int, Share], list[tuple[str
     for index, (count, who, key) in enumerate(plan.requests):
         if index in passed_over:
             continue
-        shares[index] = share = Share(batch, start, count, who)
+        shares[index] = share = BatchShare(batch, start, count, who)
         start += count
         if key is not None:
             keys.append((key, share))

@@ -15,13 +15,15 @@ from ibi.instant import Instant
 from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.errors import IdentityChanged
 from ibi.minting.mint_log import LogBroken, LogEntry
-from ibi.model.minting import Batch, Gap, Identity, Reading, Share, Span, TickState
+from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, Reading, Span, TickState
 
 Clocks = Mapping[str, TickState]
 """The clock of each identity that ever minted here, by `Identity.key`."""
 
 
-def mint_entry(number: int, previous: str, identity: Identity, batch: Batch, outcomes: Iterable[object]) -> LogEntry:
+def mint_entry(
+    number: int, previous: str, identity: Identity, batch: LabelBatch, outcomes: Iterable[object]
+) -> LogEntry:
     """The line that records `batch`, handed out as `outcomes`.
 
     `IdentityChanged` if it was minted for another identity than the frozen `identity`, which an operator may have
@@ -34,10 +36,10 @@ def mint_entry(number: int, previous: str, identity: Identity, batch: Batch, out
     return LogEntry(number, "mint", identity, batch.now, previous, batch.after, batch.granularity, who, batch)
 
 
-def _askers(batch: Batch, outcomes: Iterable[object]) -> tuple[tuple[str, int], ...]:
+def _askers(batch: LabelBatch, outcomes: Iterable[object]) -> tuple[tuple[str, int], ...]:
     """Who got how many labels of `batch`, in the order of their dates; neighbours of one asker are one."""
     # A share of an earlier batch was recorded then, and twins of one key have one share.
-    shares = [each for each in outcomes if isinstance(each, Share) and each.batch is batch]
+    shares = [each for each in outcomes if isinstance(each, BatchShare) and each.batch is batch]
     shares.sort(key=_START)
     who: list[tuple[str, int]] = []
     begun, reached, asker, asked = -1, 0, "", 0

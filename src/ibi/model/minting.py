@@ -147,7 +147,7 @@ class MintRequest(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LabelBatch:
     """Labels minted in one commit. Their dates follow from `now`, `after`, `granularity` and `count` by Algorithm 4
     alone: a million labels are remembered as these four values.
     """
@@ -200,10 +200,10 @@ class Batch:
                 yield MintedLabel(mount_repository_name(rep, mount_suffix_of_repository_name(date)), other, date)
 
 
-class Share(NamedTuple):
+class BatchShare(NamedTuple):
     """The part of a batch that answers one request: `count` labels from the `start`-th on."""
 
-    batch: Batch
+    batch: LabelBatch
     start: int
     count: int  # type: ignore[assignment]
     who: str

@@ -7,13 +7,13 @@ from typing import Protocol, TypeVar
 
 from ibi.instant import Instant
 from ibi.messages.label_forms import LabelForms
-from ibi.model.minting import Batch, Identity, Share, Span, TickState
+from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
 
 KEY_LIFETIME = 48 * 3600
 """Seconds after which a key may be forgotten: twice the 24 hours that are promised, so that no clock set right in
 between shortens them."""
 
-Remembered = Callable[[str, str], Share | None]
+Remembered = Callable[[str, str], BatchShare | None]
 """The share that (who, key) got before, if it is still remembered: for at least 24 hours."""
 
 
@@ -27,11 +27,11 @@ class TickChange(Protocol):
     @property
     def state(self) -> TickState: ...
     @property
-    def batch(self) -> Batch | None: ...
+    def batch(self) -> LabelBatch | None: ...
     @property
     def outcomes(self) -> tuple[object, ...]: ...
     @property
-    def keys(self) -> tuple[tuple[str, Share], ...]: ...
+    def keys(self) -> tuple[tuple[str, BatchShare], ...]: ...
 
 
 Change = TypeVar("Change", bound=TickChange)

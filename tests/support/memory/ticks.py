@@ -11,7 +11,7 @@ from ibi.instant import Instant
 from ibi.minting.errors import IdentityMissing
 from ibi.minting.mint_log import GENESIS, Kind, LogEntry, check_links, decode, encode, hash_of
 from ibi.minting.replay import issued_spans, mint_entry, resumed_clock
-from ibi.model.minting import Batch, Identity, Share, Span, TickState
+from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import KEY_LIFETIME, Remembered, TickChange
 from ibi.storage.machine import MachineClocks
@@ -31,7 +31,7 @@ class MemoryTicks:
         self._epoch, self._in_doubt = secrets.token_hex(16), False
         self._states: dict[str, TickState] = {}
         self._lines: list[bytes] = []
-        self._served: dict[tuple[str, str], tuple[int, Share]] = {}
+        self._served: dict[tuple[str, str], tuple[int, BatchShare]] = {}
 
     def identity(self) -> Identity | None:
         return self._identity
@@ -89,7 +89,7 @@ class MemoryTicks:
             raise IdentityMissing
         return self._identity
 
-    def _remembered(self, who: str, key: str) -> Share | None:
+    def _remembered(self, who: str, key: str) -> BatchShare | None:
         served = self._served.get((who, key))
         return None if served is None else served[1]
 
@@ -99,7 +99,7 @@ class MemoryTicks:
     def _write(self, identity: Identity, kind: Kind, at: Instant) -> None:
         self._lines.append(encode(LogEntry(len(self._lines) + 1, kind, identity, at, self._head())))
 
-    def _record(self, identity: Identity, batch: Batch, change: TickChange) -> None:
+    def _record(self, identity: Identity, batch: LabelBatch, change: TickChange) -> None:
         entry = mint_entry(len(self._lines) + 1, self._head(), identity, batch, change.outcomes)
         self._lines.append(encode(entry))
         self._states[identity.key] = change.state

@@ -22,13 +22,13 @@ from ibi.minting.errors import (
 )
 from ibi.minting.granularity import FINEST
 from ibi.minting.minter import MAX_COUNT, Decision, Rules, Spread, decide
-from ibi.model.minting import Batch, Gap, Identity, MintRequest, Reading, Share, Span, TickState
+from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, MintRequest, Reading, Span, TickState
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 NOW = Instant.parse("2027-03-01T12:00:30.25Z")
 READING = Reading(NOW, 5_000_000_000, "boot")
 RULES = Rules(wait_bound=Fraction(1))
-NOTHING: Callable[[str, str], Share | None] = lambda who, key: None  # noqa: E731
+NOTHING: Callable[[str, str], BatchShare | None] = lambda who, key: None  # noqa: E731
 
 
 def after(seconds: int | str) -> Instant:
@@ -40,18 +40,18 @@ def queue(
     state: TickState = TickState(),  # noqa: B008  (frozen)
     rules: Rules = RULES,
     reading: Reading = READING,
-    remembered: Callable[[str, str], Share | None] = NOTHING,
+    remembered: Callable[[str, str], BatchShare | None] = NOTHING,
     spread: Spread | None = None,
 ) -> Decision:
     return decide(IDENTITY, rules, state, requests, reading, remembered, spread)
 
 
-def dates(outcome: Share | IbiError) -> list[Instant]:
-    assert isinstance(outcome, Share), outcome
+def dates(outcome: BatchShare | IbiError) -> list[Instant]:
+    assert isinstance(outcome, BatchShare), outcome
     return [label.instant for label in outcome.labels()]
 
 
-def refusal(outcome: Share | IbiError) -> IbiError:
+def refusal(outcome: BatchShare | IbiError) -> IbiError:
     assert isinstance(outcome, IbiError)
     return outcome
 
@@ -76,7 +76,7 @@ def test_an_empty_queue_mints_nothing() -> None:
 
 def test_the_labels_are_those_of_the_identity() -> None:
     (share,) = queue(ONE, reading=READING._replace(wall=Instant.parse("2027-03-01T12:00:00Z"))).outcomes
-    assert isinstance(share, Share)
+    assert isinstance(share, BatchShare)
     (label,) = share.labels()
     assert label.rep == "sid.inpe.br/mtc-m18/2027/03.01.12.00"
     ibip = parse(label.ibip or "")
@@ -88,7 +88,7 @@ def test_the_labels_are_those_of_the_identity() -> None:
 def test_without_an_address_there_are_repository_names_only() -> None:
     decision = decide(replace(IDENTITY, ip=None), Rules(), TickState(), [ONE], READING, NOTHING)
     (share,) = decision.outcomes
-    assert isinstance(share, Share)
+    assert isinstance(share, BatchShare)
     assert [label.ibip for label in share.labels()] == [None]
 
 
@@ -114,25 +114,25 @@ def test_the_most_that_may_be_asked_for_takes_no_memory() -> None:
     assert decision.batch is not None
     assert decision.batch.count == 2 * MAX_COUNT
     first, second = decision.outcomes
-    assert isinstance(first, Share)
-    assert isinstance(second, Share)
+    assert isinstance(first, BatchShare)
+    assert isinstance(second, BatchShare)
     assert first.ready < next(second.labels()).instant
 
 
 # Keys.
 
 
-def batch_of(count: int) -> Batch:
+def batch_of(count: int) -> LabelBatch:
     batch = queue(MintRequest(count, "ana")).batch
     assert batch is not None
     return batch
 
 
 def test_what_was_served_is_served_again() -> None:
-    share = Share(batch_of(5), 1, 3, "ana")
+    share = BatchShare(batch_of(5), 1, 3, "ana")
     asked: list[tuple[str, str]] = []
 
-    def remembered(who: str, key: str) -> Share | None:
+    def remembered(who: str, key: str) -> BatchShare | None:
         asked.append((who, key))
         return share
 
@@ -142,7 +142,7 @@ def test_what_was_served_is_served_again() -> None:
 
 
 def test_what_was_served_is_served_again_even_if_the_clock_is_refused() -> None:
-    share = Share(batch_of(5), 1, 3, "ana")
+    share = BatchShare(batch_of(5), 1, 3, "ana")
     state = TickState(after(3600))
     decision = queue(MintRequest(3, "ana", "k"), state=state, remembered=lambda who, key: share)
     assert decision.outcomes == (share,)
@@ -152,7 +152,7 @@ def test_what_was_served_is_served_again_even_if_the_clock_is_refused() -> None:
 
 
 def test_a_key_used_for_another_count_is_a_conflict() -> None:
-    share = Share(batch_of(5), 1, 3, "ana")
+    share = BatchShare(batch_of(5), 1, 3, "ana")
     decision = queue(ONE, MintRequest(2, "ana", "k"), remembered=lambda who, key: share)
     assert isinstance(decision.outcomes[1], IdempotencyConflict)
     assert decision.batch == queue(ONE).batch

@@ -11,7 +11,7 @@ from ibi.instant import Instant
 from ibi.minting.errors import IdentityChanged
 from ibi.minting.mint_log import LogBroken, LogEntry
 from ibi.minting.replay import issued_spans, later, mint_entry, replay_entry, resumed_clock
-from ibi.model.minting import Batch, Identity, Share, Span, TickState
+from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")
 MOVED = replace(IDENTITY, ip="150.163.34.250")
@@ -98,14 +98,14 @@ def test_everything_issued_counts_whoever_shares_a_prefix() -> None:
 
 # The line of a batch.
 
-BATCH = Batch(
+BATCH = LabelBatch(
     IDENTITY.repository_prefix, IDENTITY.ibip_prefix, sandbox=False, now=NOW, after=None, granularity=SECOND, count=5
 )
 
 
 def test_a_line_names_each_share_once() -> None:
-    first, second = Share(BATCH, 0, 2, "ana"), Share(BATCH, 2, 3, "rui")
-    before = Share(replace(BATCH, count=9), 0, 9, "eva")
+    first, second = BatchShare(BATCH, 0, 2, "ana"), BatchShare(BATCH, 2, 3, "rui")
+    before = BatchShare(replace(BATCH, count=9), 0, 9, "eva")
     entry = mint_entry(4, "x", IDENTITY, BATCH, [second, before, first, first, LogBroken(line=1, reason="")])
     assert entry.who == (("ana", 2), ("rui", 3))
     assert entry.batch() == BATCH
@@ -113,7 +113,11 @@ def test_a_line_names_each_share_once() -> None:
 
 
 def test_shares_that_are_not_the_batch_are_refused() -> None:
-    for shares in ([], [Share(BATCH, 0, 2, "ana")], [Share(BATCH, 0, 5, "ana"), Share(BATCH, 1, 1, "ana")]):
+    for shares in (
+        [],
+        [BatchShare(BATCH, 0, 2, "ana")],
+        [BatchShare(BATCH, 0, 5, "ana"), BatchShare(BATCH, 1, 1, "ana")],
+    ):
         with pytest.raises(ValueError, match="not the whole"):
             mint_entry(4, "x", IDENTITY, BATCH, shares)
 
@@ -121,4 +125,4 @@ def test_shares_that_are_not_the_batch_are_refused() -> None:
 @pytest.mark.parametrize("identity", [OTHER, MOVED, replace(IDENTITY, sandbox=True), replace(IDENTITY, host_port=81)])
 def test_a_batch_of_another_identity_is_refused(identity: Identity) -> None:
     with pytest.raises(IdentityChanged):
-        mint_entry(4, "x", identity, BATCH, [Share(BATCH, 0, 5, "ana")])
+        mint_entry(4, "x", identity, BATCH, [BatchShare(BATCH, 0, 5, "ana")])

@@ -12,7 +12,7 @@ from ibi.label.generate import (
     mount_suffix_of_ibip,
     mount_suffix_of_repository_name,
 )
-from ibi.model.minting import Batch, MintedLabel, Share
+from ibi.model.minting import BatchShare, LabelBatch, MintedLabel
 
 REP, IBIP = "urlib.net/www", "8JMKD3MGP8W"
 NOW = Instant.parse("2027-03-01T12:00:59.99999995Z")
@@ -32,16 +32,19 @@ def written(date: Instant, ibip: str | None) -> MintedLabel:
 def test_shares_are_the_labels_of_their_dates(
     ibip: str | None, granularity: str, count: int, after: Instant | None
 ) -> None:
-    batch = Batch(REP, ibip, False, NOW, after, Granularity.parse(granularity), count)
+    batch = LabelBatch(REP, ibip, False, NOW, after, Granularity.parse(granularity), count)
     expected = [written(tick.date, ibip) for tick in batch.ticks()]
     middle = count // 2
-    assert [*Share(batch, 0, middle, "ana").labels(), *Share(batch, middle, count - middle, "rui").labels()] == expected
-    assert list(Share(batch, middle, 1, "ana").labels()) == expected[middle : middle + 1]
+    assert [
+        *BatchShare(batch, 0, middle, "ana").labels(),
+        *BatchShare(batch, middle, count - middle, "rui").labels(),
+    ] == expected
+    assert list(BatchShare(batch, middle, 1, "ana").labels()) == expected[middle : middle + 1]
 
 
 def test_what_is_worked_out_on_the_way_makes_no_other_batch() -> None:
-    one, other = (Batch(REP, IBIP, False, NOW, AFTER, Granularity(10), 5) for _ in range(2))
-    assert list(Share(one, 0, 5, "ana").labels())
+    one, other = (LabelBatch(REP, IBIP, False, NOW, AFTER, Granularity(10), 5) for _ in range(2))
+    assert list(BatchShare(one, 0, 5, "ana").labels())
     assert one == other
     assert hash(one) == hash(other)
     assert repr(one) == repr(other)

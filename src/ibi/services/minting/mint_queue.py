@@ -23,7 +23,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.minting.clock_guard import check_behind
 from ibi.minting.given_out import reservation_name
 from ibi.minting.minter import Decision, Rules, decide
-from ibi.model.minting import Batch, Identity, MintRequest, Share, TickState
+from ibi.model.minting import BatchShare, Identity, LabelBatch, MintRequest, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Remembered, Ticks
 from ibi.services.minting.mint_guard import MintGuard
@@ -55,7 +55,7 @@ _GLANCE = 0.0003
 
 _request: Callable[[tuple[int, str, str | None]], MintRequest] = partial(tuple.__new__, MintRequest)
 """Makes a `MintRequest` in half the time of its constructor."""
-_Waiting: TypeAlias = tuple[MintRequest, "asyncio.Future[Share]"]
+_Waiting: TypeAlias = tuple[MintRequest, "asyncio.Future[BatchShare]"]
 
 
 class MintQueue:
@@ -80,7 +80,7 @@ class MintQueue:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         """None ends the writer."""
-        self._ready: Batch | None = None
+        self._ready: LabelBatch | None = None
         """The batch answered last, if its dates had been reached by then."""
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="ibi-minter", daemon=True)
@@ -105,20 +105,20 @@ class MintQueue:
         """Have `watcher` called with each group: in the writer's thread, so it must be quick and not raise."""
         self._watchers.append(watcher)
 
-    async def mint(self, count: int, who: str, key: str | None = None) -> Share:
+    async def mint(self, count: int, who: str, key: str | None = None) -> BatchShare:
         """Mint unique labels and return them durable and after their dates; on an `IbiError` nothing was minted."""
         if self._closed or self._loop is None:
             raise MintQueueClosed
         if self._guard is not None and not self._guard.is_open:
             await self._guard.passed()
-        future: asyncio.Future[Share] = self._loop.create_future()
+        future: asyncio.Future[BatchShare] = self._loop.create_future()
         self._queue.put((_request((count, who, key)), future))
         share = await future
         if share.batch is not self._ready:
             await self._until_ready(share)
         return share
 
-    async def _until_ready(self, share: Share) -> None:
+    async def _until_ready(self, share: BatchShare) -> None:
         """Wait for the share's last date; refuse if the clock was set back since, because it may be years away (E9).
         The labels stay on record: the same key gets them when the clock has caught up.
         """
@@ -169,7 +169,7 @@ class MintQueue:
         def decision(state: TickState, remembered: Remembered) -> Decision:
             return decide(self.identity, self.rules, state, requests, self._clocks.read(), remembered, randbelow)
 
-        outcomes: tuple[Share | BaseException, ...]
+        outcomes: tuple[BatchShare | BaseException, ...]
         began, batch, failure = time.perf_counter(), None, None
         try:
             made = self._ticks.advance(decision)
@@ -188,15 +188,15 @@ class MintQueue:
 
     def _answer(
         self,
-        futures: tuple[asyncio.Future[Share], ...],
-        outcomes: tuple[Share | BaseException, ...],
-        ready: Batch | None,
+        futures: tuple[asyncio.Future[BatchShare], ...],
+        outcomes: tuple[BatchShare | BaseException, ...],
+        ready: LabelBatch | None,
     ) -> None:
         self._ready = ready
         for future, outcome in zip(futures, outcomes, strict=True):
             if future.done():  # the caller went away; the labels are spent
                 continue
-            if isinstance(outcome, Share):
+            if isinstance(outcome, BatchShare):
                 future.set_result(outcome)
             else:
                 future.set_exception(outcome)
@@ -209,7 +209,7 @@ _GRACE: Final = 60.0
 class LocalLabels:
     """Reserves with `mint(count, who, key)`, which blocks until the labels are durable and their dates reached."""
 
-    def __init__(self, mint: Callable[[int, str, str | None], Share], who: str) -> None:
+    def __init__(self, mint: Callable[[int, str, str | None], BatchShare], who: str) -> None:
         self._mint, self._who = mint, reservation_name(who)
 
     def reserve(self, key: str | None = None) -> LabelForms:
@@ -231,6 +231,6 @@ class QueuedLabels:
             raise MintQueueClosed() from None
 
 
-def _forms(share: Share) -> LabelForms:
+def _forms(share: BatchShare) -> LabelForms:
     (minted,) = share.labels()
     return LabelForms(RepositoryName.parse(minted.rep), None if minted.ibip is None else Ibip.parse(minted.ibip))

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ibi.instant import Instant
-from ibi.model.minting import Gap, Identity, Reading, Share, Span, TickState
+from ibi.model.minting import BatchShare, Gap, Identity, Reading, Span, TickState
 from ibi.ports.ticks import KEY_LIFETIME
 from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.sqlite.connection import Connection
@@ -205,7 +205,7 @@ class TickRows:
         ).fetchone()
         return row and Served(*row)
 
-    def save_served(self, keys: Sequence[tuple[str, Share]], log: Position, at: int) -> None:
+    def save_served(self, keys: Sequence[tuple[str, BatchShare]], log: Position, at: int) -> None:
         """Remember the shares of the last line of the log, and forget as many old ones as are due."""
         if not keys:
             return

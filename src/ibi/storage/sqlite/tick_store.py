@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ibi.instant import Instant
 from ibi.minting.mint_log import Kind, LogBroken, LogEntry, decode, encode
 from ibi.minting.replay import replay_entry
-from ibi.model.minting import Identity, Share, TickState
+from ibi.model.minting import BatchShare, Identity, TickState
 from ibi.storage.mint_log_file import MintLogFile, Position
 from ibi.storage.sqlite.connection import TICKS, Connection, DatabaseError, connect, transaction
 from ibi.storage.sqlite.given_out import GivenOutRows
@@ -77,7 +77,7 @@ class TickStore:
         *,
         clocks: Mapping[str, TickState],
         store: Store | None = None,
-        keys: Sequence[tuple[str, Share]] = (),
+        keys: Sequence[tuple[str, BatchShare]] = (),
     ) -> Known:
         """End the transaction that gave `known`: with a line of the log, the clocks that moved, and the keys served."""
         store, identity = store or known.store, known.identity
@@ -147,13 +147,13 @@ class TickStore:
         for number, line in enumerate(self.log.lines(0, end.size), start=1):
             yield decode(line, number)
 
-    def find_share(self, who: str, key: str) -> Share | None:
+    def find_share(self, who: str, key: str) -> BatchShare | None:
         """The share that served a key, made anew from the line that recorded it."""
         served = self._rows.find_served(who, key)
         if served is None:
             return None
         batch = decode(self.log.read(served.line, served.length), served.number).batch()
-        return None if batch is None else Share(batch, served.start, served.count, who)
+        return None if batch is None else BatchShare(batch, served.start, served.count, who)
 
     def _connect(self) -> None:
         self._connection = connect(self.path, MIGRATIONS, kind=TICKS)

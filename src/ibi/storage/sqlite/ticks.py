@@ -21,7 +21,7 @@ from ibi.minting.errors import IdentityMissing
 from ibi.minting.identity import is_loopback_sandbox
 from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
 from ibi.minting.replay import issued_spans, later, mint_entry, resumed_clock, with_gap
-from ibi.model.minting import Batch, Gap, Identity, Reading, Span, TickState
+from ibi.model.minting import Gap, Identity, LabelBatch, Reading, Span, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import NewestKept, Remembered, TickChange
 from ibi.storage.disk import make_directory, refusals
@@ -298,7 +298,7 @@ class SqliteTicks:
             self._store.rollback()
             return known
 
-    def _record(self, known: Known, identity: Identity, batch: Batch, change: TickChange) -> None:
+    def _record(self, known: Known, identity: Identity, batch: LabelBatch, change: TickChange) -> None:
         log = known.store.log
         entry = mint_entry(log.number + 1, log.head, identity, batch, change.outcomes)
         self._mark(self._store.commit(known, entry, clocks={identity.key: change.state}, keys=change.keys))

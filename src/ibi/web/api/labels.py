@@ -15,7 +15,7 @@ from ibi.errors import IbiError
 from ibi.minting.errors import InvalidCount
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope as TokenScope
-from ibi.model.minting import Share
+from ibi.model.minting import BatchShare
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.web.api.authentication import Authentication, name_of
 from ibi.web.http.body import check_json, read_body
@@ -117,7 +117,7 @@ def _shown(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-async def _send_whole(share: Share, media: str, send: Send) -> None:
+async def _send_whole(share: BatchShare, media: str, send: Send) -> None:
     labels = list(_rendered(share))
     body = _ENCODER.encode_lines(labels) if media == NDJSON else _ENCODER.encode({"labels": labels})
     headers = [
@@ -129,18 +129,18 @@ async def _send_whole(share: Share, media: str, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _rendered(share: Share) -> Iterator[_Label]:
+def _rendered(share: BatchShare) -> Iterator[_Label]:
     sandbox = share.batch.sandbox
     return (_Label(label.rep, label.ibip, str(label.instant), sandbox) for label in share.labels())
 
 
-def _lines(share: Share) -> Iterator[bytes]:
+def _lines(share: BatchShare) -> Iterator[bytes]:
     labels = _rendered(share)
     while chunk := list(islice(labels, CHUNK)):
         yield _ENCODER.encode_lines(chunk)
 
 
-def _array(share: Share) -> Iterator[bytes]:
+def _array(share: BatchShare) -> Iterator[bytes]:
     """The JSON of a short answer, in parts."""
     labels, opening = _rendered(share), b'{"labels":['
     while chunk := list(islice(labels, CHUNK)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ibi.model.minting import Identity, MintRequest, Share
+from ibi.model.minting import BatchShare, Identity, MintRequest
 from ibi.ports.ticks import Labels
 from ibi.services.minting.mint_queue import LocalLabels, MintQueue, MintQueueClosed, QueuedLabels
 from tests.support.memory.ticks import MemoryTicks
@@ -16,7 +16,7 @@ def local(identity: Identity = IDENTITY) -> Labels:
     ticks, clocks = MemoryTicks(), SetClocks(START)
     ticks.freeze(identity)
 
-    def minted(count: int, who: str, key: str | None) -> Share:
+    def minted(count: int, who: str, key: str | None) -> BatchShare:
         return share(mint(ticks, clocks, MintRequest(count, who, key), identity=identity).outcomes[0])
 
     return LocalLabels(minted, "cli:ana")
