@@ -78,7 +78,7 @@ class Ticks(Protocol):
     def close(self) -> None: ...
 
 
-class Labels(Protocol):
+class LabelMinter(Protocol):
     """A minter, here or elsewhere. Calls block, from any thread."""
 
     def reserve(self, key: str | None = None) -> LabelForms:

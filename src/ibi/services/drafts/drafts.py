@@ -28,7 +28,7 @@ from ibi.model.item import Item
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import DraftStore
 from ibi.ports.errors import StorageError
-from ibi.ports.ticks import Labels
+from ibi.ports.ticks import LabelMinter
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftView, DraftViews
 from ibi.services.drafts.publishing import DraftPublishing
 from ibi.services.drafts.uploads import DraftUploads
@@ -144,7 +144,7 @@ class Drafts:
         self,
         who: Depositor,
         draft: str,
-        labels: Labels,
+        labels: LabelMinter,
         *,
         key: str | None = None,
         message: str | None = None,

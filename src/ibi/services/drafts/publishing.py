@@ -20,16 +20,16 @@ from ibi.model.file import File
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import DraftStore, Uploaded
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
-from ibi.ports.ticks import Labels
+from ibi.ports.ticks import LabelMinter
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository, name_of
 
 
 @dataclass(frozen=True, slots=True)
 class _LabelsOnce:
-    """The port `Labels` for one draft: what it got first is noted, and it gets no others."""
+    """The port `LabelMinter` for one draft: what it got first is noted, and it gets no others."""
 
-    labels: Labels
+    labels: LabelMinter
     reserved: LabelForms | None
     note: Callable[[LabelForms], None]
 
@@ -55,7 +55,7 @@ class DraftPublishing:
         record: DraftRecord,
         files: tuple[File, ...],
         who: str,
-        labels: Labels,
+        labels: LabelMinter,
         key: str | None,
         message: str | None,
     ) -> Publication:

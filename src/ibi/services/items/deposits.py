@@ -26,7 +26,7 @@ from ibi.model.content import Change, Source
 from ibi.model.item import Draft, Item
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import ContentChanged, ContentExists
-from ibi.ports.ticks import Labels
+from ibi.ports.ticks import LabelMinter
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
 from ibi.services.items.item_repository import ItemRepository, NewItem, name_of
@@ -46,7 +46,7 @@ class Deposits:
     """Changes to the items of one Archive. Calls block, from any thread."""
 
     def __init__(
-        self, kept: ItemRepository, labels: Labels, clocks: Clocks, *, service: LabelForms | None = None
+        self, kept: ItemRepository, labels: LabelMinter, clocks: Clocks, *, service: LabelForms | None = None
     ) -> None:
         """`service` is the Archive's own item, which nobody deletes."""
         self._kept, self._catalog = kept, kept.catalog

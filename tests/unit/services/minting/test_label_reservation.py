@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 
 from ibi.model.minting import BatchShare, Identity, MintRequest
-from ibi.ports.ticks import Labels
+from ibi.ports.ticks import LabelMinter
 from ibi.services.minting.mint_queue import LocalLabels, MintQueue, MintQueueClosed, QueuedLabels
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_samples import IDENTITY, RULES, START, mint, share
 from tests.support.set_clocks import SetClocks
 
 
-def local(identity: Identity = IDENTITY) -> Labels:
+def local(identity: Identity = IDENTITY) -> LabelMinter:
     ticks, clocks = MemoryTicks(), SetClocks(START)
     ticks.freeze(identity)
 
