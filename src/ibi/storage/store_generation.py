@@ -32,7 +32,7 @@ _LENGTH: Final = 384
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CatalogStanding:
     """The state of a catalogue."""
 
     store: str = ""
@@ -46,13 +46,13 @@ class Standing:
 class Expected:
     """What the file has: the state before the last change and the one after it."""
 
-    before: Standing
-    after: Standing
+    before: CatalogStanding
+    after: CatalogStanding
 
-    def allows(self, standing: Standing) -> bool:
+    def allows(self, standing: CatalogStanding) -> bool:
         return standing.generation != "" and standing in (self.before, self.after)
 
-    def state_of(self, store: str, generation: str, changes: int) -> Standing | None:
+    def state_of(self, store: str, generation: str, changes: int) -> CatalogStanding | None:
         """The one of the two that has this count of changes, whatever its number of items; None if neither has."""
         if generation:
             for state in (self.after, self.before):
@@ -81,7 +81,7 @@ class GenerationFile:
         known, expected = self._known
         return expected if content == known else _decode(content)
 
-    def write(self, before: Standing, after: Standing, *, durably: bool = False) -> None:
+    def write(self, before: CatalogStanding, after: CatalogStanding, *, durably: bool = False) -> None:
         with refusals(DiskRefused, self.path):
             content = _encode(before, after)
             if os.pwrite(self._descriptor, content, 0) != _LENGTH:
@@ -100,9 +100,9 @@ class GenerationFile:
         os.close(self._descriptor)
 
 
-def first_standing(store: str, items: int) -> Standing:
+def first_standing(store: str, items: int) -> CatalogStanding:
     """The state of a catalogue that has just been made to agree with its store; a new store gets an id."""
-    return Standing(store or secrets.token_hex(16), secrets.token_hex(8), 0, items)
+    return CatalogStanding(store or secrets.token_hex(16), secrets.token_hex(8), 0, items)
 
 
 def _decode(content: bytes) -> Expected | None:
@@ -110,7 +110,7 @@ def _decode(content: bytes) -> Expected | None:
         document = json.loads(content)
         store = str(document["store"])
         before, after = (
-            Standing(store, str(each["generation"]), int(each["changes"]), int(each["items"]))
+            CatalogStanding(store, str(each["generation"]), int(each["changes"]), int(each["items"]))
             for each in (document["before"], document["after"])
         )
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -118,7 +118,7 @@ def _decode(content: bytes) -> Expected | None:
     return Expected(before, after)
 
 
-def _encode(before: Standing, after: Standing) -> bytes:
+def _encode(before: CatalogStanding, after: CatalogStanding) -> bytes:
     states = {
         name: {"generation": each.generation, "changes": each.changes, "items": each.items}
         for name, each in (("before", before), ("after", after))

@@ -50,7 +50,7 @@ from ibi.storage.sqlite.database_file import FileWatch
 from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.sqlite.label_key import label_key, repository_name
 from ibi.storage.sqlite.search_rows import check_search
-from ibi.storage.store_generation import Expected, GenerationFile, Standing, first_standing
+from ibi.storage.store_generation import CatalogStanding, Expected, GenerationFile, first_standing
 
 FILE_NAME: Final = CATALOGUE.file_name
 
@@ -204,7 +204,7 @@ class SqliteCatalog:
 
     # Whether it is the catalogue of its store (`ibi.storage.store_generation`).
 
-    def standing(self) -> Standing:
+    def standing(self) -> CatalogStanding:
         return self._write(_standing)
 
     def agrees(self) -> bool:
@@ -300,7 +300,7 @@ class SqliteCatalog:
         if before is None:
             raise CatalogDamaged(path=self._path, reason=_DISAGREES)
         self._has_counted = True
-        self._generation.write(before, Standing(store, generation, changes, items))
+        self._generation.write(before, CatalogStanding(store, generation, changes, items))
 
     def close(self) -> None:
         if self._process != os.getpid() or self._is_closed:
@@ -385,12 +385,12 @@ class SqliteCatalog:
         return damage
 
 
-def _standing(connection: Connection) -> Standing:
+def _standing(connection: Connection) -> CatalogStanding:
     row = connection.execute(STANDING).fetchone()
-    return Standing() if row is None else Standing(*row)
+    return CatalogStanding() if row is None else CatalogStanding(*row)
 
 
-def _set_standing(connection: Connection, standing: Standing) -> None:
+def _set_standing(connection: Connection, standing: CatalogStanding) -> None:
     connection.execute(SET_STANDING, (standing.store, standing.generation, standing.changes, standing.items))
 
 

@@ -18,7 +18,7 @@ from ibi.services.items.item_repository import ChangeUnfinished, name_of
 from ibi.storage.errors import NotAStore
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
-from ibi.storage.store_generation import FILE_NAME, GenerationFile, Standing
+from ibi.storage.store_generation import FILE_NAME, CatalogStanding, GenerationFile
 from tests.support.damage import WAYS, remove_logs
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, put, sources
 
@@ -202,7 +202,7 @@ def test_a_death_inside_the_commit_has_one_item_looked_at(
     """The store has the state before and the state after: the catalogue has one of them."""
     write = GenerationFile.write
 
-    def die(self: GenerationFile, before: Standing, after: Standing, *, durably: bool = False) -> None:
+    def die(self: GenerationFile, before: CatalogStanding, after: CatalogStanding, *, durably: bool = False) -> None:
         write(self, before, after, durably=durably)
         raise KeyboardInterrupt
 
