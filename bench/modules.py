@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from http.client import HTTPConnection
+from itertools import count
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -26,6 +27,8 @@ from bench.serving import Running, running
 SOURCE = Path(__file__).parent.parent / "src" / "ibi"
 LIMITS = {"cached redirect": 22, "cold redirect": 40, "deposit": 50, "mint": 22, "search page": 26}
 WAIT = 10.0
+TIMES = 4
+"""Traces of each kind."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -66,25 +69,31 @@ class Tour:
         self._server, self._out, self._secret = server, out, secret
 
     def modules(self) -> dict[str, set[str]]:
-        label = self._deposited("one")
-        other, third = self._deposited("two"), self._deposited("three")
-        self._ask("GET", f"/{other}", 302)
+        label = self._deposited("known")
+        cold = iter([self._deposited(f"cold{number}") for number in range(TIMES + 1)])
+        titles = (f"deposit{number}" for number in count())
+        words = (f"cold{number}" for number in count())
+        self._ask("GET", f"/{next(cold)}", 302)
         self._ask("GET", f"/{label}", 302)
         self._mint()
-        self._ask("GET", "/search?q=one", 200)
+        self._ask("GET", "/search?q=known", 200)
         return {
             "cached redirect": self._traced(lambda: self._ask("GET", f"/{label}", 302)),
-            "cold redirect": self._traced(lambda: self._ask("GET", f"/{third}", 302)),
-            "deposit": self._traced(lambda: self._deposited("four")),
+            "cold redirect": self._traced(lambda: self._ask("GET", f"/{next(cold)}", 302)),
+            "deposit": self._traced(lambda: self._deposited(next(titles))),
             "mint": self._traced(self._mint),
-            "search page": self._traced(lambda: self._ask("GET", "/search?q=three", 200)),
+            "search page": self._traced(lambda: self._ask("GET", f"/search?q={next(words)}", 200)),
         }
 
     def _traced(self, act: Callable[[], object]) -> set[str]:
-        self._signal(signal.SIGUSR1)
-        act()
-        self._signal(signal.SIGUSR2)
-        return set(self._out.read_text().split())
+        """What runs each time: what a server does beside requests comes and goes."""
+        found = []
+        for _ in range(TIMES):
+            self._signal(signal.SIGUSR1)
+            act()
+            self._signal(signal.SIGUSR2)
+            found.append({name for name in self._out.read_text().split() if name.endswith(".py")})
+        return set.intersection(*found)
 
     def _signal(self, number: signal.Signals) -> None:
         self._out.unlink(missing_ok=True)
