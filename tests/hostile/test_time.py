@@ -30,6 +30,7 @@ from ibi.errors import (
 from ibi.label import match_label
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.messages import LabelForms, RegistrationKey, RegistrationMail, decode_query, ip_addresses, parse_request
+from ibi.origin import InvalidOrigin, Origin
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation, VerbList
@@ -92,6 +93,7 @@ PARSERS: dict[str, Parser] = {
     "verbs of a persistent URL": Parser(
         lambda text: PersistentUrl.parse(f"/LK47B6W/362SFKH?ibiurl.verblist={text}"), InvalidPersistentUrl, 8000
     ),
+    "Origin": Parser(Origin.parse, InvalidOrigin),
     "LabelForms": Parser(LabelForms.parse, InvalidMessage),
     "addresses": Parser(ip_addresses, InvalidMessage),
     "RegistrationKey": Parser(RegistrationKey, InvalidMessage),

@@ -21,6 +21,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.model.archive_record import ArchiveRecord
+from ibi.origin import Origin
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
@@ -93,7 +94,7 @@ def opened_archive_site(
     usage = _opened_usage(settings.data / USAGE, opened)
     searching = Searching(store.search, store.catalog.recent_version)
     opened.callback(searching.close)
-    address = public_url.partition("://")[2].partition("/")[0]
+    address = Origin.of_url(public_url).authority
     content_url = (settings.content_url or public_url).rstrip("/")
     given_out = SqliteGivenOut(settings.data)
     opened.callback(given_out.close)

@@ -12,6 +12,7 @@ from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionRequest
 from ibi.messages.values import ip_address
+from ibi.origin import Origin
 from ibi.storage.membership_files import MembershipFiles
 from ibi.vocabulary import ArchiveProtocol
 
@@ -38,12 +39,12 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
         raise MembershipIncomplete(missing="archive.admin_email")
     if ip is None:
         raise MembershipIncomplete(missing="archive.ip")
-    scheme, _, rest = public_url.partition("://")
+    origin = Origin.of_url(public_url)
     return InclusionRequest(
-        archive_address=rest.partition("/")[0],
+        archive_address=origin.authority,
         archive_service_ibi=service.labels[0],
         archive_ip=ip_address(ip),
-        archive_protocol=ArchiveProtocol(scheme.upper()),
+        archive_protocol=ArchiveProtocol(origin.scheme.upper()),
         platform_version=__version__,
         admin_mail_address=settings.archive.admin_email,
         registration_key=RegistrationKey(key.reveal()),

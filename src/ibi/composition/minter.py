@@ -19,15 +19,13 @@ from ibi.minting.clock_guard import check_behind, with_accepted_clock
 from ibi.minting.identity import settled_identity
 from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
+from ibi.origin import DEFAULT_PORTS, Origin
 from ibi.ports.ticks import Remembered
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
 
 if TYPE_CHECKING:
     from ibi.services.minting.mint_guard import OwnAddress
-
-
-_HTTP = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +88,15 @@ def own_address(settings: Settings, identity: Identity) -> OwnAddress | None:
     interface any use: it leads to the machine that asks."""
     from ibi.services.minting.mint_guard import OwnAddress  # hardly ever needed, and slow to import
     from ibi.transport.identity_probe import ask_identity
-    from ibi.transport.origin import is_on_loopback
+    from ibi.transport.server_url import is_on_loopback
 
     if settings.public_url is not None:
         here = is_on_loopback(settings.public_url)
         return None if here else OwnAddress(settings.public_url, identity, ask_identity)
     if identity.sandbox:
         return None
-    port = "" if identity.host_port == _HTTP else f":{identity.host_port}"
-    return OwnAddress(f"http://{identity.host.removesuffix('.')}{port}", identity, ask_identity)
+    port = None if identity.host_port == DEFAULT_PORTS["http"] else identity.host_port
+    return OwnAddress(str(Origin("http", identity.host.removesuffix("."), port)), identity, ask_identity)
 
 
 def warn_of_private_name(identity: Identity) -> str | None:

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import structlog
 
@@ -20,6 +19,7 @@ from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.home_prefix import home_prefix
+from ibi.origin import Origin
 from ibi.ports.beliefs import Beliefs
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
@@ -44,8 +44,6 @@ from ibi.vocabulary import ArchiveProtocol
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.errors import log_untold
 from ibi.web.resolver_site import ResolverSite
-
-_PORTS: Final = {"http": 80, "https": 443}
 
 
 def resolves_here(settings: Settings, public_url: str) -> bool:
@@ -168,7 +166,7 @@ def archive_budgets(settings: Settings) -> Budgets:
 
 def _own_ref(archive: ArchiveSite, settings: Settings) -> ArchiveRef:
     """The server's own Archive, which counts as registered before all others: its operator vouches for it."""
-    profile, scheme = archive.profile, archive.public_url.partition("://")[0]
+    profile, scheme = archive.profile, Origin.of_url(archive.public_url).scheme
     protocol, prefixes = ArchiveProtocol(scheme.upper()), frozenset(_minted_prefixes(settings))
     return ArchiveRef(profile.service, profile.address, protocol, prefixes=prefixes, vouched=True)
 
@@ -189,7 +187,7 @@ def _kept_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | N
         return None
     store, public_url = opened.enter_context(open_store(settings.data)), settings.own_url
     content_url = settings.content_url or public_url
-    address = public_url.partition("://")[2].partition("/")[0]
+    address = Origin.of_url(public_url).authority
     return ArchiveSite(
         profile=ArchiveProfile(address, record.service, ArchiveUrls(public_url, content_url)),
         catalog=store.catalog,
@@ -202,9 +200,5 @@ def _kept_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | N
 
 
 def _host_and_port(url: str) -> tuple[str, int]:
-    scheme, _, rest = url.partition("://")
-    authority = rest.partition("/")[0]
-    host, colon, port = authority.rpartition(":")
-    if colon and port.isdigit():
-        return host, int(port)
-    return authority, _PORTS[scheme.lower()]
+    origin = Origin.of_url(url)
+    return origin.host, origin.effective_port

@@ -40,6 +40,7 @@ from ibi.config.kinds import (
     seconds,
 )
 from ibi.model.minting import Identity
+from ibi.origin import bracketed
 
 if TYPE_CHECKING:
     from ibi.minting.minter import Rules
@@ -385,8 +386,7 @@ class Settings:
     @property
     def own_url(self) -> str:
         """The address at which readers reach this Archive, without a final slash."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return self.public_url or f"http://{host}:{self.port}"
+        return self.public_url or f"http://{bracketed(self.host)}:{self.port}"
 
     def identity(self) -> Identity | None:
         """Return the identity in whose name labels are minted; None if no host is set.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import host_and_port
 from ibi.model.visibility import IpNetwork
+from ibi.origin import host_of
 from ibi.vocabulary import ArchiveProtocol
 
 
@@ -52,7 +53,11 @@ class ArchiveRef:
         return self._hash
 
     def declares(self, authority: str) -> bool:
-        """Whether URLs of this Archive may name `authority`, the `host[:port]` of a URL."""
+        """Whether URLs of this Archive may name `authority`, the `host[:port]` of a URL.
+
+        Not `Origin`: this is asked of every entry of every answer, and messages leave little to normalise (E45). A
+        declared port is compared as it is spelled, also 80.
+        """
         authority = authority.lower()
         host = host_of(authority)
         return host == self._host or not self.hosts.isdisjoint({authority, host})
@@ -63,9 +68,3 @@ class ArchiveRef:
 
     def __str__(self) -> str:
         return self.address
-
-
-def host_of(authority: str) -> str:
-    """`host[:port]` without the port; an IPv6 address keeps its brackets, and so its colons."""
-    host, colon, port = authority.rpartition(":")
-    return host if colon and port.isdigit() else authority

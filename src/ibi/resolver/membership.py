@@ -16,7 +16,8 @@ from ibi.messages.membership import InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import IpNetwork, network
-from ibi.resolver.archive_ref import ArchiveRef, host_of
+from ibi.origin import host_of
+from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.errors import PrefixTaken
 
 SILENCE: Final = 3600

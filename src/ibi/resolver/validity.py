@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlList
+from ibi.origin import authority_of
 from ibi.persistent_url import MAX_LENGTH
 from ibi.relation import Relation
 from ibi.resolver.archive_ref import ArchiveRef
@@ -42,7 +43,7 @@ def speaks_for_itself(claim: ArchiveClaim) -> bool:
 
 def is_on_a_declared_host(claim: ArchiveClaim) -> bool:
     """The URL leads to a host that the Archive declared (E31)."""
-    return claim.url is None or claim.archive.declares(_authority(claim.url))
+    return claim.url is None or claim.archive.declares(authority_of(claim.url))
 
 
 def has_bearable_length(claim: ArchiveClaim) -> bool:
@@ -76,8 +77,3 @@ def refused_urls(archive: ArchiveRef, label: Label, answer: UrlList, rules: Iter
 
 def _name_alike(one: LabelForms, other: LabelForms) -> bool:
     return one is other or any(map(one.may_name, other.labels))
-
-
-def _authority(url: str) -> str:
-    after = url.partition("://")[2]
-    return after.partition("/")[0].partition("?")[0].partition("#")[0]

@@ -20,9 +20,9 @@ from ibi.label.reach import address_is_global
 from ibi.messages import values as wire_values
 from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
-from ibi.resolver.archive_ref import ArchiveRef, host_of
+from ibi.origin import DEFAULT_PORTS, Origin
+from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.trace import Failure
-from ibi.vocabulary import ArchiveProtocol
 
 
 def addresses_of(host: str) -> list[str]:
@@ -165,7 +165,6 @@ def meant_by(address: IpAddress) -> tuple[IpAddress, ...]:
     return (address,)
 
 
-_DEFAULT_PORTS: Final = {ArchiveProtocol.HTTP: 80, ArchiveProtocol.HTTPS: 443}
 _EVERYWHERE: Final = "::"
 # A public address by the registries, behind which Azure answers its own machines.
 _METADATA: Final = frozenset({ip_address("168.63.129.16")})
@@ -192,7 +191,7 @@ class AddressGuard:
     async def check(self, archive: ArchiveRef) -> Checked | Failure:
         """What may be dialled to reach an Archive. Every address of its name has to pass: a name for both a public and
         a private one is a trap. Nothing is sent, except to the name servers of this machine."""
-        return await self.check_address(archive.address, _DEFAULT_PORTS[archive.protocol], archive.networks)
+        return await self.check_address(archive.address, DEFAULT_PORTS[archive.protocol.scheme], archive.networks)
 
     async def check_address(
         self, authority: str, default_port: int, networks: Sequence[IpNetwork] = ()
@@ -202,9 +201,8 @@ class AddressGuard:
             wire_values.host_and_port(authority)
         except InvalidInput:
             return Failure.FORBIDDEN_ADDRESS
-        host = host_of(authority)
-        port = default_port if host == authority else int(authority.rpartition(":")[2])
-        host = host.strip("[]").lower()
+        origin = Origin.parse(authority)
+        host, port = origin.host.lower(), default_port if origin.port is None else origin.port
         if (host, port) in self._own:
             return Failure.FORBIDDEN_ADDRESS
         found = [host] if _is_address(host) else await self._names.addresses(host)
@@ -230,7 +228,8 @@ class AddressGuard:
 
 
 def _plain(host: str) -> str:
-    """A host in the spelling in which it is compared."""
+    """A host in the spelling in which it is compared here: unlike `Origin.name`, by every address that another wraps,
+    and with one word for all that is unspecified."""
     host = host.strip("[]").lower()
     try:
         address = meant_by(ip_address(host or _EVERYWHERE))[0]

@@ -20,7 +20,7 @@ from ibi.transport.errors import (
     UnusableKey,
     UnusableToken,
 )
-from ibi.transport.origin import Origin
+from ibi.transport.server_url import ServerUrl
 
 _PROBLEM = "urn:ibi:problem:"
 _SHOWN = 500
@@ -96,12 +96,12 @@ class ApiClient:
     ) -> None:
         """`server` is its URL, with a base path if it has one. `allow_plain` sends the token unencrypted over a network
         that is known to be safe."""
-        self._origin, self._timeout = Origin.parse(server), timeout
-        self._server = str(self._origin)
+        self._url, self._timeout = ServerUrl.parse(server), timeout
+        self._server = str(self._url)
         self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
         if token is not None and (not _is_visible(token) or " " in token):
             raise UnusableToken()
-        if token is not None and not (self._origin.is_private or allow_plain):
+        if token is not None and not (self._url.is_private or allow_plain):
             raise InsecureServer(server=self._server)
 
     def identity(self) -> dict[str, object]:
@@ -193,9 +193,9 @@ class ApiClient:
         accepted: frozenset[int] = _SUCCESS,
         timeout: float | None = None,
     ) -> Iterator[HTTPResponse]:
-        with closing(self._origin.connection(timeout or self._timeout)) as connection:
+        with closing(self._url.connection(timeout or self._timeout)) as connection:
             self._connect(connection)
-            connection.request(method, self._origin.path + path, body, {**headers, **self._authorization})
+            connection.request(method, self._url.path + path, body, {**headers, **self._authorization})
             with connection.getresponse() as answer:
                 if answer.status not in accepted:
                     raise refusal_of(answer.status, answer.read(_MOST_BODY), self._server)

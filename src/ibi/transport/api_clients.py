@@ -167,10 +167,10 @@ class RecordsClient(ApiClient):
 
     def _sent(self, place: str, sending: _Sending, size: int) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Content-Length": str(size), **self._authorization}
-        with closing(self._origin.connection(self._timeout)) as connection:
+        with closing(self._url.connection(self._timeout)) as connection:
             self._connect(connection)
             try:
-                answer = _answer_to(connection, self._origin.path + place, sending, headers)
+                answer = _answer_to(connection, self._url.path + place, sending, headers)
                 body = answer.read(_MOST_BODY)
             except (HTTPException, OSError) as error:
                 reason = getattr(error, "strerror", None) or str(error) or type(error).__name__

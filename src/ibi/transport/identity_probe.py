@@ -17,7 +17,7 @@ from ibi.errors import IbiError
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.http_connection import HttpResponse
-from ibi.transport.origin import Origin
+from ibi.transport.server_url import ServerUrl
 from ibi.transport.single_request import connect, default_tls, get
 
 PATIENCE: Final = 2.0
@@ -56,10 +56,10 @@ class NoIdentity(IbiError):
 
 async def ask_identity(url: str, within: float = PATIENCE) -> Mapping[str, object]:
     """What the server at `url` says of its minter; `NoIdentity` if it says nothing, or something else, in that time."""
-    origin = Origin.parse(url)
+    server = ServerUrl.parse(url)
     try:
         async with asyncio.timeout(within):
-            response = await _asked(origin)
+            response = await _asked(server)
     except TimeoutError:
         raise NoIdentity(url=url, reason=f"no answer within {within:g} seconds") from None
     except (OSError, ValueError) as error:  # the latter for names that no certificate can have
@@ -81,10 +81,10 @@ def _identity_in(body: bytes, url: str) -> Mapping[str, object]:
     return found
 
 
-async def _asked(origin: Origin) -> HttpResponse | Failure:
-    secure = origin.scheme == "https"
-    checked = await AddressGuard().check_address(origin.authority, 443 if secure else 80, _NETWORKS)
+async def _asked(server: ServerUrl) -> HttpResponse | Failure:
+    authority, port = server.origin.authority, server.origin.effective_port
+    checked = await AddressGuard().check_address(authority, port, _NETWORKS)
     if isinstance(checked, Failure):
         return checked
-    connection = await connect(checked, _MOST_BODY, default_tls() if secure else None)
-    return await get(connection, origin.authority, f"{origin.path}{_PATH}", "application/json")
+    connection = await connect(checked, _MOST_BODY, default_tls() if server.is_secure else None)
+    return await get(connection, authority, f"{server.path}{_PATH}", "application/json")

@@ -15,7 +15,7 @@ from ibi.pairs import Pairs
 from ibi.resolver.trace import Failure as FailureOfReply
 from ibi.transport.address_guard import Checked, NameLookup
 from ibi.transport.http_connection import HttpConnection
-from ibi.transport.origin import Origin
+from ibi.transport.server_url import ServerUrl
 from ibi.transport.single_request import connect, default_tls, get
 
 _TIMEOUT: Final = 30.0
@@ -45,11 +45,11 @@ class ResolverGateway:
         names: NameLookup | None = None,
         tls: SSLContext | None = None,
     ) -> None:
-        self._origin, self._timeout = Origin.parse(resolver), timeout
+        self._server, self._timeout = ServerUrl.parse(resolver), timeout
         self._names, self._tls = names or NameLookup(), tls
 
     def __str__(self) -> str:
-        return str(self._origin)
+        return str(self._server)
 
     async def send(self, request: InclusionRequest | ExclusionRequest, *, within: float | None = None) -> Outcome:
         """What the resolver answers, `within` so many seconds at the latest; never raises for what it does."""
@@ -68,8 +68,8 @@ class ResolverGateway:
             reason = getattr(error, "strerror", None) or "no connection"
             return RequestFailure(f"it cannot be reached: {reason}".rstrip(), sent=False)
         # The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings name.
-        target = f"{self._origin.path}/{resolver_service().spelling}?{request.to_query()}"
-        response = await get(connection, self._origin.authority, target, "text/plain")
+        target = f"{self._server.path}/{resolver_service().spelling}?{request.to_query()}"
+        response = await get(connection, self._server.origin.authority, target, "text/plain")
         if isinstance(response, FailureOfReply):
             closed = response is FailureOfReply.UNREACHABLE
             return RequestFailure(f"the connection failed ({'closed without an answer' if closed else response.value})")
@@ -77,14 +77,12 @@ class ResolverGateway:
 
     async def _connect(self) -> HttpConnection:
         """The name is looked up once, in a thread that holds up neither the server nor its end."""
-        secure = self._origin.scheme == "https"
-        addresses = await self._names.addresses(self._origin.host)
+        origin = self._server.origin
+        addresses = await self._names.addresses(origin.host)
         if not addresses:
             raise OSError(None, "Name or service not known")
-        default = 443 if secure else 80
-        port = default if self._origin.port is None else self._origin.port
-        where = Checked(self._origin.host, port, tuple(addresses))
-        return await connect(where, _MOST_BODY, (self._tls or default_tls()) if secure else None)
+        where = Checked(origin.host, origin.effective_port, tuple(addresses))
+        return await connect(where, _MOST_BODY, (self._tls or default_tls()) if self._server.is_secure else None)
 
 
 def _outcome(request: InclusionRequest | ExclusionRequest, status: int, body: bytes) -> Outcome:

@@ -15,6 +15,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
+from ibi.origin import Origin
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged
@@ -24,7 +25,7 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.item_services import ItemServices
 from ibi.services.items.searching import Searching
-from ibi.web.http.hosts import authority_of_url
+from ibi.web.http.hosts import served_origin
 
 
 def _no_robot(_: str) -> bool:
@@ -109,14 +110,13 @@ class ArchiveSite:
     @property
     def origin(self) -> str:
         """The origin of the pages: scheme and host, without a path."""
-        scheme, _, rest = self.public_url.partition("://")
-        return f"{scheme}://{rest.partition('/')[0]}"
+        return str(Origin.of_url(self.public_url))
 
     @property
     def has_own_content_host(self) -> bool:
         """Whether files are served on a host of their own, where a document finds nothing to act on."""
         assert self.content_url is not None
-        return authority_of_url(self.content_url) != authority_of_url(self.public_url)
+        return served_origin(self.content_url) != served_origin(self.public_url)
 
     @property
     def shown_catalog(self) -> Catalog:

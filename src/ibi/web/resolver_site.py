@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
 
 from ibi.model.visibility import IpNetwork
+from ibi.origin import Origin
 from ibi.ports.beliefs import Beliefs
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.resolver_service import ResolverService
-
-_PORTS: Final = {"http": "80", "https": "443"}
 
 
 async def _nothing_to_close() -> None:
@@ -39,11 +37,9 @@ class ResolverSite:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
-        scheme, _, rest = self.public_url.partition("://")
-        authority, slash, path = rest.partition("/")
-        if not authority.rpartition("]")[2].rpartition(":")[2].isdigit():
-            authority += f":{_PORTS[scheme.lower()]}"
-        object.__setattr__(self, "base", f"{scheme}://{authority}{slash}{path}/")
+        origin = Origin.of_url(self.public_url)
+        path = self.public_url.partition("://")[2].partition("/")[1:]
+        object.__setattr__(self, "base", f"{replace(origin, port=origin.effective_port)}{''.join(path)}/")
 
     def start(self) -> None:
         """Start the background work; on the event loop."""

@@ -12,9 +12,10 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ibi.origin import Origin
 from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.errors import problem
-from ibi.web.http.hosts import Authority, authority_of_url, requested_authority
+from ibi.web.http.hosts import requested_origin, served_origin
 from ibi.web.http.raw_target import decoded, raw_path, raw_target
 from ibi.web.http.request_errors import NotFound
 
@@ -27,8 +28,8 @@ class ContentHost:
 
     def __init__(self, site: ArchiveSite) -> None:
         self._site = site
-        self._pages = authority_of_url(site.public_url)
-        self._content = authority_of_url(site.content_url or site.public_url)
+        self._pages = served_origin(site.public_url)
+        self._content = served_origin(site.content_url or site.public_url)
 
     def is_asked(self, scope: Scope) -> bool:
         """Whether the request is for a host that serves bytes alone."""
@@ -41,13 +42,13 @@ class ContentHost:
         return None
 
     @staticmethod
-    def _is(wanted: Authority | None, other: Authority | None, scope: Scope) -> bool:
+    def _is(wanted: Origin | None, other: Origin | None, scope: Scope) -> bool:
         """Whether the request is for `wanted`: at any port if its name differs from the `other`'s, since cookies ignore
         ports."""
-        asked = requested_authority(scope)
+        asked = requested_origin(scope)
         if asked is None or wanted is None:
             return False
-        return asked == wanted or (asked.host == wanted.host and (other is None or other.host != wanted.host))
+        return asked == wanted or (asked.name == wanted.name and (other is None or other.name != wanted.name))
 
     def for_pages(self, scope: Scope) -> str | None:
         """The URL of the same page on its own host, for a request to the content host."""

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
 from ibi.errors import IbiError
+from ibi.origin import bracketed
 from ibi.storage.descriptors import are_exhausted, pending_connections, raise_limit
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.fast.heap import Heap
@@ -98,7 +99,7 @@ def url_of(listener: socket.socket) -> str:
     """The URL at which a browser on this machine reaches the listener."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http://{bracketed(host)}:{port}"
 
 
 def _protocol(app: ASGIApp) -> type[asyncio.Protocol]:

@@ -63,6 +63,7 @@ ANSWERS: Mapping[str, Answer] = {
     "invalid-granularity": Answer(400),
     "invalid-label": Answer(400),
     "invalid-language-tag": Answer(400),
+    "invalid-origin": Answer(400),
     "invalid-pairs": Answer(400),
     "invalid-relation": Answer(400),
     "invalid-message": Answer(400),

@@ -80,7 +80,11 @@ def refuse_other_sites(headers: RawHeaders) -> None:
 
 
 def authority(url: str) -> str | None:
-    """`host[:port]` of a URL as the header Host writes it; None if the URL is not HTTP(S)."""
+    """`host[:port]` of a URL as the header Host writes it; None if the URL is not HTTP(S).
+
+    Not `Origin`: one browser writes both headers, in one spelling. What differs in it is refused, rather than taken for
+    the same by a rule that the browser may not have.
+    """
     try:
         parts = urlsplit(url.strip())
     except ValueError:

@@ -9,74 +9,36 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
-from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Final, NamedTuple
+from ipaddress import IPv4Address, IPv6Address
 
 from starlette.types import Scope
 
+from ibi.origin import InvalidOrigin, Origin, authority_of, bracketed
 from ibi.web.http.headers import only_value
 
-_LONGEST: Final = 300
-"""Characters of a host with its port; a name has at most 253."""
-_DEFAULT_PORTS: Final = frozenset({80, 443})
 
+def requested_origin(scope: Scope) -> Origin | None:
+    """What the header Host names; None if it is missing, empty, there twice, or cannot be read.
 
-class Authority(NamedTuple):
-    """A host and its port in one spelling: small letters, no final dot, no brackets, None for the port of HTTP(S)."""
-
-    host: str
-    port: int | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Authority | None:
-        """Parse `host[:port]` as the header Host writes it; None if the text has another form."""
-        return _parse(text) if len(text) <= _LONGEST else None
-
-    @property
-    def address(self) -> IPv4Address | IPv6Address | None:
-        """The host as an IP address, if it is one; IPv4 inside IPv6 is IPv4."""
-        return _address(self.host)
-
-
-@lru_cache(maxsize=1024)
-def _parse(text: str) -> Authority | None:
-    text = text.strip(" \t").lower()
-    if text.startswith("["):
-        host, bracket, rest = text[1:].partition("]")
-        if not bracket or (rest and not rest.startswith(":")):
-            return None
-        port = rest[1:]
-    else:
-        host, _, port = text.partition(":")
-    host = host.removesuffix(".")
-    if not host or not ((port.isascii() and port.isdigit()) or not port) or len(port) > 5:
-        return None
-    address = _address(host)
-    number = int(port) if port else None
-    return Authority(host if address is None else str(address), None if number in _DEFAULT_PORTS else number)
-
-
-@lru_cache(maxsize=1024)
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    try:
-        address = ip_address(host.partition("%")[0])
-    except ValueError:
-        return None
-    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
-
-
-def authority_of_url(url: str) -> Authority | None:
-    return Authority.parse(url.partition("://")[2].partition("/")[0])
-
-
-def requested_authority(scope: Scope) -> Authority | None:
-    """The authority in the header Host; None if it is missing, empty, repeated or unreadable."""
+    It has no scheme: behind a proxy that is not known here.
+    """
     try:
         host = only_value(scope["headers"], b"host")
     except ValueError:
         return None
-    return None if not host else Authority.parse(host)
+    return None if not host else _readable(host.strip(" \t"))
+
+
+def served_origin(url: str) -> Origin | None:
+    """The same of a URL in the settings; None if that cannot be read."""
+    return _readable(authority_of(url))
+
+
+def _readable(authority: str) -> Origin | None:
+    try:
+        return Origin.parse(authority)
+    except InvalidOrigin:
+        return None
 
 
 class ServedHosts:
@@ -85,11 +47,11 @@ class ServedHosts:
     def __init__(self, urls: Iterable[str] = (), names: Iterable[str] = (), listening: Iterable[str] = ()) -> None:
         """Hosts of `urls` are served at every port; `names` are those of the setting `hosts`, each `host` or
         `host:port`; `listening` are the hosts and addresses on which the server listens."""
-        given = {name: Authority.parse(name) for name in names}
-        found = [authority_of_url(url) for url in urls] + [Authority.parse(_bracketed(host)) for host in listening]
-        self._hosts = {"localhost", *(each.host for each in found if each is not None)}
-        self._hosts |= {each.host for name, each in given.items() if each is not None and not _has_port(name)}
-        self._with_port = {each for each in given.values() if each is not None}
+        given = [each for each in map(_readable, names) if each is not None]
+        found = [served_origin(url) for url in urls] + [_readable(bracketed(host)) for host in listening]
+        self._hosts = {"localhost", *(each.name for each in found if each is not None)}
+        self._hosts |= {each.name for each in given if each.port is None}
+        self._with_port = frozenset(given)
         addresses = {each.address for each in found if each is not None}
         self._is_on_all = any(address is not None and address.is_unspecified for address in addresses)
 
@@ -97,22 +59,14 @@ class ServedHosts:
         """Whether pages and files are served for the host of this request, or it names none."""
         if not any(name == b"host" and value.strip(b" \t") for name, value in scope["headers"]):
             return True
-        asked = requested_authority(scope)
-        return asked is not None and (asked.host in self._hosts or asked in self._with_port or self._is_ours(asked))
+        asked = requested_origin(scope)
+        return asked is not None and (asked.name in self._hosts or asked in self._with_port or self._is_ours(asked))
 
-    def _is_ours(self, asked: Authority) -> bool:
+    def _is_ours(self, asked: Origin) -> bool:
         address = asked.address
         if address is None:
             return False
         return address.is_loopback or (self._is_on_all and _is_of_this_machine(address))
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host.partition('%')[0]}]" if ":" in host else host
-
-
-def _has_port(name: str) -> bool:
-    return ":" in name.rpartition("]")[2]
 
 
 def _is_of_this_machine(address: IPv4Address | IPv6Address) -> bool:

@@ -10,9 +10,10 @@ from babel.support import NullTranslations
 
 from ibi.label import Label
 from ibi.languages import LanguageTag
+from ibi.origin import authority_of, host_of
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Translation
-from ibi.resolver.archive_ref import ArchiveRef, host_of
+from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -307,7 +308,7 @@ class _Alerts:
 
     def _to_confirm(self, outcome: Redirect) -> Alert:
         _ = self._gettext
-        host = host_of(outcome.url.partition("://")[2].partition("/")[0])
+        host = host_of(authority_of(outcome.url))
         said = _("{archive} says that {label} is on {host}, which is not known to be a host of its own.")
         return Alert(
             "url-to-confirm",

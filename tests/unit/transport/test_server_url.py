@@ -7,7 +7,7 @@ from http.client import HTTPSConnection
 import pytest
 
 from ibi.transport.errors import InvalidServer
-from ibi.transport.origin import Origin
+from ibi.transport.server_url import ServerUrl
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from ibi.transport.origin import Origin
     ],
 )
 def test_the_address_of_a_server_is_read(server: str, shown: str) -> None:
-    assert str(Origin.parse(server)) == shown
+    assert str(ServerUrl.parse(server)) == shown
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_the_address_of_a_server_is_read(server: str, shown: str) -> None:
 )
 def test_what_is_no_such_address_is_refused_in_one_line(server: str) -> None:
     with pytest.raises(InvalidServer) as refusal:
-        Origin.parse(server)
+        ServerUrl.parse(server)
     assert str(refusal.value).isprintable()
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
     with pytest.raises(InvalidServer) as refusal:
-        Origin.parse("https://user:hunter2@ibi.example.org")
+        ServerUrl.parse("https://user:hunter2@ibi.example.org")
     assert "hunter2" not in str(refusal.value)
 
 
@@ -71,11 +71,11 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
         ("http://0.0.0.0", False),
     ],
 )
-def test_an_origin_knows_whether_others_can_listen_in(server: str, private: bool) -> None:
-    assert Origin.parse(server).is_private is private
+def test_a_url_knows_whether_others_can_listen_in(server: str, private: bool) -> None:
+    assert ServerUrl.parse(server).is_private is private
 
 
 def test_https_is_checked() -> None:
-    connection = Origin.parse("https://ibi.example.org").connection(1)
+    connection = ServerUrl.parse("https://ibi.example.org").connection(1)
     assert isinstance(connection, HTTPSConnection)
     assert connection._context.check_hostname  # type: ignore[attr-defined]

@@ -1,0 +1,163 @@
+"""Where a server is: scheme, host and port, read and compared by one rule (RFC 3986 §3.2, RFC 6454 §4).
+
+The spelling is kept, for some of it goes to others as it was given. Equality goes by meaning: case, the final dot of a
+name, the notation of an address and a port that the scheme implies make no difference. Names that are not ASCII are
+given in their `xn--` form: there are several versions of IDNA, and two programs may differ.
+
+Four places have rules of their own, on purpose. `ibi.messages.values.host_and_port` is stricter: it reads what
+strangers register. `ibi.web.fast.protocol` looks at bytes, before anything is known of them.
+`ibi.web.http.headers.authority` compares what one browser wrote twice, letter by letter. Ports in labels are written in
+a way of the standard's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from ibi.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_DEFAULTS: Final = frozenset({None, *DEFAULT_PORTS.values()})
+
+_LONGEST: Final = 300
+"""Characters of a host with its port; a name has at most 253."""
+_MOST_PORT: Final = 65_535
+# RFC 3986 §3.2: authority = host [ ":" port ], here without a user; the port may be empty.
+_AUTHORITY: Final = re.compile(r"(?:\[([^\[\]]*+)\]|([^:\[\]]*+))(?::([0-9]{0,5}))?")
+# RFC 6874: a zone means something on one machine only. It is kept in the spelling and not compared.
+_WITH_ZONE: Final = re.compile(r"[0-9a-f.]*+:[0-9a-f:.]*+%[a-z0-9._~-]++")
+_REGISTERED_NAME: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=%-]++")
+
+
+class InvalidOrigin(InvalidInput):
+    """{quoted} is not the address of a server: {reason}."""
+
+    code = "invalid-origin"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """A scheme, a host without brackets, and a port.
+
+    The scheme is `http` or `https`. It is empty for what a `Host` header tells: where no port is given, whether that of
+    HTTP or that of HTTPS is meant is not known then, and both count as none.
+    """
+
+    scheme: str
+    host: str
+    port: int | None = None
+    """As it was given; None if it was not."""
+    name: str = field(init=False, repr=False)
+    """The host in the spelling in which it is compared: lower case, no final dot, an address as it is usually
+    written, and IPv4 inside IPv6 as IPv4."""
+    _key: tuple[str, str, int | None] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.scheme and self.scheme not in DEFAULT_PORTS:
+            raise InvalidOrigin(self.scheme, 0, "it begins with http:// or https://")
+        if self.port is not None and not 0 <= self.port <= _MOST_PORT:
+            raise InvalidOrigin(f"{self.host}:{self.port}", len(self.host) + 1, "a port is at most 65535")
+        name = _normal_name(self.host)
+        object.__setattr__(self, "name", name)
+        port = None if not self.scheme and self.port in _DEFAULTS else self.effective_port
+        object.__setattr__(self, "_key", (self.scheme, name, port))
+
+    @classmethod
+    def parse(cls, authority: str, scheme: str = "") -> Origin:
+        """Read `host[:port]`; an IPv6 address stands in brackets. `InvalidOrigin` if it is anything else."""
+        if len(authority) > _LONGEST:
+            raise InvalidOrigin(authority, _LONGEST, "it is longer than any host with a port")
+        return _parse(authority, scheme)
+
+    @classmethod
+    def of_url(cls, url: str) -> Origin:
+        """The origin of an absolute URL of HTTP or HTTPS; `InvalidOrigin` if it is none."""
+        scheme = url.partition("://")[0].lower()
+        if scheme not in DEFAULT_PORTS:
+            raise InvalidOrigin(url, 0, "it begins with http:// or https://")
+        return cls.parse(authority_of(url), scheme)
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}" if self.scheme else self.authority
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, Origin) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def authority(self) -> str:
+        """`host[:port]` as it was given."""
+        return bracketed(self.host) if self.port is None else f"{bracketed(self.host)}:{self.port}"
+
+    @property
+    def effective_port(self) -> int:
+        """The port that is dialled: where none was given that of the scheme, and where there is none either of HTTP."""
+        return DEFAULT_PORTS[self.scheme or "http"] if self.port is None else self.port
+
+    @property
+    def address(self) -> IPv4Address | IPv6Address | None:
+        """The IP address that the host is, if it is one; IPv4 inside IPv6 is IPv4."""
+        return _address(self.name)
+
+
+@lru_cache(maxsize=1024)
+def _parse(authority: str, scheme: str) -> Origin:
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        raise InvalidOrigin(authority, 0, "it is a host, perhaps with a colon and a port")
+    ipv6, name, port = match.groups()
+    if ipv6 is not None and ":" not in ipv6:
+        raise InvalidOrigin(authority, 1, "only an IPv6 address stands in brackets")
+    return Origin(scheme, name if ipv6 is None else ipv6, int(port) if port else None)
+
+
+def _normal_name(host: str) -> str:
+    name = host.removesuffix(".").lower()
+    address = _address(name.partition("%")[0] if _WITH_ZONE.fullmatch(name) else name)
+    if address is not None:
+        return str(address)
+    if not name or _REGISTERED_NAME.fullmatch(name) is None:
+        raise InvalidOrigin(host, 0, "a host is a name or an IP address")
+    return name
+
+
+@lru_cache(maxsize=1024)
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    # Most commands have no need of it, and it is slow to import.
+    from ipaddress import IPv6Address, ip_address
+
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    if "%" in host:  # anything may follow it there
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
+
+
+# --- texts, as they are spelled --------------------------------------------------------------------------------------
+
+
+def bracketed(host: str) -> str:
+    """A host as it is written before a port."""
+    return f"[{host}]" if ":" in host else host
+
+
+def authority_of(url: str) -> str:
+    """What stands between `://` and the path, query or fragment of a URL; empty if nothing does."""
+    after = url.partition("://")[2]
+    return after.partition("/")[0].partition("?")[0].partition("#")[0]
+
+
+def host_of(authority: str) -> str:
+    """`host[:port]` without the port; an IPv6 address keeps its brackets, and so its colons."""
+    host, colon, port = authority.rpartition(":")
+    return host if colon and port.isdigit() else authority
