@@ -51,7 +51,7 @@ class ServerUrl:
     def connection(self, timeout: float) -> HTTPConnection:
         """Not opened yet. No proxy is asked, and certificates are checked."""
         kind = HTTPSConnection if self.is_secure else HTTPConnection
-        return kind(self.origin.host, self.origin.port, timeout=timeout)
+        return kind(self.origin.host, self.origin.effective_port, timeout=timeout)
 
 
 def is_on_loopback(server: str) -> bool:
