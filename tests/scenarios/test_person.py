@@ -29,6 +29,12 @@ def test_somebody_gets_an_account_a_link_and_is_shut_out_again(ibi: IbiCommand) 
     assert json.loads(listed.out)["disabled"] is not None
 
 
+def test_a_link_to_an_ipv6_address_can_be_followed(ibi: IbiCommand) -> None:
+    ibi("person", "create", "ada", "--role", "librarian")
+    (ibi.data / "ibi.toml").write_text('host = "::1"\n')
+    assert ibi("person", "link", "ada").out.startswith("http://[::1]:8765/sign-in/")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -85,7 +85,7 @@ def link(name: str, **flags: str | None) -> None:
     """Print a link that signs NAME in, once, within the hour."""
     settings = settings_from(**flags)
     with opened_desk(settings) as desk:
-        click.echo(sign_in_url(settings.public_url or f"http://{settings.host}:{settings.port}", desk.link(name)))
+        click.echo(sign_in_url(settings.own_url, desk.link(name)))
 
 
 @person.command()
