@@ -1,5 +1,7 @@
-"""Which addresses are dialled. Registered Archives name their own, and one that lies could name ours, or a neighbour's
-that trusts us: so a name is looked up once, all it stands for is judged, and nothing else than that is dialled.
+"""Which addresses are dialled, and the look-up of names.
+
+Registered Archives name their own addresses. One that lies could name ours, or a neighbour's that trusts us. So a name
+is looked up once, every address that it stands for is judged, and nothing else than those is dialled.
 """
 
 from __future__ import annotations
@@ -39,8 +41,10 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """Whoever comes while a flight of the same key is under way gets a seat in it. Seats are given up one by one: that
-    a passenger is cancelled, or tires of waiting, is nothing to the flight or to the others.
+    """Lets callers that ask the same at the same time share one request.
+
+    Each has a future of its own: a caller that is cancelled, or stops waiting, affects neither the request nor the
+    other callers.
     """
 
     def __init__(self) -> None:
@@ -50,8 +54,11 @@ class SingleFlight(Generic[K, V]):
         return len(self._seats)
 
     def board(self, key: K, take_off: Callable[[Callable[[V], None]], None]) -> asyncio.Future[V]:
-        """The result, in a future that is the caller's own. `take_off` is called if there is no such flight yet, with
-        the function that it, or whatever it starts, has to call with the result: once, and always."""
+        """Return the caller's own future of the result.
+
+        `take_off` is called if no request of this key is under way. It gets the function that has to be called with the
+        result, once and always.
+        """
         seat: asyncio.Future[V] = asyncio.get_running_loop().create_future()
         seats = self._seats.get(key)
         if seats is not None:
@@ -71,8 +78,8 @@ class SingleFlight(Generic[K, V]):
 _KEPT_FOR: Final = 30.0
 _MOST_KEPT: Final = 4096
 _MOST_AT_ONCE: Final = 16
-"""Of names that were resolved when they were last asked for, and as many of the others: names whose servers say nothing
-keep their threads for long, and nobody else from being found."""
+"""Threads for names that were resolved when they were last asked for, and as many for all others. A name whose server
+does not answer keeps its thread for long, and must not keep known names from being found."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,8 +91,10 @@ class _Queue:
 
 
 class NameLookup:
-    """`addresses_of` is asked in threads of its own that nobody waits for at the end: a name server that says nothing
-    keeps a thread for long, and must hold up neither the rest of the process nor its end.
+    """Looks up names on an event loop, and remembers what it finds for half a minute.
+
+    `addresses_of` runs in daemon threads: a name server that does not answer keeps a thread for long, and must hold up
+    neither the rest of the process nor its end.
     """
 
     def __init__(
@@ -130,7 +139,7 @@ class NameLookup:
         try:
             found = self._addresses_of(host)
         finally:
-            with suppress(RuntimeError):  # the loop has ended in the meantime, and everybody who waited with it
+            with suppress(RuntimeError):  # the loop has ended in the meantime, and all callers with it
                 loop.call_soon_threadsafe(self._answered, host, queue, found)
 
     def _answered(self, host: str, queue: _Queue, found: Sequence[str]) -> None:
@@ -180,8 +189,10 @@ class Checked:
 
 
 class AddressGuard:
-    """`own` is what this process listens on, and the names by which others know that: it never asks itself. An
-    unspecified address (`0.0.0.0`, `::`) means every address of the machine.
+    """Judges addresses before they are dialled.
+
+    `own` is what this process listens on, and the names by which others know that: it never asks itself. An unspecified
+    address (`0.0.0.0`, `::`) means every address of the machine.
     """
 
     def __init__(self, own: frozenset[tuple[str, int]] = frozenset(), *, names: NameLookup | None = None) -> None:
@@ -189,14 +200,17 @@ class AddressGuard:
         self._names = NameLookup() if names is None else names
 
     async def check(self, archive: ArchiveRef) -> Checked | Failure:
-        """What may be dialled to reach an Archive. Every address of its name has to pass: a name for both a public and
-        a private one is a trap. Nothing is sent, except to the name servers of this machine."""
+        """Return what may be dialled to reach an Archive, or why nothing may.
+
+        Every address of its name has to pass: a name for both a public and a private one is a trap. Nothing is sent,
+        except to the name servers of this machine.
+        """
         return await self.check_address(archive.address, DEFAULT_PORTS[archive.protocol.scheme], archive.networks)
 
     async def check_address(
         self, authority: str, default_port: int, networks: Sequence[IpNetwork] = ()
     ) -> Checked | Failure:
-        """The same of `host[:port]`; an odd spelling of a host (`127.1`, `localhost.`) is refused unread."""
+        """Return the same for `host[:port]`. An odd spelling of a host (`127.1`, `localhost.`) is refused unread."""
         try:
             wire_values.host_and_port(authority)
         except InvalidInput:

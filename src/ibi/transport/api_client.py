@@ -72,7 +72,7 @@ def _json(body: bytes) -> object:
 
 
 def one_line(text: str) -> str:
-    """Without anything that could move a cursor or fill a screen."""
+    """Return the text without anything that could move a cursor or fill a screen."""
     shown = "".join(each if each.isprintable() else " " for each in text[: _SHOWN + 1])
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
@@ -89,7 +89,7 @@ _SUCCESS = frozenset({200, 201})
 
 
 class ApiClient:
-    """Asks one server. The token is sent to it and to nobody else: redirects are not followed."""
+    """Asks one server. The token is sent to no other one: redirects are not followed."""
 
     def __init__(
         self, server: str, token: str | None = None, *, timeout: float = _TIMEOUT, allow_plain: bool = False
@@ -202,7 +202,7 @@ class ApiClient:
                 yield answer
 
     def _connect(self, connection: HTTPConnection) -> None:
-        """Apart from the rest: when this fails, nothing was asked, and trying again is the caller's matter."""
+        """Open the connection. When this fails nothing was asked, so that the caller may try again."""
         try:
             connection.connect()
         except (OSError, UnicodeError) as error:

@@ -46,16 +46,16 @@ class ResolverClient(ApiClient):
     """`ServerRefused` if the resolver cannot say where an item is; its `problem` and `detail` tell why."""
 
     def record(self, url: PersistentUrl) -> Mapping[str, object]:
-        """What a redirect would lead to."""
+        """Return what a redirect would lead to."""
         return self._object("GET", _target(url, "ibiurl.info=json"))
 
     def trace(self, url: PersistentUrl) -> Mapping[str, object]:
-        """How the resolution goes, whatever becomes of it."""
+        """Return the steps of the resolution, also of one that fails."""
         return self._object("GET", _target(url, "ibiurl.trace=json"))
 
 
 def _target(url: PersistentUrl, pair: str) -> str:
-    # `/ibi/` leads to an item whatever its label begins with.
+    # Below `/ibi/` no label is taken for the path of a page.
     text = url.text("", keep_spelling=True)
     return f"/ibi/{text}{'&' if '?' in text else '?'}{pair}"
 
@@ -127,7 +127,7 @@ class RecordsClient(ApiClient):
         self._done("DELETE", _file(draft, path))
 
     def publish(self, draft: str, *, key: str | None = None, message: str | None = None) -> dict[str, Any]:
-        """The item that the draft became. Whatever answer is lost, it becomes one: it is asked for again."""
+        """Return the item that the draft became. If an answer is lost the request is repeated, which is safe."""
         place, headers = f"{_draft(draft)}/publish", {} if key is None else {"Idempotency-Key": key}
         body = None if message is None else {"message": message}
         for attempt in range(1, _ATTEMPTS + 1):

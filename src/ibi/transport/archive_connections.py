@@ -1,4 +1,4 @@
-"""The line to one Archive: its connections, the requests that wait for one, and whether it is given a rest."""
+"""The connections to one Archive, the requests that wait for one, and the breaker that spares an Archive that fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _LONGEST_REST: Final = 60.0
 
 
 class CircuitBreaker:
-    """Of one Archive. Times are monotonic, in seconds; whoever is let pass tells afterwards how it went."""
+    """Keeps requests from an Archive that failed several times in a row, for a while that doubles.
+
+    Times are monotonic, in seconds. Every request that was let pass is followed by `succeeded`, `failed` or `unused`.
+    """
 
     __slots__ = ("_failures", "_first_rest", "_longest_rest", "_probing", "_rest", "_threshold", "_until")
 
@@ -36,7 +39,7 @@ class CircuitBreaker:
 
     @property
     def is_closed(self) -> bool:
-        """Whether everybody may pass."""
+        """Whether every request may pass."""
         return self._until is None
 
     def may_pass(self, now: float) -> bool:
@@ -49,7 +52,7 @@ class CircuitBreaker:
         return True
 
     def succeeded(self) -> None:
-        """The Archive is there, whoever found out."""
+        """The Archive answered a request, of whatever kind."""
         self._failures, self._until, self._probing, self._rest = 0, None, False, self._first_rest
 
     def unused(self) -> None:
@@ -68,7 +71,10 @@ class CircuitBreaker:
 
 
 class ConnectionAllowance:
-    """Shared by all Archives. A place is taken before a connection is opened and given back when it is gone."""
+    """Bounds the connections to all Archives together.
+
+    A place is taken before a connection is opened, and given back when it is gone.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -99,7 +105,7 @@ class ConnectionAllowance:
             self._waiting.popleft()()
 
     def note_idle(self, connection: HttpConnection, now: float) -> None:
-        """It may be closed if somebody else needs a place; at once if somebody is waiting for one."""
+        """The connection may be closed if another one needs a place; at once if one is waited for."""
         self._idle[connection] = now
         if self._waiting:
             connection.abort()
@@ -133,13 +139,13 @@ class Budgets:
     connect: float = 2.0
     """For the name, the connection and the certificate."""
     total: float = 5.0
-    """For all of a request. Whoever asks may have less time, and stops waiting then."""
+    """For all of a request. A caller may have less time, and stops waiting then."""
     most_body: int = 256 * 1024
     connections: int = 32
     """To one Archive."""
     connections_in_all: int = 512
     idle: float = 30.0
-    """How long a connection is kept that nobody uses."""
+    """How long an unused connection is kept."""
     lifetime: float = 300.0
     """How long one is kept at all: the name may have another address by then."""
 
@@ -193,7 +199,7 @@ class Call:
         return True
 
     def give_up(self, failure: Failure) -> None:
-        """Nobody waits for the answer any longer."""
+        """Stop waiting for the answer: `done` gets the failure, and the connection is closed."""
         connection = self.connection
         self.had_no_time = connection is None or self.left_late
         self.answered(failure)
@@ -202,7 +208,7 @@ class Call:
 
 
 class ArchiveLine:
-    """To one Archive as it is registered: another address, or other networks, are another line."""
+    """The connections to one Archive as it is registered: another address, or other networks, have another line."""
 
     def __init__(
         self,
@@ -290,7 +296,7 @@ class ArchiveLine:
             self._dial()
 
     def _has_room(self) -> bool:
-        """Whether one more call may wait. Those that nobody waits for any longer are let go."""
+        """Whether one more call may wait. Calls that were given up meanwhile do not count."""
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting = deque(call for call in self._waiting if not call.is_done)
         return len(self._waiting) < _MOST_WAITING

@@ -22,10 +22,10 @@ from ibi.transport.http_connection import HttpResponse
 from ibi.transport.single_request import default_tls
 
 _FORGOTTEN_AFTER: Final = 600.0
-"""Seconds after which nothing is remembered of an Archive that nobody asks any more; longer than any rest."""
+"""Seconds without a request after which an Archive's connections and breaker are forgotten; longer than any rest."""
 
 _OUT_OF_ORDER: Final = frozenset({429, 502, 503, 504})
-"""Statuses that tell of the server and not of the item: nobody can make an Archive rest by asking for one bad item."""
+"""Statuses that tell of the server and not of the item: asking for one bad item must not make an Archive rest."""
 
 _BUDGETS: Final = Budgets()
 
@@ -53,8 +53,11 @@ class ArchiveHttp:
         self._written: tuple[UrlRequest | None, str] = (None, "")
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
-        """What the Archive answers within so many seconds. Those who ask the same of it at the same time share one
-        request, each with a time of their own; it goes on when they stop waiting, as long as its budget allows."""
+        """Return what the Archive answers within so many seconds.
+
+        Callers that ask the same of it at the same time share one request, each with a time of its own. The request
+        goes on when they stop waiting, as long as its budget allows.
+        """
         if within <= 0:
             return Failure.TIMED_OUT
         line = self._line(archive)
@@ -69,7 +72,7 @@ class ArchiveHttp:
             expiry.cancel()
 
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
-        """Thank the Archive for the URL that was chosen; whether it says that it has heard (R §8.2)."""
+        """Thank the Archive for the URL that was chosen, and return whether it received that (R §8.2)."""
         line = self._line(archive)
         if not line.breaker.may_pass(_now()):
             return False
@@ -87,7 +90,7 @@ class ArchiveHttp:
         return CallBack(confirmed, None if call.peer is None else unmap_address(ip_address(call.peer)))
 
     async def close(self) -> None:
-        """Everybody who waits is told that nobody was reached."""
+        """Close all connections. Every call under way ends as unreachable."""
         for timer in (self._overdue, self._tidying):
             if timer is not None:
                 timer.cancel()
@@ -189,7 +192,7 @@ def _expire(seat: asyncio.Future[Reply]) -> None:
 
 
 def _note(line: ArchiveLine, response: HttpResponse | Failure) -> None:
-    """Tell the breaker. An answer that is refused or cannot be read shows that somebody is there."""
+    """Tell the breaker. An answer that is refused or cannot be read shows that the Archive is there."""
     if isinstance(response, HttpResponse):
         failed = response.status in _OUT_OF_ORDER
     else:

@@ -1,4 +1,4 @@
-"""Archives asked wherever they are: in this process, or over HTTP."""
+"""Gateways to Archives in this process and over HTTP, behind one interface."""
 
 from __future__ import annotations
 
@@ -69,11 +69,14 @@ class LocalArchive:
         return CallBack(is_confirmation(HttpResponse(200, body, b"text/plain", b"no-store")))
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to do: the Archive is closed by its owner."""
 
 
 class Gateways:
-    """An Archive is local if its service is, whatever its address: that one would be ours, which is never dialled."""
+    """Asks local Archives directly, and all others over HTTP.
+
+    An Archive is local if its service is. Its address does not matter: it would be ours, which is never dialled.
+    """
 
     def __init__(self, local: Sequence[LocalArchive], http: ArchiveHttp) -> None:
         self._local, self._http = {label: each for each in local for label in each.service.labels}, http

@@ -1,6 +1,6 @@
 """One connection of HTTP/1.1: one request at a time, and an answer that is read strictly.
 
-Only what a resolver needs: GET without a body, no redirects, no cookies, no encodings. Whatever is not plainly one
+Only what a resolver needs: GET without a body, no redirects, no cookies, no encodings. Anything that is not plainly one
 response (RFC 9112) is none, and the connection ends with it.
 """
 
@@ -38,7 +38,7 @@ class HttpResponse:
 
     @property
     def is_plain_text(self) -> bool:
-        """Nobody has to say what nothing is."""
+        """Whether the body is `text/plain`. An empty one needs no type."""
         kind = self.content_type.partition(b";")[0].strip().lower()
         return kind == b"text/plain" or not (kind or self.body)
 
@@ -93,7 +93,10 @@ class Exchange(Protocol):
 
 
 class HttpConnection(asyncio.Protocol):
-    """`freed` is called when it can be used again, `lost`, once, when it cannot; the exchange is told afterwards."""
+    """A connection that carries one exchange after the other.
+
+    `freed` is called when it can be used again, `lost`, once, when it cannot; the exchange is told afterwards.
+    """
 
     def __init__(
         self, most_body: int, freed: Callable[[HttpConnection], None], lost: Callable[[HttpConnection], None]
@@ -148,7 +151,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's are none of asyncio's classes
 
     def data_received(self, data: bytes) -> None:
-        if self._exchange is None:  # nobody asked for anything
+        if self._exchange is None:  # it answers no request
             self._end()
             return
         if self._received < len(_BEGINNING) and not self._begins_well(data):
