@@ -48,31 +48,31 @@ class SingleFlight(Generic[K, V]):
     """
 
     def __init__(self) -> None:
-        self._seats: dict[K, list[asyncio.Future[V]]] = {}
+        self._waiting: dict[K, list[asyncio.Future[V]]] = {}
 
     def __len__(self) -> int:
-        return len(self._seats)
+        return len(self._waiting)
 
-    def board(self, key: K, take_off: Callable[[Callable[[V], None]], None]) -> asyncio.Future[V]:
+    def join(self, key: K, start: Callable[[Callable[[V], None]], None]) -> asyncio.Future[V]:
         """Return the caller's own future of the result.
 
-        `take_off` is called if no request of this key is under way. It gets the function that has to be called with the
+        `start` is called if no request of this key is under way. It gets the function that has to be called with the
         result, once and always.
         """
-        seat: asyncio.Future[V] = asyncio.get_running_loop().create_future()
-        seats = self._seats.get(key)
-        if seats is not None:
-            seats.append(seat)
-            return seat
-        self._seats[key] = [seat]
+        future: asyncio.Future[V] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            waiting.append(future)
+            return future
+        self._waiting[key] = [future]
 
-        def land(value: V) -> None:
-            for each in self._seats.pop(key):
+        def finish(value: V) -> None:
+            for each in self._waiting.pop(key):
                 if not each.done():
                     each.set_result(value)
 
-        take_off(land)
-        return seat
+        start(finish)
+        return future
 
 
 _KEPT_FOR: Final = 30.0
@@ -115,10 +115,10 @@ class NameLookup:
         kept = self._kept.get(host)
         if kept is not None and self._monotonic() < kept[0]:
             return kept[1]
-        return await self._flights.board(host, lambda land: self._ask(host, land))
+        return await self._flights.join(host, lambda finish: self._ask(host, finish))
 
-    def _ask(self, host: str, land: Callable[[Sequence[str]], None]) -> None:
-        self._under_way[host] = land
+    def _ask(self, host: str, finish: Callable[[Sequence[str]], None]) -> None:
+        self._under_way[host] = finish
         queue = self._known if host in self._kept else self._others
         queue.waiting.append(host)
         self._start_threads(queue)

@@ -123,7 +123,7 @@ class ApiClient:
         sent = {"Accept": "application/json", **(headers or {})}
         sent |= {} if body is None else {"Content-Type": "application/json"}
         try:
-            with self._asked(method, path, content, sent, accepted, timeout) as answer:
+            with self._request(method, path, content, sent, accepted, timeout) as answer:
                 return object_of(answer.read(_MOST_ANSWER), self._server)
         except (HTTPException, OSError) as error:
             raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
@@ -165,7 +165,7 @@ class ApiClient:
         """One attempt; `IncompleteRead` if fewer than `count` labels come."""
         headers = {"Accept": "application/x-ndjson", "Content-Type": "application/json", "Idempotency-Key": key}
         received = 0
-        with self._asked("POST", "/api/labels", json.dumps({"count": count}).encode("ascii"), headers) as answer:
+        with self._request("POST", "/api/labels", json.dumps({"count": count}).encode("ascii"), headers) as answer:
             for line in self._lines(answer):
                 received += 1
                 if received > count:
@@ -184,7 +184,7 @@ class ApiClient:
                 raise UnexpectedAnswer(server=self._server, reason="a line is too long")
 
     @contextmanager
-    def _asked(
+    def _request(
         self,
         method: str,
         path: str,

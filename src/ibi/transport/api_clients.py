@@ -93,14 +93,14 @@ class RecordsClient(ApiClient):
         return self._object("POST", place, said)
 
     def usage_of(self, label: Label) -> list[dict[str, Any]]:
-        return self._listed(self._object("GET", f"{_place(label)}/usage", accepted=_SHOWN), "days")
+        return self._list_in(self._object("GET", f"{_place(label)}/usage", accepted=_SHOWN), "days")
 
     def usage(self) -> Iterator[dict[str, Any]]:
         """Of every item that was used, page by page."""
         after = ""
         while True:
             page = self._object("GET", f"/api/usage{after}")
-            items = self._listed(page, "items")
+            items = self._list_in(page, "items")
             yield from items
             if not items or "next" not in self._members(page, "links"):
                 return
@@ -121,10 +121,10 @@ class RecordsClient(ApiClient):
         return self._object("PUT", _draft(draft), description)
 
     def discard(self, draft: str) -> None:
-        self._done("DELETE", _draft(draft))
+        self._expect_no_content("DELETE", _draft(draft))
 
     def remove_file(self, draft: str, path: str) -> None:
-        self._done("DELETE", _file(draft, path))
+        self._expect_no_content("DELETE", _file(draft, path))
 
     def publish(self, draft: str, *, key: str | None = None, message: str | None = None) -> dict[str, Any]:
         """Return the item that the draft became. If an answer is lost the request is repeated, which is safe."""
@@ -149,7 +149,7 @@ class RecordsClient(ApiClient):
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._upload(draft, path, source, on_bytes if attempt == 1 else _told_before)
+                self._upload(draft, path, source, on_bytes if attempt == 1 else _count_nothing)
             except ServerRefused as error:
                 if error.problem != "draft-busy" or attempt == _ATTEMPTS:
                     raise
@@ -161,11 +161,11 @@ class RecordsClient(ApiClient):
         with source.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             sending = _Sending(file, source, size, on_bytes)
-            answer = self._sent(_file(draft, path), sending, size)
+            answer = self._send_file(_file(draft, path), sending, size)
         if answer.get("sha512") != sending.digest:
             raise SourceChanged(path=source)
 
-    def _sent(self, place: str, sending: _Sending, size: int) -> dict[str, Any]:
+    def _send_file(self, place: str, sending: _Sending, size: int) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Content-Length": str(size), **self._authorization}
         with closing(self._url.connection(self._timeout)) as connection:
             self._connect(connection)
@@ -179,14 +179,14 @@ class RecordsClient(ApiClient):
             raise refusal_of(answer.status, body, self._server)
         return object_of(body, self._server)
 
-    def _done(self, method: str, place: str) -> None:
+    def _expect_no_content(self, method: str, place: str) -> None:
         try:
-            with self._asked(method, place, None, {"Accept": "application/json"}, frozenset({204})):
+            with self._request(method, place, None, {"Accept": "application/json"}, frozenset({204})):
                 pass
         except (HTTPException, OSError) as error:
             raise ServerUnreachable(server=self._server, reason=str(error) or type(error).__name__) from error
 
-    def _listed(self, answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    def _list_in(self, answer: dict[str, Any], name: str) -> list[dict[str, Any]]:
         found = answer.get(name)
         if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
             raise UnexpectedAnswer(server=self._server, reason=f"it lists no {name}")
@@ -199,7 +199,7 @@ class RecordsClient(ApiClient):
         return found
 
 
-def _told_before(_: int) -> None:
+def _count_nothing(_: int) -> None:
     """What is sent again is not counted again."""
 
 

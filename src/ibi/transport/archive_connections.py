@@ -322,19 +322,19 @@ class ArchiveLine:
             and len(self._waiting) > self._dialling
             and len(self._opened) + self._dialling < self._budgets.connections
         ):
-            if not self._allowance.take(self._woken):
+            if not self._allowance.take(self._wake):
                 self._is_queued = True
                 return
             self._dialling += 1
-            dial = asyncio.get_running_loop().create_task(self._dialled())
+            dial = asyncio.get_running_loop().create_task(self._open())
             self._dials.add(dial)
             dial.add_done_callback(self._dials.discard)
 
-    def _woken(self) -> None:
+    def _wake(self) -> None:
         self._is_queued = False
         self._dial()
 
-    async def _dialled(self) -> None:
+    async def _open(self) -> None:
         connection: HttpConnection | Failure = Failure.UNREACHABLE
         try:
             connection = await self._connection()

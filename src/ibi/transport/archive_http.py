@@ -62,12 +62,12 @@ class ArchiveHttp:
             return Failure.TIMED_OUT
         line = self._line(archive)
         query = self._query(request)
-        seat = line.flights.board(query, lambda land: self._take_off(line, query, land))
-        if seat.done():
-            return seat.result()
-        expiry = asyncio.get_running_loop().call_later(within, _expire, seat)
+        future = line.flights.join(query, lambda finish: self._start(line, query, finish))
+        if future.done():
+            return future.result()
+        expiry = asyncio.get_running_loop().call_later(within, _expire, future)
         try:
-            return await seat
+            return await future
         finally:
             expiry.cancel()
 
@@ -76,7 +76,7 @@ class ArchiveHttp:
         line = self._line(archive)
         if not line.breaker.may_pass(_now()):
             return False
-        return is_notice(await self._exchanged(line, acknowledgment.to_query()))
+        return is_notice(await self._exchange(line, acknowledgment.to_query()))
 
     async def confirm(self, archive: ArchiveRef) -> CallBack:
         """Whether the Archive answers as R §7.2 wants when it is called back, and from which address: also one that is
@@ -103,9 +103,9 @@ class ArchiveHttp:
 
     # --- one request ---
 
-    def _take_off(self, line: ArchiveLine, query: str, land: Callable[[Reply], None]) -> None:
+    def _start(self, line: ArchiveLine, query: str, finish: Callable[[Reply], None]) -> None:
         if not line.breaker.may_pass(_now()):
-            land(Failure.RESTING)
+            finish(Failure.RESTING)
             return
 
         def read(response: HttpResponse | Failure) -> None:
@@ -113,11 +113,11 @@ class ArchiveHttp:
             try:
                 reply = reply_of(response)
             finally:
-                land(reply)
+                finish(reply)
 
         self._call(line, query, read)
 
-    async def _exchanged(self, line: ArchiveLine, query: str) -> HttpResponse | Failure:
+    async def _exchange(self, line: ArchiveLine, query: str) -> HttpResponse | Failure:
         response: asyncio.Future[HttpResponse | Failure] = asyncio.get_running_loop().create_future()
         self._call(line, query, lambda came: None if response.done() else response.set_result(came))
         return await response
@@ -186,9 +186,9 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _expire(seat: asyncio.Future[Reply]) -> None:
-    if not seat.done():
-        seat.set_result(Failure.TIMED_OUT)
+def _expire(future: asyncio.Future[Reply]) -> None:
+    if not future.done():
+        future.set_result(Failure.TIMED_OUT)
 
 
 def _note(line: ArchiveLine, response: HttpResponse | Failure) -> None:

@@ -59,7 +59,7 @@ async def ask_identity(url: str, within: float = PATIENCE) -> Mapping[str, objec
     server = ServerUrl.parse(url)
     try:
         async with asyncio.timeout(within):
-            response = await _asked(server)
+            response = await _ask(server)
     except TimeoutError:
         raise NoIdentity(url=url, reason=f"no answer within {within:g} seconds") from None
     except (OSError, ValueError) as error:  # the latter for names that no certificate can have
@@ -81,7 +81,7 @@ def _identity_in(body: bytes, url: str) -> Mapping[str, object]:
     return found
 
 
-async def _asked(server: ServerUrl) -> HttpResponse | Failure:
+async def _ask(server: ServerUrl) -> HttpResponse | Failure:
     authority, port = server.origin.authority, server.origin.effective_port
     checked = await AddressGuard().check_address(authority, port, _NETWORKS)
     if isinstance(checked, Failure):

@@ -60,7 +60,7 @@ class SmtpMailer:
 
     def send(self, letter: Letter) -> None:
         try:
-            with closing(self._connected()) as connection:
+            with closing(self._connect()) as connection:
                 if self.user is not None:
                     connection.login(self.user, self.password or "")
                 connection.send_message(self._message(letter), self.sender, [letter.to])
@@ -74,7 +74,7 @@ class SmtpMailer:
         except (OSError, UnicodeError) as error:
             raise self._refusal(letter, _of_the_network(error)) from None
 
-    def _connected(self) -> smtplib.SMTP:
+    def _connect(self) -> smtplib.SMTP:
         name = _own_name()
         if self.security is MailSecurity.TLS:
             context = self.trust or ssl.create_default_context()
@@ -115,13 +115,13 @@ def _reason(error: smtplib.SMTPException) -> str:
     if isinstance(error, smtplib.SMTPAuthenticationError):
         return "it does not accept the user and password"
     if isinstance(error, smtplib.SMTPRecipientsRefused):
-        return "; ".join(_said(code, text) for code, text in error.recipients.values())
+        return "; ".join(_quote(code, text) for code, text in error.recipients.values())
     if isinstance(error, smtplib.SMTPResponseException):
-        return _said(error.smtp_code, error.smtp_error)
+        return _quote(error.smtp_code, error.smtp_error)
     return " ".join(str(error).split())[:200].rstrip(".")
 
 
-def _said(code: int, text: bytes | str) -> str:
+def _quote(code: int, text: bytes | str) -> str:
     shown = text.decode("ascii", "replace") if isinstance(text, bytes) else text
     plain = "".join(each if each.isprintable() else " " for each in shown)
     return f"it says {code} {' '.join(plain.split())[:200]}".rstrip()

@@ -18,7 +18,7 @@ class Sky:
         self.landings: list[Callable[[int], None]] = []
 
     def board(self, key: str = "a") -> asyncio.Future[int]:
-        return self.flights.board(key, self.landings.append)
+        return self.flights.join(key, self.landings.append)
 
 
 async def test_the_same_is_asked_once_and_told_to_all() -> None:
@@ -68,5 +68,5 @@ async def test_one_who_is_cancelled_takes_nobody_along(cancelled: int) -> None:
 
 async def test_a_flight_may_land_before_it_is_boarded() -> None:
     sky = Sky()
-    assert await sky.flights.board("a", lambda land: land(3)) == 3
+    assert await sky.flights.join("a", lambda finish: finish(3)) == 3
     assert not sky.flights
