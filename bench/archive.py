@@ -41,6 +41,7 @@ from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
 from ibi.services.archive_answers import MOST_KEPT
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.taken_files import unread_files
@@ -50,7 +51,6 @@ from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app
 from ibi.web.archive.service import ArchiveService
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.fast.dispatch import Dispatcher, DispatchMiddleware
 from ibi.web.fast.server import serve, spare_collector
 from tests.support.memory.content import MemoryContent

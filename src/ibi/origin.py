@@ -161,3 +161,16 @@ def host_of(authority: str) -> str:
     """`host[:port]` without the port; an IPv6 address keeps its brackets, and so its colons."""
     host, colon, port = authority.rpartition(":")
     return host if colon and port.isdigit() else authority
+
+
+def readable_origin(authority: str) -> Origin | None:
+    """The origin that an authority names, whatever its scheme; None if it cannot be read."""
+    try:
+        return Origin.parse(authority)
+    except InvalidOrigin:
+        return None
+
+
+def served_origin(url: str) -> Origin | None:
+    """The same of a URL."""
+    return readable_origin(authority_of(url))

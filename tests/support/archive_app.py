@@ -16,9 +16,9 @@ from ibi.messages import State
 from ibi.model.content import Bytes, Change
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
 from ibi.storage.usage_counts import MemoryUsageLog
-from ibi.web.archive_site import ArchiveSite
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.content import MemoryContent

@@ -13,12 +13,12 @@ from ibi.messages.requests import Acknowledgment
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.trace import Failure
+from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.transport.gateways import LocalArchive
 from ibi.web.http.errors import log_untold
-from ibi.web.resolver_site import ResolverSite
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, ArchiveApp, archive_app, kept
 from tests.support.asgi_client import Answer, ask
 from tests.support.membership_app import MembershipApp

@@ -17,12 +17,12 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import open_store
 from ibi.model.account import Scope
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.usage_counts import MemoryUsageLog
-from ibi.web.archive_site import ArchiveSite
 from tests.support.archive_app import BASE, NOW, SERVICE
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.tokens import MemoryTokens

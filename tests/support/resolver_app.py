@@ -10,10 +10,10 @@ import structlog
 
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
+from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
-from ibi.web.resolver_site import ResolverSite
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import archive, body

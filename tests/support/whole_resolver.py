@@ -20,6 +20,7 @@ from ibi.resolver.memory import Memory
 from ibi.resolver.wait_policy import Policy
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.registration_admin import RegistrationAdmin
+from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
@@ -27,7 +28,6 @@ from ibi.transport.address_guard import AddressGuard, NameLookup
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways
-from ibi.web.resolver_site import ResolverSite
 from tests.support.membership_app import CHEAP, J
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.registry import MemoryRegistry

@@ -19,20 +19,20 @@ from ibi.model.minting import Identity
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.hashing import SecretHasher
 from ibi.services.accounts.sign_in import SignIn
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.minting.mint_guard import MintGuard
 from ibi.services.minting.mint_queue import MintQueue
+from ibi.services.resolver_site import ResolverSite
 from ibi.storage.descriptors import most_connections, raise_limit
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.people import SqlitePeople
 from ibi.storage.sqlite.tokens import SqliteTokens
 from ibi.web.app import create_app
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.fast.connection_bounds import ConnectionBound
 from ibi.web.fast.server import Server, url_of
 from ibi.web.http.hosts import ServedHosts
 from ibi.web.http.logging import configure_logging
 from ibi.web.pages.rendering import SiteFacts
-from ibi.web.resolver_site import ResolverSite
 from ibi.web.starting import StartingServer
 
 

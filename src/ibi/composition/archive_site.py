@@ -23,6 +23,7 @@ from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.model.archive_record import ArchiveRecord
 from ibi.origin import Origin
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
 from ibi.services.items.archive_beginning import begin_archive, follow_address
@@ -36,7 +37,6 @@ from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.given_out import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
-from ibi.web.archive_site import ArchiveSite
 
 USAGE = "usage.sqlite"
 """The file with the usage counts of a data directory."""

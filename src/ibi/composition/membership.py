@@ -17,8 +17,8 @@ from ibi.storage.membership_files import MembershipFiles
 from ibi.vocabulary import ArchiveProtocol
 
 if TYPE_CHECKING:
+    from ibi.services.archive_site import ArchiveSite
     from ibi.services.membership.membership import MembershipService
-    from ibi.web.archive_site import ArchiveSite
 
 
 class MembershipIncomplete(IbiError):

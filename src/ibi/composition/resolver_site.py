@@ -27,7 +27,9 @@ from ibi.ports.registry import Registry
 from ibi.resolver.archive_ref import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.wait_policy import Policy
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.membership.registration_admin import RegistrationAdmin
+from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.misses import MissLimit
@@ -41,9 +43,7 @@ from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.gateways import Gateways, LocalArchive
 from ibi.vocabulary import ArchiveProtocol
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.errors import log_untold
-from ibi.web.resolver_site import ResolverSite
 
 
 def resolves_here(settings: Settings, public_url: str) -> bool:

@@ -22,10 +22,12 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.sign_in import SignIn
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
+from ibi.services.resolver_site import ResolverSite
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.health import HealthPage, healthz
@@ -38,7 +40,6 @@ from ibi.web.archive.collection import Collection
 from ibi.web.archive.content_host import BytesAlone, ContentHost
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.archive.service import ArchiveService
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.fast.dispatch import RESERVED, Dispatcher, DispatchMiddleware, Service, first_segments
 from ibi.web.fast.fast_path import FastEndpoint, FastPath
@@ -62,7 +63,6 @@ from ibi.web.pages.site import KnownSite
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from ibi.web.resolver.resolver_metrics import ResolverMetrics
-from ibi.web.resolver_site import ResolverSite
 
 
 def create_app(

@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 from starlette.requests import Request
 
 from ibi.model.account import Scope, Token
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.item_services import ItemServices
 from ibi.web.api.authentication import Authentication, name_of
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.headers import values
 from ibi.web.http.request_errors import ReadOnlyArchive
 

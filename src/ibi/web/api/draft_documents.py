@@ -13,10 +13,10 @@ from ibi.model.draft_record import description_document
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.drafts.drafts import Published
 from ibi.services.drafts.ledger import DraftView
 from ibi.vocabulary import State
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.preconditions import Validators
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from starlette.routing import Route
 
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.web.api.archive_status import StandingPages
 from ibi.web.api.authentication import Authentication
@@ -15,7 +16,6 @@ from ibi.web.api.drafts import DraftPages
 from ibi.web.api.records import RecordPages
 from ibi.web.api.relations import RelationPages
 from ibi.web.api.uploads import UploadPages
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.methods import Handler, by_method
 
 

@@ -14,12 +14,12 @@ from ibi.label import Label, parse
 from ibi.languages import LanguageTag
 from ibi.model.item import Item
 from ibi.model.item_json import item_document
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.relating import Relating
 from ibi.web.api.callers import Callers
 from ibi.web.api.descriptions import json_object, refusing_members
 from ibi.web.api.record_target import record_target
 from ibi.web.archive.item_record import item_record, record_links
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.long_json import json_answer
 from ibi.web.http.request_errors import InvalidMember, MemberMissing, UnknownMember
 

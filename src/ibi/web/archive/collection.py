@@ -24,12 +24,12 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.content import ContentDamaged
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
 from ibi.vocabulary import State
 from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_answer import FileAnswer
 from ibi.web.archive.metadata import MetadataPage, gone
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.content_security import is_to_run, safety_headers
 from ibi.web.http.headers import values
 from ibi.web.http.media_types import media_type_in_full

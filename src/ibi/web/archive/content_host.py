@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ibi.origin import Origin
-from ibi.web.archive_site import ArchiveSite
+from ibi.origin import Origin, served_origin
+from ibi.services.archive_site import ArchiveSite
 from ibi.web.http.errors import problem
-from ibi.web.http.hosts import requested_origin, served_origin
+from ibi.web.http.hosts import requested_origin
 from ibi.web.http.raw_target import decoded, raw_path, raw_target
 from ibi.web.http.request_errors import NotFound
 

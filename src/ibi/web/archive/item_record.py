@@ -12,8 +12,8 @@ from ibi.archive.profile import encoded_path
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, item_document, local_document
+from ibi.services.archive_site import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.long_json import LongList
 
 _ADMINISTRATIVE = frozenset({"schema", "source", "followers"})

@@ -9,10 +9,10 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.model.item import Item
+from ibi.services.archive_site import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.archive.item_record import item_record
 from ibi.web.archive.oai_dc import oai_dc
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.headers import RawHeaders, values
 from ibi.web.http.long_json import json_answer
 from ibi.web.http.media_types import choose

@@ -24,10 +24,10 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.local_resolver import LocalResolver
 from ibi.web.archive.collection import without_body
 from ibi.web.archive.metadata import gone
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.headers import values
 from ibi.web.http.raw_target import decoded, raw_path, raw_target
 from ibi.web.http.reader_address import reader_address

@@ -12,7 +12,7 @@ from ibi.label import match_label
 from ibi.messages.answers import ErrorAnswer
 from ibi.messages.home_fields import Field
 from ibi.model.item import name_one_item
-from ibi.web.archive_site import ArchiveSite
+from ibi.services.archive_site import ArchiveSite
 from ibi.web.fast.fast_path import Answer
 from ibi.web.http.errors import UNTOLD, answer_to, log_untold
 from ibi.web.http.headers import RawHeaders, is_cross_site

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from starlette.types import Scope
 
-from ibi.origin import InvalidOrigin, Origin, authority_of, bracketed
+from ibi.origin import Origin, bracketed, readable_origin, served_origin
 from ibi.web.http.headers import only_value
 
 
@@ -26,19 +26,7 @@ def requested_origin(scope: Scope) -> Origin | None:
         host = only_value(scope["headers"], b"host")
     except ValueError:
         return None
-    return None if not host else _readable(host.strip(" \t"))
-
-
-def served_origin(url: str) -> Origin | None:
-    """The same of a URL in the settings; None if that cannot be read."""
-    return _readable(authority_of(url))
-
-
-def _readable(authority: str) -> Origin | None:
-    try:
-        return Origin.parse(authority)
-    except InvalidOrigin:
-        return None
+    return None if not host else readable_origin(host.strip(" \t"))
 
 
 class ServedHosts:
@@ -47,8 +35,8 @@ class ServedHosts:
     def __init__(self, urls: Iterable[str] = (), names: Iterable[str] = (), listening: Iterable[str] = ()) -> None:
         """Hosts of `urls` are served at every port; `names` are those of the setting `hosts`, each `host` or
         `host:port`; `listening` are the hosts and addresses on which the server listens."""
-        given = [each for each in map(_readable, names) if each is not None]
-        found = [served_origin(url) for url in urls] + [_readable(bracketed(host)) for host in listening]
+        given = [each for each in map(readable_origin, names) if each is not None]
+        found = [served_origin(url) for url in urls] + [readable_origin(bracketed(host)) for host in listening]
         self._hosts = {"localhost", *(each.name for each in found if each is not None)}
         self._hosts |= {each.name for each in given if each.port is None}
         self._with_port = frozenset(given)

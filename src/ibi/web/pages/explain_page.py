@@ -18,7 +18,7 @@ from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Trace
-from ibi.web.archive_site import ArchiveSite
+from ibi.services.archive_site import ArchiveSite
 from ibi.web.http.headers import values
 from ibi.web.http.reader_address import reader_address
 from ibi.web.pages.label_anatomy import anatomy

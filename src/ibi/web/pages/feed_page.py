@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.model.search import Order
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.pages.atom import MEDIA_TYPE, Feed, atom
 from ibi.web.pages.rendering import SITE, SiteFacts
 from ibi.web.pages.search_address import feed_address, query_of, search_address

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.model.search import Order, SearchQuery
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.pages.listed import Listed
 from ibi.web.pages.rendering import render
 

@@ -11,8 +11,8 @@ from starlette.types import Scope
 
 from ibi.archive.related_items import described_by
 from ibi.model.item import Item
+from ibi.services.archive_site import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.content_security import safety_headers
 from ibi.web.http.reader_address import reader_address
 from ibi.web.http.text import shown_title

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.model.item import Item
-from ibi.web.archive_site import ArchiveSite
+from ibi.services.archive_site import ArchiveSite
 from ibi.web.http.text import shown_title
 from ibi.web.pages.item_words import KINDS
 from ibi.web.pages.translation import message

@@ -12,8 +12,8 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, name_one_item
+from ibi.services.archive_site import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.http.text import shown_title
 
 MOST_EDITIONS: Final = 30

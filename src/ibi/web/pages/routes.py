@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from ibi.web.archive_site import ArchiveSite
+from ibi.services.archive_site import ArchiveSite
 from ibi.web.pages.explain_page import ExplainPage, Resolver
 from ibi.web.pages.feed_page import FeedPage
 from ibi.web.pages.home_page import HomePage

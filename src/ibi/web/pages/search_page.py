@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from ibi.errors import InvalidInput
 from ibi.model.search import Order, SearchQuery
+from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
-from ibi.web.archive_site import ArchiveSite
 from ibi.web.pages import redirect
 from ibi.web.pages.explain_page import read
 from ibi.web.pages.facet_choices import chosen, offered

@@ -11,8 +11,8 @@ from typing import Final
 
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
+from ibi.services.archive_site import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.archive_site import ArchiveSite
 
 LONGEST: Final = 2500
 """Characters of the header. Proxies accept 4 KiB of all headers together, and answer 502 to more: long names of files

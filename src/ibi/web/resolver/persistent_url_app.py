@@ -16,6 +16,7 @@ from ibi.language_range import Preference, preferences
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
 from ibi.services.limits import LimitExceeded
+from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.resolver_service import Resolved, Unfinished
 from ibi.web.fast.fast_path import Answer, Handover, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem
@@ -35,7 +36,6 @@ from ibi.web.resolver.resolved_record import resolved_record
 from ibi.web.resolver.trace_pages import trace_page
 from ibi.web.resolver.trace_record import trace_record
 from ibi.web.resolver.view import JSON, View, view_of
-from ibi.web.resolver_site import ResolverSite
 
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256

@@ -15,7 +15,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
-from ibi.origin import Origin
+from ibi.origin import Origin, served_origin
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged
@@ -25,7 +25,6 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.item_services import ItemServices
 from ibi.services.items.searching import Searching
-from ibi.web.http.hosts import served_origin
 
 
 def _no_robot(_: str) -> bool:
