@@ -23,7 +23,7 @@ WHO = "Ana Ávila"
 
 
 class CountedLabels:
-    """The port `Labels` without a clock: one minute after the other, from the one given on."""
+    """The port `LabelMinter` without a clock: one minute after the other, from the one given on."""
 
     def __init__(self, first: int = 0) -> None:
         self.given = first

@@ -157,7 +157,7 @@ class HomeStore:
 
 
 class _Reserved:
-    """The port `Labels` of one deposit whose labels are known."""
+    """The port `LabelMinter` of one deposit whose labels are known."""
 
     def __init__(self, labels: LabelForms) -> None:
         self._labels = labels

@@ -1,4 +1,4 @@
-"""The port `Labels` over a minter: called directly, and through the queue of a server."""
+"""The port `LabelMinter` over a minter: called directly, and through the queue of a server."""
 
 from __future__ import annotations
 
