@@ -33,9 +33,8 @@ from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Text
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import SqliteCatalog
-from ibi.storage.sqlite.catalog_rows import MIGRATIONS, ROWIDS_PER_TICK, find_record
+from ibi.storage.sqlite.catalog_rows import MIGRATIONS, ROWIDS_PER_TICK, find_record, label_key
 from ibi.storage.sqlite.connection import connect
-from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.store_generation import GenerationFile
 
 __all__ = ["figures"]

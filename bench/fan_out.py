@@ -22,7 +22,7 @@ from bench.figure import Figure, figure_table
 from bench.serving import running
 from ibi.label import parse
 from ibi.messages import LabelForms, UrlRequest, ip_addresses
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Answered
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp

@@ -15,7 +15,7 @@ from ibi.instant import Instant
 from ibi.model.account import Person, Role, Session, SignInLink
 from ibi.ports.accounts import People
 from ibi.storage.errors import StoreClosed
-from ibi.storage.sqlite.people import FILE_NAME, SqlitePeople
+from ibi.storage.sqlite.accounts import PEOPLE_FILE, SqlitePeople
 from tests.support.memory.people import MemoryPeople
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -165,7 +165,7 @@ def test_the_file_is_its_owners_alone_and_another_process_sees_it(tmp_path: Path
     one.add(ADA)
 
     assert other.find("Ada") == ADA
-    assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / PEOPLE_FILE).stat().st_mode) == 0o600
     one.close()
     other.close()
     with pytest.raises(StoreClosed):

@@ -21,11 +21,11 @@ from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Registry
-from ibi.resolver.errors import AlreadyRegistered, PrefixTaken
+from ibi.resolver.membership import AlreadyRegistered, PrefixTaken
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
+from ibi.storage.sqlite.accounts import keep_private
+from ibi.storage.sqlite.catalog_rows import label_key
 from ibi.storage.sqlite.connection import connect
-from ibi.storage.sqlite.label_key import label_key
-from ibi.storage.sqlite.private_store import keep_private
 from ibi.storage.sqlite.registry import FILE_NAME, SqliteRegistry
 from ibi.storage.sqlite.registry_rows import MIGRATIONS
 from tests.support.memory.registry import MemoryRegistry
@@ -380,7 +380,7 @@ def test_several_processes_may_begin_a_register_at_once(data: Path) -> None:
 def test_of_two_processes_that_want_one_prefix_at_once_one_gets_it(data: Path) -> None:
     registry = SqliteRegistry(data)
     script = """
-from ibi.resolver.errors import PrefixTaken
+from ibi.resolver.membership import PrefixTaken
 number = int(sys.argv[2])
 for each in range(20):
     one = replace(registration(100 * number + each), prefixes=frozenset({f"example.org/shared{each}"}))

@@ -21,8 +21,8 @@ from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
+from ibi.storage.sqlite.accounts import TOKENS_FILE, SqliteTokens
 from ibi.storage.sqlite.connection import connect
-from ibi.storage.sqlite.tokens import FILE_NAME, SqliteTokens
 from tests.support.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -129,7 +129,7 @@ from pathlib import Path
 from ibi.accounts.tokens import new_token
 from ibi.instant import Instant
 from ibi.model.account import Scope
-from ibi.storage.sqlite.tokens import SqliteTokens
+from ibi.storage.sqlite.accounts import SqliteTokens
 def drawn(number): return new_token(bytes([number]) * 42, Scope.DEPOSIT, Instant({NOW.seconds}))
 tokens = SqliteTokens(Path(sys.argv[1]))
 """
@@ -176,18 +176,18 @@ def test_the_store_belongs_to_its_owner_alone(data: Path) -> None:
     finally:
         os.umask(old)
     assert mode(data) == 0o700
-    files = sorted(data.glob(f"{FILE_NAME}*"))
-    assert FILE_NAME in [file.name for file in files]
+    files = sorted(data.glob(f"{TOKENS_FILE}*"))
+    assert TOKENS_FILE in [file.name for file in files]
     assert {mode(file) for file in files} == {0o600}
     tokens.close()
 
 
 def test_a_store_that_others_could_read_is_closed_to_them(data: Path) -> None:
     SqliteTokens(data).close()
-    (data / FILE_NAME).chmod(0o644)
+    (data / TOKENS_FILE).chmod(0o644)
     tokens = SqliteTokens(data)
     tokens.add(drawn(1)[1])
-    assert {mode(file) for file in data.glob(f"{FILE_NAME}*")} == {0o600}
+    assert {mode(file) for file in data.glob(f"{TOKENS_FILE}*")} == {0o600}
     tokens.close()
 
 
@@ -210,7 +210,7 @@ def test_no_secret_reaches_the_disk(data: Path) -> None:
 
 def test_a_store_of_a_newer_version_is_refused(data: Path) -> None:
     SqliteTokens(data).close()
-    connection = connect(data / FILE_NAME, ("",))
+    connection = connect(data / TOKENS_FILE, ("",))
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(StoreNewer):
@@ -219,7 +219,7 @@ def test_a_store_of_a_newer_version_is_refused(data: Path) -> None:
 
 def test_a_file_that_is_no_store_is_refused(data: Path) -> None:
     data.mkdir(parents=True)
-    (data / FILE_NAME).write_bytes(b"not a database, but long enough to be looked at" * 100)
+    (data / TOKENS_FILE).write_bytes(b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(StoreDamaged):
         SqliteTokens(data)
 

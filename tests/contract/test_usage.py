@@ -25,8 +25,7 @@ from ibi.ports.errors import StoreDamaged
 from ibi.ports.usage import UsageLog
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite.connection import connect
-from ibi.storage.sqlite.usage import FILE_NAME, SqliteUsageLog
-from ibi.storage.usage_counts import MemoryUsageLog
+from ibi.storage.sqlite.usage import FILE_NAME, MemoryUsageLog, SqliteUsageLog
 from tests.support.catalog_samples import item
 
 ONE, TWO, THREE = (item(minute).rep for minute in (1, 2, 3))

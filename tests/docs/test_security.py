@@ -11,7 +11,7 @@ from ibi.config import SETTINGS
 from ibi.messages import url_list
 from ibi.model.account import Scope
 from ibi.persistent_url import MAX_LENGTH
-from ibi.storage.sqlite.tokens import FILE_NAME, SqliteTokens
+from ibi.storage.sqlite.accounts import TOKENS_FILE, SqliteTokens
 from ibi.web.fast import connection_bounds, protocol
 from ibi.web.http import body
 from tests.docs.tables import ROOT, code_spans, rows
@@ -28,7 +28,7 @@ def test_the_modes_are_those_of_a_new_data_directory(tmp_path: Path) -> None:
     told = {row["Place"]: code_spans(row["Mode"])[:1] for row in rows(PAGE, ["Place", "Holds", "Mode"])}
     SqliteTokens(tmp_path / "data").close()
     assert told["data directory"] == [mode(tmp_path / "data")]
-    assert told[f"`{FILE_NAME}`, with `-wal` and `-shm`"] == [mode(tmp_path / "data" / FILE_NAME)]
+    assert told[f"`{TOKENS_FILE}`, with `-wal` and `-shm`"] == [mode(tmp_path / "data" / TOKENS_FILE)]
 
 
 def test_the_policy_names_settings_that_exist() -> None:

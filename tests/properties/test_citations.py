@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from ibi.archive.citation.abnt import abnt
 from ibi.archive.citation.apa import apa
-from ibi.archive.citation.bibtex import bibtex
-from ibi.archive.citation.csl_json import csl_json
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
 from ibi.archive.citation.head import highwire, json_ld, script_text
 from ibi.archive.citation.names import one_line
-from ibi.archive.citation.ris import ris
 from ibi.archive.citation.work import Day, plain, work_of
 from ibi.model.item import Item
 from tests.properties.item_strategies import items

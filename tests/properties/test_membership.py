@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ibi.label import parse
 from ibi.model.visibility import network
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from tests.support.membership_app import MembershipApp, query
 
 SERVICES = (

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from ibi.clock import MINUTE, Granularity, TickRun, next_ticks
 from ibi.instant import Instant
-from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.errors import ClockRefused
-from ibi.minting.granularity import FINEST, coarsest_granularity
 from ibi.minting.mint_log import GENESIS, LogBroken, LogEntry, decode, encode, hash_of, verify
-from ibi.minting.minter import Rules, decide
+from ibi.minting.minter import FINEST, Rules, coarsest_granularity, decide, with_accepted_clock
 from ibi.model.minting import BatchShare, Identity, MintRequest, Reading, Span, TickState
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_samples import IDENTITY, accept, labels_on_record, mint

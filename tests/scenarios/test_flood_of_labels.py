@@ -12,8 +12,7 @@ from typing import Final
 from ibi.label import Label
 from ibi.messages import ContentType, LabelForms, State, UrlEntry, UrlList, UrlRequest
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Homes
+from ibi.resolver.authority import ArchiveRef, Homes
 from ibi.resolver.memory import MOST_LABELS, Memory
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Answered, Failure, Reply

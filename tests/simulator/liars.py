@@ -7,7 +7,7 @@ from random import Random
 
 from ibi.label import Label
 from ibi.messages import UrlRequest
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 
 __all__ = ["BELIEVABLE", "LIARS", "Liar"]
 

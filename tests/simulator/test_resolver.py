@@ -20,8 +20,7 @@ from ibi.resolver.outcome import (
     RelatedItemMissing,
     UnprovenClaims,
 )
-from ibi.resolver.validity import RULES, Rule
-from ibi.resolver.wait_policy import Policy
+from ibi.resolver.policy import RULES, Policy, Rule
 from tests.simulator.world import Visit, World
 
 SEEDS = int(os.environ.get("SIMULATOR_SEEDS", "1000"))

@@ -22,14 +22,13 @@ from ibi.label import Label
 from ibi.messages import State, UrlRequest, parse_url_list
 from ibi.model.item import Item
 from ibi.pairs import Pairs
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Homes
+from ibi.resolver.authority import ArchiveRef, Homes
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Outcome
+from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
-from ibi.resolver.wait_policy import Policy
 from tests.simulator.family import ROUTES, Family, Member, copied, deleted
 from tests.simulator.liars import BELIEVABLE, LIARS, Liar, pointers_without_end
 from tests.support.archive_catalog import PlainCatalog

@@ -18,7 +18,7 @@ from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
-from ibi.storage.usage_counts import MemoryUsageLog
+from ibi.storage.sqlite.usage import MemoryUsageLog
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.content import MemoryContent

@@ -16,7 +16,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.letter import Letter
 from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.inclusions import Ask

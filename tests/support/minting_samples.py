@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from ibi.instant import Instant
-from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.mint_log import verify
-from ibi.minting.minter import Decision, Rules, decide
+from ibi.minting.minter import Decision, Rules, decide, with_accepted_clock
 from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
 from ibi.ports.ticks import Remembered, Ticks
 from tests.support.set_clocks import SetClocks

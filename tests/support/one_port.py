@@ -10,7 +10,7 @@ import structlog
 
 from ibi.messages import UrlRequest
 from ibi.messages.requests import Acknowledgment
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.trace import Failure
 from ibi.services.resolver_site import ResolverSite

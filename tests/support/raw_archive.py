@@ -20,7 +20,7 @@ from ibi.messages import (
     UrlRequest,
     ip_addresses,
 )
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from tests.support.scripted_archives import body
 
 __all__ = [

@@ -22,7 +22,7 @@ from ibi.services.drafts.drafts import Drafts
 from ibi.services.item_services import ItemServices
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.storage.draft_files import DraftFiles
-from ibi.storage.usage_counts import MemoryUsageLog
+from ibi.storage.sqlite.usage import MemoryUsageLog
 from tests.support.archive_app import BASE, NOW, SERVICE
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.tokens import MemoryTokens

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments

@@ -10,13 +10,12 @@ from ibi.language_range import preferences
 from ibi.messages import Deletion, LabelForms, UrlList, UrlRequest, ip_addresses, parse_url_list
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import LabelAuthority, Routing
+from ibi.resolver.authority import ArchiveRef, LabelAuthority, Routing
 from ibi.resolver.outcome import Outcome
+from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure
-from ibi.resolver.wait_policy import Policy
 
 __all__ = ["CLIENTS", "Answer", "KnownHolder", "Script", "archive", "body", "drive", "resolution", "resolve"]
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from ibi.label.home_prefix import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Home, Homes, archive_prefixes
+from ibi.resolver.authority import ArchiveRef, Home, Homes, archive_prefixes
 from ibi.resolver.trace import Answered, Failure, Reply
 from tests.support.scripted_archives import read
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ibi.model.account import Scope as TokenScope
 from ibi.resolver.caching import Cache
 from ibi.resolver.memory import Memory
-from ibi.resolver.wait_policy import Policy
+from ibi.resolver.policy import Policy
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolver_site import ResolverSite

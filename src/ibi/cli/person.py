@@ -28,7 +28,7 @@ def opened_desk(settings: Settings) -> Iterator[PersonAdmin]:
     from ibi.services.accounts.account_admin import PersonAdmin
     from ibi.services.accounts.hashing import SecretHasher
     from ibi.storage.machine import MachineClocks
-    from ibi.storage.sqlite.people import SqlitePeople
+    from ibi.storage.sqlite.accounts import SqlitePeople
 
     people, hasher = SqlitePeople(settings.data), SecretHasher()
     try:

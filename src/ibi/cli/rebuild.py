@@ -47,7 +47,7 @@ def rebuild(*, empty: str | None, as_json: bool, **flags: str | None) -> None:
 
 def _begin_empty(path: Path, *, as_json: bool) -> None:
     """Set a database aside; the next command or server that opens it creates an empty one."""
-    from ibi.storage.sqlite.database_file import forget_begun, set_aside
+    from ibi.storage.sqlite.connection import forget_begun, set_aside
 
     forget_begun(path)
     aside = set_aside(path)

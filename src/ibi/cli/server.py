@@ -25,8 +25,7 @@ from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.resolver_site import ResolverSite
 from ibi.storage.descriptors import most_connections, raise_limit
 from ibi.storage.machine import MachineClocks
-from ibi.storage.sqlite.people import SqlitePeople
-from ibi.storage.sqlite.tokens import SqliteTokens
+from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
 from ibi.web.app import create_app
 from ibi.web.fast.connection_bounds import ConnectionBound
 from ibi.web.fast.server import Server, url_of

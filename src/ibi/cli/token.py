@@ -31,7 +31,7 @@ def _desk(**flags: str | None) -> Iterator[TokenAdmin]:
         return
     from ibi.services.accounts.account_admin import LocalTokenAdmin
     from ibi.storage.machine import MachineClocks
-    from ibi.storage.sqlite.tokens import SqliteTokens
+    from ibi.storage.sqlite.accounts import SqliteTokens
 
     tokens = SqliteTokens(settings.data)
     try:

@@ -35,7 +35,7 @@ from ibi.services.minting.mint_queue import LocalLabels
 from ibi.services.robots import is_robot
 from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.draft_files import DraftFiles
-from ibi.storage.sqlite.given_out import SqliteGivenOut
+from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 
 USAGE = "usage.sqlite"

@@ -25,10 +25,10 @@ from ibi.storage.locks import FileItemLocks
 from ibi.storage.machine import MachineClocks
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.catalog import FILE_NAME, SqliteCatalog
-from ibi.storage.sqlite.database_file import set_aside
-from ibi.storage.sqlite.given_out import restart_given_out
+from ibi.storage.sqlite.connection import set_aside
 from ibi.storage.sqlite.integrity import FILE_NAME as INTEGRITY
 from ibi.storage.sqlite.integrity import SqliteIntegrity
+from ibi.storage.sqlite.tick_store import restart_given_out
 from ibi.storage.store_generation import GenerationFile
 
 STORE: Final = "store"

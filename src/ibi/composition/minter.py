@@ -15,9 +15,8 @@ import click
 
 from ibi.config import Settings
 from ibi.instant import Instant
-from ibi.minting.clock_guard import check_behind, with_accepted_clock
 from ibi.minting.identity import settled_identity
-from ibi.minting.minter import Decision, Rules, decide
+from ibi.minting.minter import Decision, Rules, check_behind, decide, with_accepted_clock
 from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
 from ibi.origin import DEFAULT_PORTS, Origin
 from ibi.ports.ticks import Remembered

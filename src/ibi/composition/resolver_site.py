@@ -24,9 +24,9 @@ from ibi.ports.beliefs import Beliefs
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Registry
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
-from ibi.resolver.wait_policy import Policy
+from ibi.resolver.policy import Policy
 from ibi.services.archive_site import ArchiveSite
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolver_site import ResolverSite

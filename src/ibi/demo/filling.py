@@ -13,7 +13,7 @@ from ibi.model.content import Bytes
 from ibi.model.item import Draft, Item
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.taken_files import unread_files
-from ibi.storage.disk import write_durably
+from ibi.storage.machine import write_durably
 
 FILE_NAME: Final = "demo.json"
 """The file with the names of the demonstration's items and their labels: later starts add what is missing."""

@@ -3,6 +3,10 @@
 A line is a JSON object in ASCII. It holds what the labels follow from (time, last date before, granularity, count), so
 that the log alone tells every label that was ever given out, and to whom; and the SHA-256 of the line before it, so
 that no line can be changed, dropped or put in between without breaking the chain.
+
+The mint log says who got which dates. Every name there is made by this program, as `token:…` or `cli:…`; the name of a
+reservation for a deposit begins with `deposit:`. Whatever the log does not call a reservation counts as given out,
+labels that were minted before reservations were marked among them.
 """
 
 from __future__ import annotations
@@ -17,6 +21,44 @@ from ibi.clock import Granularity
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.minting import Identity, LabelBatch, Span
+
+_RESERVATION: Final = "deposit:"
+_SECOND: Final = 1_000_000
+
+
+def reservation_name(who: str) -> str:
+    """The name under which labels are minted for this Archive's own items, whether or not they are used."""
+    return _RESERVATION + who
+
+
+def is_reservation(name: str) -> bool:
+    return name.startswith(_RESERVATION)
+
+
+def given_out_spans(entry: LogEntry) -> Iterator[Span]:
+    """The dates of a line of the mint log that were given out, as one span for each stretch between reservations."""
+    batch = entry.batch()
+    if batch is None:
+        return
+    ticks = batch.ticks()
+    begun, reached = 0, 0
+    for name, count in entry.who:
+        if is_reservation(name):
+            if begun < reached:
+                yield Span(ticks.date(begun), ticks.date(reached - 1))
+            begun = reached + count
+        reached += count
+    if begun < reached:
+        yield Span(ticks.date(begun), ticks.date(reached - 1))
+
+
+def microseconds(instant: Instant, *, upwards: bool = False) -> int:
+    """POSIX microseconds, rounded down, or `upwards` where a later date is the safe side."""
+    fraction = instant.fraction
+    if not fraction:
+        return instant.seconds * _SECOND
+    return instant.seconds * _SECOND + int(fraction[:6].ljust(6, "0")) + (upwards and len(fraction) > 6)
+
 
 GENESIS = "0" * 64
 """What the first line says of the line before it."""

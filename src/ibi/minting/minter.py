@@ -11,13 +11,119 @@ from fractions import Fraction
 from functools import partial
 from itertools import accumulate, repeat
 
-from ibi.clock import Granularity, TickRun, next_ticks
+from ibi.clock import MINUTE, Granularity, TickRun, next_ticks
 from ibi.errors import IbiError
 from ibi.instant import Instant
-from ibi.minting.clock_guard import BUILT, check_behind, check_build_date, check_jump
-from ibi.minting.errors import ClockRefused, IdempotencyConflict, InvalidCount, QueueTooLong
-from ibi.minting.granularity import FINEST, coarsest_granularity
-from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, MintRequest, Reading, TickState
+from ibi.label.grammar import FIRST_DATE
+from ibi.minting.errors import (
+    ClockBeforeBuild,
+    ClockBehind,
+    ClockJumped,
+    ClockRefused,
+    IdempotencyConflict,
+    InvalidCount,
+    QueueTooLong,
+)
+from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, MintRequest, Reading, Span, TickState
+
+FINEST = Granularity(10)
+"""A nanosecond: finer than any queue needs, and than any clock tells."""
+
+
+_NEXT_TO_NOTHING = Fraction(1, 10_000)
+"""Seconds that one commit may push the last date further ahead of a clock that is behind. Thousands of commits a second
+must not outrun it, or a clock that is right again would still be refused."""
+
+
+def coarsest_granularity(
+    ticks: Callable[[Granularity], TickRun], bound: Fraction, patience: Fraction | None = None
+) -> Granularity:
+    """The coarsest granularity at which the last caller of the run waits no longer than `bound` seconds.
+
+    A clock behind its last date makes every caller wait longer at any granularity. Then a date as long as the finest
+    would win nothing: the coarsest is taken that adds next to nothing to what cannot be helped, within `patience`. With
+    a bound of 0 that is the finest.
+    """
+    if not bound and len(ticks(FINEST)) > FINEST.level + 1:
+        return FINEST  # at no moment more dates are due than there are granularities
+    coarsest = _coarsest_within(ticks, bound)
+    if coarsest is not None or not bound:
+        return coarsest or FINEST
+    wait = ticks(FINEST).wait + min(bound, _NEXT_TO_NOTHING)
+    return _coarsest_within(ticks, wait if patience is None else min(wait, patience)) or FINEST
+
+
+def _coarsest_within(ticks: Callable[[Granularity], TickRun], bound: Fraction) -> Granularity | None:
+    granularity = MINUTE
+    while not ticks(granularity).waits_within(bound):
+        if granularity == FINEST:
+            return None
+        granularity = granularity.finer() or FINEST
+    return granularity
+
+
+BUILT = Instant.parse("2026-11-15T00:00:00Z")
+"""No honest clock shows a time before this software existed. Moved forward at each release."""
+
+_DRIFT = 1000
+"""Time services correct a clock by at most half a thousandth; twice that, one part in so many, is no jump."""
+
+
+def check_build_date(now: Instant, accepted: Instant | None, built: Instant = BUILT) -> None:
+    """Refuse a time before this software, unless an operator vouched for it and an IBIp can tell it."""
+    vouched_for = accepted is not None and accepted <= now and now.seconds >= FIRST_DATE
+    if now < built and not vouched_for:
+        raise ClockBeforeBuild(now=str(now), built=str(built))
+
+
+def check_jump(before: Reading | None, reading: Reading, limit: Fraction) -> None:
+    """Refuse a time of day that moved against the uptime by more than `limit` and an honest drift."""
+    if before is None or before.boot != reading.boot:
+        return
+    # In integers, since every queue passes here.
+    digits = max(9, len(reading.wall.fraction), len(before.wall.fraction))
+    second = int(10**digits)
+    elapsed = (reading.uptime - before.uptime) * (second // 10**9)
+    jump = reading.wall.units(digits) - before.wall.units(digits) - elapsed
+    if abs(jump) * limit.denominator > limit.numerator * second + elapsed * limit.denominator // _DRIFT:
+        raise ClockJumped(jump=_round_seconds(Fraction(jump, second)), now=str(reading.wall))
+
+
+def check_behind(now: Instant, last: Instant | None, limit: Fraction) -> None:
+    """Refuse to wait for a clock that is behind the last label by more than `limit`."""
+    if last is None or last <= now:
+        return
+    behind = last.as_fraction() - now.as_fraction()
+    if behind > limit:
+        raise ClockBehind(now=str(now), last=str(last), behind=_round_seconds(behind))
+
+
+def with_accepted_clock(state: TickState, reading: Reading, issued: list[Span]) -> TickState:
+    """The state after an operator vouched for the time of day, given everything that was `issued`.
+
+    What lies after now stays issued and is passed over when its time comes; minting goes on from the latest date
+    that is not after now.
+    """
+    now = reading.wall
+    ahead = _merge_spans(sorted((span for span in issued if span.last > now), key=lambda span: span.first))
+    past = [span.last for span in issued if span.last <= now]
+    return replace(state, last=max(past, default=None), ahead=ahead, reading=reading, accepted=now)
+
+
+def _merge_spans(spans: list[Span]) -> tuple[Span, ...]:
+    """Spans less than a second apart made one, so that a long run of single labels stays short to remember."""
+    merged: list[Span] = []
+    for span in spans:
+        if merged and span.first.seconds - merged[-1].last.seconds <= 1:
+            merged[-1] = Span(merged[-1].first, max(merged[-1].last, span.last))
+        else:
+            merged.append(span)
+    return tuple(merged)
+
+
+def _round_seconds(seconds: Fraction) -> str:
+    return f"{float(seconds):.3f}".rstrip("0").rstrip(".")
+
 
 MAX_COUNT = 1_000_000
 """Labels in one request."""

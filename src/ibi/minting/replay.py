@@ -12,9 +12,9 @@ from operator import attrgetter
 from typing import Final
 
 from ibi.instant import Instant
-from ibi.minting.clock_guard import with_accepted_clock
 from ibi.minting.errors import IdentityChanged
 from ibi.minting.mint_log import LogBroken, LogEntry
+from ibi.minting.minter import with_accepted_clock
 from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, Reading, Span, TickState
 
 Clocks = Mapping[str, TickState]

@@ -12,7 +12,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import UrlEntry, UrlList
 from ibi.model.item import name_one_item
 from ibi.relation import LastEdition, Relation
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.language import LanguageChoice, Wanted, choose_languages
 from ibi.vocabulary import State
 

@@ -14,8 +14,7 @@ from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Step, Translation
 from ibi.resolver.answers import Match, ReceivedAnswer
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Word
+from ibi.resolver.authority import ArchiveRef, Word
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
 from ibi.resolver.trace import Hop, Trace, Verdict
 from ibi.vocabulary import State

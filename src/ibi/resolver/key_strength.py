@@ -8,7 +8,7 @@ from typing import Final
 
 from ibi.label import Label
 from ibi.messages.key import RegistrationKey
-from ibi.resolver.errors import WeakKey
+from ibi.resolver.membership import WeakKey
 
 _FEWEST: Final = 4
 """Different digits. Of ten drawn by chance, one in a thousand has fewer."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from math import ceil
 from typing import Final
 
-from ibi.errors import InvalidMessage
+from ibi.errors import IbiError, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.label.home_prefix import home_prefix, parse_home_prefix
@@ -17,8 +18,57 @@ from ibi.messages.values import IpAddress
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import IpNetwork, network
 from ibi.origin import host_of
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.errors import PrefixTaken
+from ibi.resolver.authority import ArchiveRef
+
+
+class KeyRefused(IbiError):
+    """No Archive is registered here with this IBI and this key."""
+
+    # One sentence for both causes: guessing reveals nothing about which Archives there are.
+    code = "key-refused"
+
+
+class TooManyAttempts(IbiError):
+    """Too many requests with a wrong key have come. Ask again in {seconds} s."""
+
+    code = "too-many-attempts"
+
+    def __init__(self, *, wait: float) -> None:
+        super().__init__(seconds=max(1, ceil(wait)))
+        self.retry_after = max(1, ceil(wait))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _too_many_attempts, (self.retry_after,)
+
+
+class AlreadyRegistered(IbiError):
+    """{label} is registered already. Nothing was changed."""
+
+    code = "already-registered"
+
+
+class PrefixTaken(IbiError):
+    """{label} cannot be the home of {prefix}, because {holder} is. Nothing was changed. If both Archives mint labels
+    with this prefix, say so (`--shared`); if {holder} is gone, name {label} its successor with `ibi resolver set`."""
+
+    code = "prefix-taken"
+
+
+class UnknownArchive(IbiError):
+    """No Archive {label} is registered here: `ibi resolver list` shows those that are."""
+
+    code = "unknown-archive"
+
+
+class WeakKey(IbiError):
+    """key: it is one that is tried first, because {reason}. Choose ten or more digits by chance."""
+
+    code = "weak-key"
+
+
+def _too_many_attempts(seconds: int) -> TooManyAttempts:
+    return TooManyAttempts(wait=seconds)
+
 
 SILENCE: Final = 3600
 """Seconds without an answer after which an address that had confirmed yields to one that has not (E60)."""

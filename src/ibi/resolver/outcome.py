@@ -17,8 +17,7 @@ from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.answers import AnswerSet, Match
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Word
+from ibi.resolver.authority import ArchiveRef, Word
 from ibi.resolver.language import languages_offered
 from ibi.resolver.question import Question
 from ibi.resolver.trace import Failure, Report, Trace

@@ -20,10 +20,8 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.addressing import Addressing
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import NO_ROUTING, Routing, Word
+from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import (
     Deleted,
@@ -35,12 +33,10 @@ from ibi.resolver.outcome import (
     redirect,
     silence_of,
 )
-from ibi.resolver.question import Asking, Note, Question
-from ibi.resolver.search_path import SearchPath
+from ibi.resolver.policy import ArchiveClaim, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
+from ibi.resolver.question import Addressing, Asking, Note, Question
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import answers_that_count, claims_to_show, trusted_elsewhere
-from ibi.resolver.validity import ArchiveClaim, broken_rule, refused_urls
-from ibi.resolver.wait_policy import Policy, WaitPolicy
 from ibi.vocabulary import State
 
 _POLICY: Final = Policy()

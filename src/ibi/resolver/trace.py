@@ -12,8 +12,7 @@ from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.model.item import name_one_item
 from ibi.relation import Relation
 from ibi.resolver.answers import Reason, ReceivedAnswer
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Word
+from ibi.resolver.authority import ArchiveRef, Word
 from ibi.vocabulary import State
 
 
@@ -118,7 +117,7 @@ class Report:
     said: UrlList | Deletion | None = None
     failure: Failure | None = None
     broken_rule: str | None = None
-    """The name of the rule of `ibi.resolver.validity` that the answer, or a URL in it, broke."""
+    """The name of the rule of `ibi.resolver.policy` that the answer, or a URL in it, broke."""
     because: Outranking | None = None
     """Why another answer was better, if it was and that is one thing."""
     transferred_to: Label | None = None

@@ -10,8 +10,7 @@ from ibi.language_range import Preference
 from ibi.model.item import name_one_item
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.answers import AnswerSet, Match, ReceivedAnswer, Referral
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Word
+from ibi.resolver.authority import ArchiveRef, Word
 from ibi.resolver.outcome import Silence, UnprovenClaim, UnprovenClaims, Unsettled
 from ibi.resolver.question import Question
 from ibi.vocabulary import State

@@ -19,11 +19,10 @@ from ibi.messages.values import IpAddress, ip_address
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Outcome
+from ibi.resolver.policy import Policy, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.validity import is_on_a_declared_host
-from ibi.resolver.wait_policy import Policy
 from ibi.services.archive_answers import ArchiveAnswers
 
 # An Archive need not declare to itself on which hosts its items are.

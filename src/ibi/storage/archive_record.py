@@ -15,8 +15,8 @@ from ibi.errors import InvalidMessage
 from ibi.messages.label_forms import LabelForms
 from ibi.model.archive_record import SECRET_BYTES, ArchiveRecord
 from ibi.ports.errors import StorageError
-from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused, StoreNewer
+from ibi.storage.machine import make_directory, refusals, sync_directory, sync_file
 
 FILE_NAME: Final = "archive.json"
 _SCHEMA: Final = 1

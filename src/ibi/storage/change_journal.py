@@ -20,9 +20,9 @@ from pathlib import Path
 from threading import Lock
 
 from ibi.ports.item_changes import EVERYTHING, Abandoned
-from ibi.storage.disk import make_directory, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import alone
+from ibi.storage.machine import make_directory, refusals, sync_directory, sync_file
 
 _LOCK = "lock"
 _LONG = 1 << 16

@@ -35,9 +35,9 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import IncomingFile, Uploaded
 from ibi.ports.errors import DraftDamaged, StorageError
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.disk import make_directory, sync_directory, write_durably
 from ibi.storage.errors import DiskRefused
 from ibi.storage.incoming import Incoming, room_refusals, unless_incoming
+from ibi.storage.machine import make_directory, sync_directory, write_durably
 from ibi.storage.shared_cache import SharedLruCache
 
 _MOST_DRAFTS: Final = 256

@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 
 from ibi.ports.errors import DiskFull, refused_for_room
-from ibi.storage.disk import refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
+from ibi.storage.machine import refusals, sync_directory, sync_file
 
 
 @contextmanager

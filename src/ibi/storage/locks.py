@@ -21,8 +21,8 @@ from threading import Event, Lock, Thread
 from typing import Final
 from zlib import crc32
 
-from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, LockHeld, LockRefused
+from ibi.storage.machine import make_directory, refusals
 
 PATIENCE: Final = 120.0
 """Seconds after which a lock is given up that is held for moments."""

@@ -1,16 +1,158 @@
-"""This machine: its clocks, and its name for itself."""
+"""This machine: what is on its disks for certain, its clocks, and its name for itself."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
+import re
 import secrets
 import socket
+import sys
 import time
 import uuid
+from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from ibi.instant import Instant
 from ibi.model.minting import Reading
+from ibi.ports.errors import StorageError
+from ibi.storage.descriptors import raise_if_exhausted
+from ibi.storage.errors import DiskRefused, NotAStore
+
+
+class refusals:  # like a function; a generator would cost every commit three times as much
+    """What the system raises inside, raised as `kind`, which takes a path and a reason."""
+
+    __slots__ = ("_kind", "_path")
+
+    def __init__(self, kind: type[StorageError], path: Path) -> None:
+        self._kind, self._path = kind, path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, OSError):
+            raise_if_exhausted(error)
+            raise self._kind(path=self._path, reason=error.strerror or str(error)) from error
+
+
+def check_same_file(descriptor: int, path: Path) -> None:
+    """Raise `NotAStore` if the path does not lead any more to what the descriptor has open."""
+    opened = os.fstat(descriptor)
+    with refusals(NotAStore, path):
+        found = path.stat()
+    if (found.st_dev, found.st_ino) != (opened.st_dev, opened.st_ino):
+        raise NotAStore(path=path, reason="it was replaced while it was open; start the server again")
+
+
+def sync_file(descriptor: int) -> None:
+    """What was written to the file, and its size."""
+    if sys.platform == "darwin":  # where a plain sync stops at the disk's own cache
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fdatasync(descriptor)
+
+
+def sync_directory(directory: Path) -> None:
+    """The names in it."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(directory: Path) -> None:
+    """The directory and whatever is missing above it, there after a crash too."""
+    if directory.is_dir():
+        return
+    make_directory(directory.parent)
+    directory.mkdir(exist_ok=True)
+    sync_directory(directory.parent)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """The file with this content, there after a crash either whole or as it was before."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with refusals(DiskRefused, path):
+        try:
+            with partial.open("xb") as file:
+                file.write(content)
+                file.flush()
+                sync_file(file.fileno())
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+def sync_tree(directory: Path) -> None:
+    """Every file and name below it, and its own name."""
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with Path(place, name).open("rb") as file:
+                os.fsync(file.fileno())
+        sync_directory(Path(place))
+    sync_directory(directory.parent)
+
+
+def sync_file_system(descriptor: int) -> bool:
+    """Everything on the file system of an open file; false where the system cannot, or does not tell of failures.
+
+    A failure since the descriptor was opened is told, and only once to each descriptor.
+    """
+    function = _system_call("syncfs") if _SYNCFS_TELLS else None
+    if function is None:
+        return False
+    if function(descriptor) != 0:
+        _raise_last()
+    return True
+
+
+def exchange(one: str, other: str) -> bool:
+    """Exchange two names in one step; false where the system or the file system cannot."""
+    function = _system_call("renameat2")
+    if function is None:
+        return False
+    if function(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    if _last_error() in (errno.EINVAL, errno.ENOSYS):
+        return False
+    _raise_last()
+    return False
+
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_SYNCFS_TELLS = sys.platform == "linux" and tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 8)
+"""Linux before 5.8 reports success for what it could not write."""
+
+
+@cache
+def _system_call(name: str) -> Callable[..., int] | None:
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    function: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    return function
+
+
+def _last_error() -> int:
+    import ctypes
+
+    return ctypes.get_errno()
+
+
+def _raise_last() -> None:
+    number = _last_error()
+    raise OSError(number, os.strerror(number))
+
 
 _UPTIME_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Goes on while the machine sleeps, where the system has such a clock."""

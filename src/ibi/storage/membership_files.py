@@ -15,8 +15,8 @@ from typing import Final
 
 from ibi.model.membership import Membership, Phase
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.disk import make_directory, refusals, sync_directory, write_durably
 from ibi.storage.errors import DiskRefused
+from ibi.storage.machine import make_directory, refusals, sync_directory, write_durably
 
 _FOLDER: Final = "membership"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
-from ibi.storage.disk import refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
+from ibi.storage.machine import refusals, sync_directory, sync_file
 
 _CHUNK = 1 << 16
 _REWRITTEN = 1 << 20

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from ibi.errors import InvalidInstant
 from ibi.instant import Instant
-from ibi.storage.disk import refusals
 from ibi.storage.errors import IdentityInUse, LockRefused
 from ibi.storage.locks import LockDirectory, is_data_directory_of
+from ibi.storage.machine import refusals
 
 _LONGEST = 16_384
 _BEYOND = 1 << 62

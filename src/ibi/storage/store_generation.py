@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ibi.storage.disk import check_same_file, refusals, sync_directory, sync_file
 from ibi.storage.errors import DiskRefused
+from ibi.storage.machine import check_same_file, refusals, sync_directory, sync_file
 
 FILE_NAME: Final = "ibi-generation.json"
 _LENGTH: Final = 384

@@ -23,7 +23,7 @@ from ibi.messages import values as wire_values
 from ibi.messages.values import IpAddress
 from ibi.model.visibility import IpNetwork
 from ibi.origin import DEFAULT_PORTS, Origin
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 
 

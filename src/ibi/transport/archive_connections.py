@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ssl import SSLContext
 from typing import Final
 
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure, Reply
 from ibi.transport.address_guard import AddressGuard, Checked, SingleFlight
 from ibi.transport.http_connection import HttpConnection, HttpResponse

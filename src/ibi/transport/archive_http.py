@@ -12,7 +12,7 @@ from typing import Final
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.model.visibility import unmap_address
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Failure, Reply
 from ibi.transport.address_guard import AddressGuard

@@ -9,7 +9,7 @@ from ibi.errors import IbiError
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.archive_http import ArchiveHttp

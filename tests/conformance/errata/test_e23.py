@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ibi.messages import UrlRequest
 from ibi.resolver.outcome import LoopDetected, Redirect
-from ibi.resolver.wait_policy import Policy
+from ibi.resolver.policy import Policy
 from tests.support.scripted_archives import Answer, archive, body, drive, resolution, resolve
 
 ONE, OTHER = archive("one"), archive("other")

@@ -11,7 +11,7 @@ from ibi.errors import InvalidMessage
 from ibi.label import parse
 from ibi.messages import LabelForms, RegistrationKey, RegistrationMail, State, UrlRequest, parse_request
 from ibi.messages.url_list import UrlEntry, UrlList
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Reply
 from ibi.transport.address_guard import AddressGuard

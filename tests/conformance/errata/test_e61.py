@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from ibi.resolver.errors import WeakKey
+from ibi.resolver.membership import WeakKey
 from ibi.services.membership.registration_admin import Application
 from tests.support.membership_app import REP, MembershipApp
 

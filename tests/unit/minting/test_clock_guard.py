@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from ibi.instant import Instant
-from ibi.minting.clock_guard import check_behind, check_build_date, check_jump, with_accepted_clock
 from ibi.minting.errors import ClockBeforeBuild, ClockBehind, ClockJumped
+from ibi.minting.minter import check_behind, check_build_date, check_jump, with_accepted_clock
 from ibi.model.minting import Reading, Span, TickState
 
 NOW = Instant.parse("2027-03-01T12:00:30Z")

@@ -20,8 +20,7 @@ from ibi.minting.errors import (
     InvalidCount,
     QueueTooLong,
 )
-from ibi.minting.granularity import FINEST
-from ibi.minting.minter import MAX_COUNT, Decision, Rules, Spread, decide
+from ibi.minting.minter import FINEST, MAX_COUNT, Decision, Rules, Spread, decide
 from ibi.model.minting import BatchShare, Gap, Identity, LabelBatch, MintRequest, Reading, Span, TickState
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")

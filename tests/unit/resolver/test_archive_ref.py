@@ -6,7 +6,7 @@ import pytest
 
 from ibi.messages import LabelForms
 from ibi.model.visibility import network
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.vocabulary import ArchiveProtocol
 
 SERVICE = LabelForms.parse("rep example.org/one/2008/03.17.15.17")

@@ -8,7 +8,7 @@ from functools import partial
 
 from ibi.label import parse
 from ibi.messages import UrlRequest
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import LoopDetected, Redirect
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution

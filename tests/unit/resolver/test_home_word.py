@@ -12,8 +12,7 @@ import pytest
 from ibi.label import Label, parse
 from ibi.messages import LabelForms, UrlRequest
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Word, chain_after
+from ibi.resolver.authority import ArchiveRef, Word, chain_after
 from ibi.resolver.outcome import (
     Deleted,
     NoArchiveAnswered,
@@ -25,10 +24,10 @@ from ibi.resolver.outcome import (
     UnprovenClaims,
     Unsettled,
 )
+from ibi.resolver.policy import Policy
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure, Verdict
-from ibi.resolver.wait_policy import Policy
 from tests.support.scripted_archives import CLIENTS, KnownHolder, archive, body, read, resolution
 
 ITEM, NEXT = "lab.br/arq/2009/01.01.00.00", "lab.br/arq/2010/01.01.00.00"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Redirect, RelatedItemMissing
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution

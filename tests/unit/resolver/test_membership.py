@@ -11,7 +11,7 @@ from ibi.label import parse
 from ibi.messages import ArchiveProtocol, InclusionRequest, LabelForms, RegistrationKey, ip_address
 from ibi.model.registration import Inclusion, Registration
 from ibi.model.visibility import network
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import (
     SILENCE,
     CallBack,

@@ -7,8 +7,7 @@ from dataclasses import replace
 from ibi.label import parse
 from ibi.messages import LabelForms
 from ibi.ports.beliefs import HOLDER_AGE
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Homes, LabelAuthority
+from ibi.resolver.authority import ArchiveRef, Homes, LabelAuthority
 from ibi.resolver.memory import PROVISIONAL_AGE, Memory
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Failure

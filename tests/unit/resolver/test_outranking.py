@@ -6,7 +6,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import UrlRequest
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Outranking, Report, Verdict
 from tests.support.scripted_archives import KnownHolder, Script, archive, body, drive, resolution
 

@@ -6,7 +6,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import State
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import (
     Missing,
     NoArchiveAnswered,

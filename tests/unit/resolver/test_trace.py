@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ibi.label import parse
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Report, Verdict
 from tests.support.scripted_archives import KnownHolder, archive, body, give, resolution

@@ -8,18 +8,18 @@ from ibi.errors import InvalidMessage
 from ibi.label import parse
 from ibi.messages import parse_url_list
 from ibi.pairs import Pairs
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Missing, NoArchiveAnswered, Redirect, RelatedItemMissing
-from ibi.resolver.validity import (
+from ibi.resolver.policy import (
     RULES,
     ArchiveClaim,
+    Policy,
     broken_rule,
     has_bearable_length,
     is_about_the_item,
     is_on_a_declared_host,
     speaks_for_itself,
 )
-from ibi.resolver.wait_policy import Policy
 from tests.support.scripted_archives import archive, body, drive, resolution, resolve
 
 LABEL, IBIP = "sid.inpe.br/mtc-m19/2013/09.04.12.27.57", "8JMKD3MGP7W/3EPGUE5"

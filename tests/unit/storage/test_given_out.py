@@ -13,11 +13,10 @@ import pytest
 
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.minting.given_out import given_out_spans, is_reservation, microseconds, reservation_name
-from ibi.minting.mint_log import LogEntry
+from ibi.minting.mint_log import LogEntry, given_out_spans, is_reservation, microseconds, reservation_name
 from ibi.minting.minter import Rules
 from ibi.model.minting import Identity, MintRequest
-from ibi.storage.sqlite.given_out import SqliteGivenOut, restart_given_out
+from ibi.storage.sqlite.tick_store import SqliteGivenOut, restart_given_out
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.support.minting_samples import IDENTITY, START, accept, mint, share
 from tests.support.set_clocks import SetClocks

@@ -12,7 +12,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import ArchiveProtocol, LabelForms
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, Checked, NameLookup
 

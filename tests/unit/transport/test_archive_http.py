@@ -13,7 +13,7 @@ import pytest
 from ibi.label import parse
 from ibi.messages import LabelForms, UrlRequest, ip_addresses
 from ibi.relation import Relation
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard, NameLookup

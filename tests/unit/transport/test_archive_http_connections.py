@@ -16,7 +16,7 @@ import uvloop
 
 from ibi.label import parse
 from ibi.messages import ArchiveProtocol, LabelForms, UrlRequest, ip_addresses
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard, NameLookup
 from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, ConnectionAllowance

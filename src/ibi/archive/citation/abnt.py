@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.sentences import citation, end_sentence
-from ibi.archive.citation.work import Day, Run, Work, WorkKind
+from ibi.archive.citation.work import Day, Run, Work, WorkKind, citation, end_sentence
 
 _MONTHS: Final = "jan. fev. mar. abr. maio jun. jul. ago. set. out. nov. dez.".split()
 _MOST_AUTHORS: Final = 3

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.sentences import citation, end_sentence
-from ibi.archive.citation.work import Run, Work, WorkKind
+from ibi.archive.citation.work import Run, Work, WorkKind, citation, end_sentence
 
 _MOST_AUTHORS: Final = 20
 """Of more, the first nineteen and the last are named (§9.8)."""

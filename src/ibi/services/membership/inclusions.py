@@ -24,12 +24,14 @@ from ibi.model.registration import Inclusion, Registration
 from ibi.ports.clocks import Clocks
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.errors import AlreadyRegistered, KeyRefused, PrefixTaken
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.letters import pending_letter, replaced_letter
 from ibi.resolver.membership import (
+    AlreadyRegistered,
     CallBack,
+    KeyRefused,
     PrefixHome,
+    PrefixTaken,
     after_call_back,
     after_exclusion,
     after_inclusion,

@@ -9,7 +9,7 @@ from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.registration import Registration
 from ibi.model.visibility import IpNetwork
-from ibi.resolver.errors import KeyRefused, TooManyAttempts
+from ibi.resolver.membership import KeyRefused, TooManyAttempts
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.limits import Attempts, network_of
 

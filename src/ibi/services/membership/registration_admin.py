@@ -23,10 +23,9 @@ from ibi.model.visibility import IpNetwork, network
 from ibi.ports.clocks import Clocks
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
-from ibi.resolver.errors import UnknownArchive
 from ibi.resolver.key_strength import key_weakness, require_unknown
 from ibi.resolver.letters import confirmation_letter
-from ibi.resolver.membership import PrefixHome, RegistrationChange, require_free_prefixes
+from ibi.resolver.membership import PrefixHome, RegistrationChange, UnknownArchive, require_free_prefixes
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.inclusion_retries import InclusionRetries
 from ibi.services.membership.inclusions import Ask, Confirm, Inclusions

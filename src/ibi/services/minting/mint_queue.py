@@ -20,9 +20,8 @@ from typing import Final, TypeAlias
 from ibi.errors import IbiError
 from ibi.label import Ibip, RepositoryName
 from ibi.messages.label_forms import LabelForms
-from ibi.minting.clock_guard import check_behind
-from ibi.minting.given_out import reservation_name
-from ibi.minting.minter import Decision, Rules, decide
+from ibi.minting.mint_log import reservation_name
+from ibi.minting.minter import Decision, Rules, check_behind, decide
 from ibi.model.minting import BatchShare, Identity, LabelBatch, MintRequest, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import Remembered, Ticks

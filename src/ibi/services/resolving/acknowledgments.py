@@ -14,7 +14,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.messages.requests import Acknowledgment
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 
 _AT_ONCE: Final = 16
 """Acknowledgments under way at a time: a slow Archive delays few of the others."""

@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Home, Homes, archive_prefixes
+from ibi.resolver.authority import ArchiveRef, Home, Homes, archive_prefixes
 from ibi.resolver.membership import archive_ref
 
 _NEVER: Hashable = object()

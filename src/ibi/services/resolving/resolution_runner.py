@@ -12,7 +12,7 @@ from weakref import finalize
 import structlog
 
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import LONGEST
 from ibi.resolver.question import Asking
 from ibi.resolver.resolution import Resolution

@@ -20,15 +20,13 @@ from ibi.errors import IbiError
 from ibi.language_range import Preference
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import NO_ROUTING, Homes, Word
+from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Homes, Word
 from ibi.resolver.caching import LONGEST, Cache, OutcomeKey, Remembered, max_ttl
 from ibi.resolver.memory import Memory, NewClaim
 from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
+from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Reply, Trace
-from ibi.resolver.validity import ArchiveClaim, Rule, is_on_a_declared_host
-from ibi.resolver.wait_policy import Policy
 from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
 from ibi.services.resolving.misses import MISS, QUESTION, MissLimit, TickShare
 from ibi.services.resolving.resolution_runner import Gateway, ReplyWatcher, ResolutionRunner

@@ -10,8 +10,8 @@ from contextlib import nullcontext
 from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, NewObject, Source
 from ibi.ports.content import ContentExists
-from ibi.storage.disk import refusals
 from ibi.storage.errors import DiskRefused
+from ibi.storage.machine import refusals
 from ibi.storage.ocfl.durability import Batch
 from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, Inventory, Version, version_name

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Condition, Lock
 
-from ibi.storage.disk import sync_file, sync_file_system
+from ibi.storage.machine import sync_file, sync_file_system
 
 _MOST_FILES = 64
 _MOST_BYTES = 1 << 23

@@ -16,8 +16,8 @@ from pathlib import Path
 from ibi.errors import InvalidLabel
 from ibi.label.repository_name import RepositoryName
 from ibi.model.content import Damage, Problem
-from ibi.storage.disk import make_directory, sync_tree, write_durably
 from ibi.storage.errors import NotAStore, StoreNewer
+from ibi.storage.machine import make_directory, sync_tree, write_durably
 
 
 class Broken(Exception):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from ibi.model.content import Change, Copy, Keep, Source
 from ibi.ports.content import ContentDamaged, ContentMissing, FileMissing
-from ibi.storage.disk import exchange
+from ibi.storage.machine import exchange
 from ibi.storage.ocfl.creation import stage_object
 from ibi.storage.ocfl.inventory import Inventory
 from ibi.storage.ocfl.recovery import write_file

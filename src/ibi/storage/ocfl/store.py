@@ -17,8 +17,8 @@ from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Sou
 from ibi.ports.content import BlockDigests, ContentDamaged, FileMissing
 from ibi.storage.batching import Batcher
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.disk import check_same_file, refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
+from ibi.storage.machine import check_same_file, refusals
 from ibi.storage.ocfl import creation, purge, recovery, revision, sweep
 from ibi.storage.ocfl.inventory import Inventory
 from ibi.storage.ocfl.layout import Broken, checked_name, ensure_version, lay_out, names_in, strays_in

@@ -19,9 +19,9 @@ from threading import Lock, RLock
 
 from ibi.model.content import Keep, Source
 from ibi.ports.content import BlockDigests, ContentChanged, ContentDamaged, FileMissing
-from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import ObjectLocks, alone, open_lock
+from ibi.storage.machine import make_directory, refusals
 from ibi.storage.ocfl.durability import Batch, FileSystem, Parents
 from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import Inventory

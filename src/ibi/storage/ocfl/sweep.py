@@ -10,8 +10,8 @@ from pathlib import Path
 from ibi.errors import InvalidLabel
 from ibi.ports.content import ContentMissing
 from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.disk import refusals, sync_directory
 from ibi.storage.errors import DiskRefused
+from ibi.storage.machine import refusals, sync_directory
 from ibi.storage.ocfl.inventory import NAME, Inventory
 from ibi.storage.ocfl.layout import Broken, checked_name
 from ibi.storage.ocfl.purge import NEW, OLD

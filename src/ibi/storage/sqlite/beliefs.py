@@ -19,12 +19,11 @@ from ibi.label.home_prefix import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 from ibi.ports.errors import StoreDamaged
-from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreForked
+from ibi.storage.machine import make_directory, refusals
 from ibi.storage.shared_cache import SharedLruCache
-from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, storage_errors, transaction
-from ibi.storage.sqlite.database_file import set_aside
-from ibi.storage.sqlite.label_key import label_key
+from ibi.storage.sqlite.catalog_rows import label_key
+from ibi.storage.sqlite.connection import BELIEFS, Connection, connect, set_aside, storage_errors, transaction
 
 FILE_NAME: Final = BELIEFS.file_name
 

@@ -24,8 +24,8 @@ from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.ports.errors import CatalogDamaged, StorageError
-from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
+from ibi.storage.machine import make_directory, refusals
 from ibi.storage.shared_cache import SharedLruCache
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
@@ -40,15 +40,15 @@ from ibi.storage.sqlite.catalog_rows import (
     decode_record,
     depart_row,
     forget_transfer,
+    label_key,
     memory_of,
     put_row,
     remove_row,
+    repository_name,
     row_of,
 )
-from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, connect, storage_errors
-from ibi.storage.sqlite.database_file import FileWatch
+from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, FileWatch, connect, storage_errors
 from ibi.storage.sqlite.group_commit import GroupCommit
-from ibi.storage.sqlite.label_key import label_key, repository_name
 from ibi.storage.sqlite.search_rows import check_search
 from ibi.storage.store_generation import CatalogStanding, Expected, GenerationFile, first_standing
 

@@ -24,11 +24,13 @@ from ibi.storage.sqlite.catalog_rows import (
     find_record,
     find_transfer,
     has_departures,
+    instant_of,
+    key_end,
+    label_key,
     memory_of,
     transfers,
 )
 from ibi.storage.sqlite.connection import Connection
-from ibi.storage.sqlite.label_key import instant_of, key_end, label_key
 from ibi.storage.sqlite.search import SqliteSearch
 
 _VERSION: Final = "PRAGMA data_version"

@@ -1,4 +1,9 @@
-"""The tables of the catalogue, and an item as rows of them."""
+"""The tables of the catalogue, and an item as rows of them.
+
+Five bytes of seconds from the first year a label can have, the digits of the fraction, a zero, the prefix. Instants
+come first, as in the order of labels; equal labels of whatever case have equal bytes. The form goes without saying: the
+prefix of a repository name has a slash, that of an IBIp has none.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ibi.instant import FIRST_SECOND
-from ibi.label import Label
+from ibi.instant import FIRST_SECOND, Instant
+from ibi.label import Label, RepositoryName
+from ibi.label.generate import mount_suffix_of_repository_name
 from ibi.messages.label_forms import LabelForms
 from ibi.model.file import RecordedFiles, without_files
 from ibi.model.item import Item
@@ -15,8 +21,35 @@ from ibi.model.item_json import decode_item, item_document, local_document
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.connection import Connection, Migration
-from ibi.storage.sqlite.label_key import label_key
 from ibi.storage.sqlite.search_rows import ListedRow, begin_search, list_item, listed_row, unlist_item
+
+_SECONDS = 5
+"""Bytes; 2⁴⁰ seconds are 34,000 years."""
+
+
+def label_key(label: Label) -> bytes:
+    instant = label.instant
+    # Nothing sorts before a digit, as no fraction does before any.
+    rest = f"{instant.fraction}\0{label.prefix}"
+    return (instant.seconds - FIRST_SECOND).to_bytes(_SECONDS, "big") + rest.encode("ascii")
+
+
+def repository_name(key: bytes) -> RepositoryName:
+    """The repository name that has this key, in its canonical spelling."""
+    prefix = key[_SECONDS:].decode("ascii").partition("\0")[2]
+    return RepositoryName.parse(f"{prefix}/{mount_suffix_of_repository_name(instant_of(key))}")
+
+
+def instant_of(key: bytes) -> Instant:
+    """The instant of the label that has this key."""
+    fraction = key[_SECONDS:].decode("ascii").partition("\0")[0]
+    return Instant(int.from_bytes(key[:_SECONDS], "big") + FIRST_SECOND, fraction)
+
+
+def key_end(prefix: str) -> bytes:
+    """How the keys of all labels with this prefix end, and of no others; `prefix` is spelled as labels have it."""
+    return f"\0{prefix}".encode("ascii")
+
 
 Record = tuple[bytes, bytes]
 """`item.json` and `local.json` without the white space."""

@@ -22,8 +22,8 @@ import msgspec
 
 from ibi.model.content import IntegritySummary, Problem, Verification, is_damage
 from ibi.ports.errors import StorageError, StoreDamaged
-from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import DiskRefused, StoreForked
+from ibi.storage.machine import make_directory, refusals
 from ibi.storage.sqlite.connection import Connection, connect, storage_errors, transaction
 
 FILE_NAME: Final = "integrity.sqlite"

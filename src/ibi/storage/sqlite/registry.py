@@ -15,12 +15,31 @@ from ibi.label import Label
 from ibi.model.registration import Registration
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import StoreClosed, StoreForked
-from ibi.storage.registry_order import as_kept, registration_order, require_free
-from ibi.storage.sqlite.connection import REGISTRY, Connection, checkpoint, connect, storage_errors, transaction
-from ibi.storage.sqlite.database_file import FileWatch, note_begun, refuse_lost
-from ibi.storage.sqlite.label_key import label_key
-from ibi.storage.sqlite.private_store import keep_private
-from ibi.storage.sqlite.registry_rows import ALL, FIND, INSERT, INSERT_LABEL, MIGRATIONS, registration_of, row_of
+from ibi.storage.sqlite.accounts import keep_private
+from ibi.storage.sqlite.catalog_rows import label_key
+from ibi.storage.sqlite.connection import (
+    REGISTRY,
+    Connection,
+    FileWatch,
+    checkpoint,
+    connect,
+    note_begun,
+    refuse_lost,
+    storage_errors,
+    transaction,
+)
+from ibi.storage.sqlite.registry_rows import (
+    ALL,
+    FIND,
+    INSERT,
+    INSERT_LABEL,
+    MIGRATIONS,
+    as_kept,
+    registration_of,
+    registration_order,
+    require_free,
+    row_of,
+)
 
 FILE_NAME: Final = REGISTRY.file_name
 

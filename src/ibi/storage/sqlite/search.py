@@ -15,8 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ibi.archive.search.entry import FIELDS, entry_of
-from ibi.archive.search.facets import count_facets, meets, most_frequent, values_sought
-from ibi.archive.search.terms import Term, Terms, read_terms
+from ibi.archive.search.terms import Term, Terms, count_facets, meets, most_frequent, read_terms, values_sought
 from ibi.model.item import Item
 from ibi.model.search import ENOUGH, Facet, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.storage.sqlite.catalog_rows import Record, find_record

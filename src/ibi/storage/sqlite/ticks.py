@@ -24,7 +24,6 @@ from ibi.minting.replay import issued_spans, later, mint_entry, resumed_clock, w
 from ibi.model.minting import Gap, Identity, LabelBatch, Reading, Span, TickState
 from ibi.ports.clocks import Clocks
 from ibi.ports.ticks import NewestKept, Remembered, TickChange
-from ibi.storage.disk import make_directory, refusals
 from ibi.storage.errors import (
     DataDirectoryCopied,
     DiskRefused,
@@ -34,7 +33,7 @@ from ibi.storage.errors import (
     StoreForked,
 )
 from ibi.storage.locks import DataLock, LockDirectory
-from ibi.storage.machine import MachineClocks
+from ibi.storage.machine import MachineClocks, make_directory, refusals
 from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.prefix_lock import Owner, PrefixLocks, PrefixRecord, Trail
 from ibi.storage.sqlite.connection import TICKS, DatabaseError, storage_errors

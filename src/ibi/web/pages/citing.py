@@ -11,10 +11,8 @@ from markupsafe import Markup
 
 from ibi.archive.citation.abnt import abnt
 from ibi.archive.citation.apa import apa
-from ibi.archive.citation.bibtex import bibtex
-from ibi.archive.citation.csl_json import csl_json
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
 from ibi.archive.citation.head import highwire, json_ld, script_text
-from ibi.archive.citation.ris import ris
 from ibi.archive.citation.work import Day, Run, Work, work_of
 from ibi.instant import Instant
 from ibi.model.item import Item

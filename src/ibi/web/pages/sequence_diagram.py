@@ -14,7 +14,7 @@ from typing import Final
 from babel.support import NullTranslations
 from markupsafe import Markup
 
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.web.pages.drawing import drawing, element, joined

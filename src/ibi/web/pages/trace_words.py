@@ -54,7 +54,7 @@ RULES: Final[Mapping[str, str]] = {
     "is_on_a_declared_host": message("its URL is on a host that the Archive did not declare"),
     "has_bearable_length": message("its URL is too long"),
 }
-"""How an answer breaks a rule of `ibi.resolver.validity`, by the name of the rule."""
+"""How an answer breaks a rule of `ibi.resolver.policy`, by the name of the rule."""
 
 OUTRANKINGS: Final[Mapping[Outranking, str]] = {
     Outranking.HOME: message("the home of the label decides"),

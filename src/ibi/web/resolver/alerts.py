@@ -13,7 +13,7 @@ from ibi.languages import LanguageTag
 from ibi.origin import authority_of, host_of
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Translation
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ibi.messages.label_forms import LabelForms
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 
 
 def forms_record(forms: LabelForms) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter
 
 from ibi.messages.url_list import Deletion
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import NewClaim
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks

@@ -11,7 +11,7 @@ from ibi.messages import LabelForms, ip_addresses, parse_url_list
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.answers import Reason
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Verdict

@@ -15,7 +15,7 @@ from ibi.archive.url_key import UrlKeys
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, UrlRequest
 from ibi.model.item import Item
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Missing, Redirect, RelatedItemMissing
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.scripted_archives import Script, archive, resolve

@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.archive.citation.bibtex import bibtex
-from ibi.archive.citation.csl_json import csl_json
+from ibi.archive.citation.exchange_formats import bibtex, csl_json, ris
 from ibi.archive.citation.head import highwire, json_ld, script_text
-from ibi.archive.citation.ris import ris
 from ibi.archive.citation.work import WorkKind
 from ibi.model.metadata import Licence, ResourceType
 from tests.unit.archive.citation.reading import read_bibtex, read_ris, unescaped

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import SILENCE
 from ibi.services.membership.inclusion_retries import InclusionRetries
 from ibi.storage.errors import StoreClosed

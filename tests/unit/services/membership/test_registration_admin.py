@@ -13,10 +13,15 @@ from ibi.errors import InvalidInput
 from ibi.label import parse
 from ibi.model.letter import Letter
 from ibi.model.visibility import network
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Home
-from ibi.resolver.errors import AlreadyRegistered, KeyRefused, PrefixTaken, UnknownArchive, WeakKey
-from ibi.resolver.membership import RegistrationChange
+from ibi.resolver.authority import ArchiveRef, Home
+from ibi.resolver.membership import (
+    AlreadyRegistered,
+    KeyRefused,
+    PrefixTaken,
+    RegistrationChange,
+    UnknownArchive,
+    WeakKey,
+)
 from ibi.services.membership.mail import post, sender_of
 from ibi.services.membership.registration_admin import Application, all_facts, letter_facts, public_facts
 from ibi.services.resolving.archive_directory import ArchiveDirectory

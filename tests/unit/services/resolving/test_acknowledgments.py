@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ibi.messages.requests import Acknowledgment
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.services.resolving import acknowledgments
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from tests.support.scripted_archives import archive

@@ -14,7 +14,7 @@ from ibi.messages import LabelForms, UrlRequest
 from ibi.model.belief import ClaimKind
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.beliefs import Beliefs
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import CLAIMED_AGE, DOUBTFUL_AGE
 from ibi.resolver.memory import Memory, NewClaim
 from ibi.resolver.outcome import (
@@ -26,8 +26,8 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
+from ibi.resolver.policy import Policy
 from ibi.resolver.trace import Answered, Failure, Reply, Verdict
-from ibi.resolver.wait_policy import Policy
 from ibi.services.limits import LimitExceeded, LimitScope, TooManyLinks, TooManyTraces, link_limiter, trace_limiter
 from ibi.services.resolving.misses import MISS, MissLimit
 from ibi.services.resolving.resolver_service import ForeignUrls, Resolved, ResolverService

@@ -14,8 +14,8 @@ import pytest
 
 from ibi.model.content import Bytes, Copy, Keep, Move, Stream
 from ibi.ports.content import ContentDamaged, ContentExists, ContentMissing, SourceRefused
-from ibi.storage.disk import sync_file_system
 from ibi.storage.errors import DiskRefused, NotAStore, StoreClosed, StoreForked, StoreNewer
+from ibi.storage.machine import sync_file_system
 from ibi.storage.ocfl import durability
 from ibi.storage.ocfl.durability import FileSystem
 from ibi.storage.ocfl.intake import CHUNK

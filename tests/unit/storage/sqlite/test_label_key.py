@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ibi.instant import FIRST_SECOND, LAST_SECOND, Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
-from ibi.storage.sqlite.label_key import label_key, repository_name
+from ibi.storage.sqlite.catalog_rows import label_key, repository_name
 
 seconds = st.integers(FIRST_SECOND, LAST_SECOND) | st.sampled_from([FIRST_SECOND, -1, 0, 255, 256, LAST_SECOND])
 instants = st.builds(Instant, seconds, st.text("0159", max_size=3))

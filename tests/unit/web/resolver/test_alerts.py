@@ -12,7 +12,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages import LabelForms, UrlRequest
-from ibi.resolver.archive_ref import ArchiveRef
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from tests.docs.tables import ROOT
 from tests.support.resolver_app import REP, A, B, C, ResolverApp, item, resolver_app

@@ -17,11 +17,10 @@ import pytest
 import structlog
 
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.resolver.archive_ref import ArchiveRef
-from ibi.resolver.authority import Homes
+from ibi.resolver.authority import ArchiveRef, Homes
 from ibi.resolver.memory import Memory
+from ibi.resolver.policy import Policy
 from ibi.resolver.trace import Answered, Reply
-from ibi.resolver.wait_policy import Policy
 from ibi.services.limits import ConcurrencyLimiter, link_limiter, trace_limiter
 from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ibi.resolver.policy import RULES as VALIDITY
 from ibi.resolver.trace import Failure, Outranking, Verdict
-from ibi.resolver.validity import RULES as VALIDITY
 from ibi.web.pages.trace_words import FAILURES, OUTRANKINGS, RULES, VERDICTS
 from tests.support.resolver_app import REP, A, B, item, resolver_app
 from tests.support.scripted_archives import body

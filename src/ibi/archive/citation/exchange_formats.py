@@ -1,14 +1,14 @@
-"""A citation as an entry of BibTeX, in UTF-8."""
+"""Citations for reference managers: BibTeX, RIS and CSL-JSON."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 from unicodedata import normalize
 
 from ibi.archive.citation.names import Name
-from ibi.archive.citation.work import Work, WorkKind
+from ibi.archive.citation.work import Day, Work, WorkKind
 
 _MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 # Braces are written by name: BibTeX counts them wherever they stand, a backslash before them or not.
@@ -24,7 +24,7 @@ _SPECIALS: Final = str.maketrans(
 )
 _URL_SPECIALS: Final = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", " ": "%20"})
 _MASTER: Final = re.compile("mestr|master|maestr|dissertaç", re.IGNORECASE)
-_TYPES: Final = {WorkKind.BOOK: "book", WorkKind.REPORT: "techreport"}
+_BIBTEX_TYPES: Final = {WorkKind.BOOK: "book", WorkKind.REPORT: "techreport"}
 # These are nothing without what they are part of.
 _PARTS: Final = {
     WorkKind.ARTICLE: ("article", "journal"),
@@ -46,7 +46,7 @@ def _type(work: Work) -> str:
         return "mastersthesis" if _MASTER.search(work.genre or "") else "phdthesis"
     if work.kind in _PARTS and work.source is not None:
         return _PARTS[work.kind][0]
-    return _TYPES.get(work.kind, "misc")
+    return _BIBTEX_TYPES.get(work.kind, "misc")
 
 
 def _key(work: Work) -> str:
@@ -59,7 +59,7 @@ def _key(work: Work) -> str:
 
 def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
     if work.authors:
-        yield "author", _text(" and ".join(map(_name, work.authors)), is_escaped=True)
+        yield "author", _text(" and ".join(map(_bibtex_name, work.authors)), is_escaped=True)
     # In braces of its own: styles that write titles in small letters leave it as it is.
     yield "title", f"{{{_text(work.title)}}}"
     if work.issued is not None:
@@ -82,7 +82,7 @@ def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
     yield "note", _text(f"IBI: {work.label}")
 
 
-def _name(name: Name) -> str:
+def _bibtex_name(name: Name) -> str:
     """What BibTeX would take apart stands in braces: institutions, and names that have its separators in them."""
     if not name.given:
         return f"{{{_escape(name.family)}}}"
@@ -100,3 +100,80 @@ def _text(text: str, *, is_escaped: bool = False) -> str:
 
 def _escape(text: str) -> str:
     return text.translate(_SPECIALS)
+
+
+_RIS_TYPES: Final = {
+    WorkKind.ARTICLE: "JOUR",
+    WorkKind.BOOK: "BOOK",
+    WorkKind.CHAPTER: "CHAP",
+    WorkKind.CONFERENCE: "CPAPER",
+    WorkKind.THESIS: "THES",
+    WorkKind.REPORT: "RPRT",
+    WorkKind.DATASET: "DATA",
+    WorkKind.SOFTWARE: "COMP",
+    WorkKind.IMAGE: "FIGURE",
+    WorkKind.FILM: "VIDEO",
+    WorkKind.SOUND: "SOUND",
+    WorkKind.PAGE: "ELEC",
+    WorkKind.OTHER: "GEN",
+}
+
+
+def ris(work: Work, accessed: Day | None = None) -> str:
+    """The record: a tag, two spaces, a hyphen, a space, a value on one line; lines end as the format has it."""
+    return "".join(f"{tag}  - {value}\r\n" for tag, value in _lines(work, accessed))
+
+
+def _lines(work: Work, accessed: Day | None) -> Iterator[tuple[str, str]]:
+    yield "TY", _RIS_TYPES[work.kind]
+    yield "ID", work.label
+    yield "TI", work.title
+    yield from (("AU", author.inverted) for author in work.authors)
+    yield from (("A2", contributor.inverted) for contributor in work.contributors)
+    if work.issued is not None:
+        yield "PY", f"{work.issued.year:04}"
+        if work.issued.month is not None:
+            parts = (f"{part:02}" if part is not None else "" for part in work.issued[1:])
+            yield "DA", "/".join((f"{work.issued.year:04}", *parts, ""))
+    if work.source is not None:
+        yield "T2", work.source
+    if work.publisher is not None:
+        yield "PB", work.publisher
+    if work.genre is not None:
+        yield "M3", work.genre
+    if work.language is not None:
+        yield "LA", work.language
+    yield from (("KW", keyword) for keyword in work.keywords)
+    if work.abstract is not None:
+        yield "AB", work.abstract
+    yield "UR", work.url
+    if accessed is not None:
+        yield "Y2", f"{accessed.year:04}/{accessed.month:02}/{accessed.day:02}/"
+    yield "ER", ""
+
+
+def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
+    """An item of the CSL data schema; a file of them is a list."""
+    item: dict[str, Any] = {
+        "id": work.label,
+        "type": str(work.kind),
+        "title": work.title,
+        "author": [_csl_name(name) for name in work.authors],
+        "contributor": [_csl_name(name) for name in work.contributors],
+        "container-title": work.source,
+        "publisher": work.publisher,
+        "genre": work.genre if work.kind in {WorkKind.THESIS, WorkKind.REPORT, WorkKind.OTHER} else None,
+        "language": work.language,
+        "abstract": work.abstract,
+        "keyword": ", ".join(work.keywords),
+        "URL": work.url,
+    }
+    if work.issued is not None:
+        item["issued"] = {"date-parts": [[part for part in work.issued if part is not None]]}
+    if accessed is not None:
+        item["accessed"] = {"date-parts": [[accessed.year, accessed.month, accessed.day]]}
+    return {name: value for name, value in item.items() if value}
+
+
+def _csl_name(name: Name) -> dict[str, str]:
+    return {"family": name.family, "given": name.given} if name.given else {"literal": name.family}

@@ -1,0 +1,281 @@
+"""The limits of a resolution: how long it waits, how far it follows pointers, and which URLs it accepts.
+
+That an answer is well-formed, and that its URLs are http or https without user information, stray characters or hosts
+in odd spellings, is seen to where it is read (`ibi.messages.values.url`, E45): no other value of `UrlList` can exist.
+The rules here need to know who was asked for what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.url_list import Deletion, UrlList
+from ibi.origin import authority_of
+from ibi.persistent_url import MAX_LENGTH
+from ibi.relation import Relation
+from ibi.resolver.answers import Match, Reason, Referral
+from ibi.resolver.authority import ArchiveRef, Word
+from ibi.resolver.language import Wanted
+from ibi.resolver.outcome import LoopDetected
+from ibi.resolver.question import Question
+from ibi.vocabulary import State
+
+
+class ArchiveClaim(NamedTuple):
+    """What one Archive says when asked for `label`: an answer as a whole, or the URL of one of its entries."""
+
+    archive: ArchiveRef
+    label: Label
+    answer: UrlList | Deletion
+    url: str | None = None
+
+
+Rule = Callable[[ArchiveClaim], bool]
+
+
+def is_about_the_item(claim: ArchiveClaim) -> bool:
+    """The answer names the label asked for, or the other form of it with the same instant (E29)."""
+    return claim.answer.ibi.may_name(claim.label)
+
+
+def speaks_for_itself(claim: ArchiveClaim) -> bool:
+    """The answer names the Archive that was asked: it cannot claim an Original in the name of another."""
+    return _name_alike(claim.answer.archive_service, claim.archive.service)
+
+
+def is_on_a_declared_host(claim: ArchiveClaim) -> bool:
+    """The URL leads to a host that the Archive declared (E31)."""
+    return claim.url is None or claim.archive.declares(authority_of(claim.url))
+
+
+def has_bearable_length(claim: ArchiveClaim) -> bool:
+    """The URL fits into a header that browsers and proxies take."""
+    return claim.url is None or len(claim.url) <= MAX_LENGTH
+
+
+RULES: Final[tuple[Rule, ...]] = (is_about_the_item, speaks_for_itself, is_on_a_declared_host, has_bearable_length)
+OF_THE_WHOLE: Final = frozenset({is_about_the_item, speaks_for_itself})
+"""Those that no URL of an answer can break if the answer does not."""
+
+
+def broken_rule(claim: ArchiveClaim, rules: Iterable[Rule] = RULES) -> Rule | None:
+    """The first rule that the claim breaks; None if it may be believed."""
+    for rule in rules:
+        if not rule(claim):
+            return rule
+    return None
+
+
+def refused_urls(archive: ArchiveRef, label: Label, answer: UrlList, rules: Iterable[Rule]) -> Mapping[Relation, Rule]:
+    """The rules that URLs of a valid answer break, by the relation of their entry."""
+    refused: dict[Relation, Rule] = {}
+    for entry in answer.entries:
+        if entry.url is not None:
+            rule = broken_rule(ArchiveClaim(archive, label, answer, entry.url), rules)
+            if rule is not None:
+                refused[entry.relation] = rule
+    return refused
+
+
+def _name_alike(one: LabelForms, other: LabelForms) -> bool:
+    return one is other or any(map(one.may_name, other.labels))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Times are in seconds."""
+
+    hedge_delay: float = 0.2
+    """How long likely Archives are ahead of all others, and better answers may still outrank the first (R §8.2)."""
+    patience: float = 1.0
+    """How long one question waits for Archives that stay silent before the resolution goes on without them."""
+    budget: float = 5.0
+    """When the resolution ends with what it has."""
+    most_hops: int = 16
+    """Hops of one path from the item asked for (E23)."""
+    fair_after: int = 3
+    """How many hops one path may be ahead of the other pointers that were given on the way."""
+    most_questions: int = 48
+    """Questions of all paths together: each is a request to every Archive."""
+    latest_date: int = 300
+    """How many seconds a label may be dated later than now: of a later one only the home is asked (E70)."""
+    follow_unproven: bool = False
+    """Whether claims are followed that only the silent home of a label could prove (E67)."""
+    rules: tuple[Rule, ...] = RULES
+    url_rules: tuple[Rule, ...] = field(init=False)
+    """Those of them that are left for the URLs of an answer that keeps the others."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url_rules", tuple(rule for rule in self.rules if rule not in OF_THE_WHOLE))
+
+
+@dataclass(slots=True)
+class WaitPolicy:
+    """`for_all`: an Original is required, so all Archives are waited for (step 4). `slow` ones had their time."""
+
+    policy: Policy
+    for_all: bool
+    slow: set[ArchiveRef] = field(default_factory=set)
+
+    def is_settled(self, question: Question, now: float) -> bool:
+        """Whether no Archive is worth waiting for any more."""
+        if question.waiting:
+            return False
+        if self.for_all:
+            return not question.pending
+        return question.pending <= self.slow or now >= self._others_since(question) + self.policy.patience
+
+    def _others_since(self, question: Question) -> float:
+        """Others are asked late where a home was waited for: they have the same time, counted from then."""
+        if question.word is Word.NO_HOME or question.all_asked is None:
+            return question.began
+        return question.all_asked
+
+    def is_home_given_up(self, question: Question, now: float) -> bool:
+        """Whether those who decide had their time, so that those may be followed who are trusted without them. A
+        successor has as much from when it was asked: a slow home may have named it late."""
+        return now >= question.deciders_asked + self.policy.patience
+
+    def is_hedged(self, question: Question, now: float) -> bool:
+        """Whether the likely ones have had their start."""
+        return now >= question.began + self.policy.hedge_delay
+
+    def all_had_a_moment(self, question: Question, now: float) -> bool:
+        """Whether all Archives were asked, at least the hedge delay ago."""
+        return question.all_asked is not None and now >= question.all_asked + self.policy.hedge_delay
+
+    def may_count(self, question: Question, now: float) -> bool:
+        """Whether all Archives have answered, or had the time for it, so that pointers may be followed. One that took
+        too long is not waited for again."""
+        if now >= question.began + self.policy.patience:
+            self.slow |= question.pending
+        return question.pending <= self.slow
+
+    def may_take(self, question: Question, lead: Match | Referral, now: float) -> bool:
+        """Whether nothing better can be expected within the hedge delay."""
+        word = question.word
+        if word is Word.GIVEN:
+            return self.is_home_heard(question, now)
+        if word is Word.AWAITED and not self.is_home_given_up(question, now):
+            return False
+        if word is Word.NOT_HERE:
+            return self.is_settled(question, now)
+        if self.is_settled(question, now):
+            return True
+        if question.wanted.needs_holder:
+            if question.holder_heard is not None or question.awaits_holder:
+                return question.holder_heard is not None
+            return self.all_had_a_moment(question, now)
+        return self._is_best(question, lead) or self.all_had_a_moment(question, now)
+
+    def is_home_heard(self, question: Question, now: float) -> bool:
+        """Whether those who decide may be taken at their word: a home beside them has a moment to contradict."""
+        return not question.awaits_a_home or self.is_hedged(question, now)
+
+    def _is_best(self, question: Question, lead: Match | Referral) -> bool:
+        """Whether no Archive that is still expected, or was not asked yet, could outrank it: neither the holder nor, if
+        it is an Original, one registered longer. Those asked first may be newcomers."""
+        if lead.heard is not None and lead.heard == question.holder_heard:
+            return True
+        if not isinstance(lead, Match) or lead.entry.state is not State.ORIGINAL or question.awaits_holder:
+            return False
+        since = lead.heard.archive.registered
+        return not any(archive.registered < since for archive in (*question.pending, *question.waiting))
+
+    def times(self, question: Question) -> Iterator[float]:
+        """When one of the above changes by itself."""
+        yield question.began + self.policy.hedge_delay
+        yield question.began + self.policy.patience
+        yield question.deciders_asked + self.policy.patience
+        if question.all_asked is not None:
+            yield question.all_asked + self.policy.hedge_delay
+            yield question.all_asked + self.policy.patience
+
+
+class Visited:
+    """Items and what was wanted of them. Both forms of a label are one item once an answer links them."""
+
+    __slots__ = ("_asked", "_same")
+
+    def __init__(self) -> None:
+        self._same: dict[Label, Label] = {}
+        self._asked: list[tuple[Label, Wanted]] = []
+
+    def link(self, forms: LabelForms) -> None:
+        """Learn that these labels name one item."""
+        if len(forms.labels) == 1:  # as in most answers
+            return
+        first, *others = map(self._root, forms.labels)
+        self._same.update((other, first) for other in others if other != first)
+
+    def add(self, forms: LabelForms, wanted: Wanted) -> None:
+        self.link(forms)
+        self._asked.append((forms.labels[0], wanted))
+
+    def has(self, forms: LabelForms, wanted: Wanted) -> bool:
+        roots = {self._root(label) for label in forms.labels}
+        return any(asked == wanted and self._root(label) in roots for label, asked in self._asked)
+
+    def are_one(self, one: LabelForms, other: LabelForms) -> bool:
+        return not {*map(self._root, one.labels)}.isdisjoint(map(self._root, other.labels))
+
+    def _root(self, label: Label) -> Label:
+        while label in self._same:
+            label = self._same[label]
+        return label
+
+
+class SearchPath:
+    """The path of one resolution, of `given`. `misled` counts how often an Archive pointed to what led nowhere."""
+
+    def __init__(self, given: Label, policy: Policy) -> None:
+        self._given, self._policy = given, policy
+        self._visited = Visited()
+        self._asked = 0
+        self.misled: dict[ArchiveRef, int] = {}
+        self.loop: LoopDetected | None = None
+
+    def link(self, forms: LabelForms) -> None:
+        """An answer says that these name one item."""
+        self._visited.link(forms)
+
+    def add(self, forms: LabelForms, wanted: Wanted) -> None:
+        """It has been asked for."""
+        self._visited.add(forms, wanted)
+        self._asked += 1
+
+    def may_follow(self, step: Referral, question: Question) -> bool:
+        """Whether it leads to something new, not too far. A way back to where it came from is a loop (E23)."""
+        if self._visited.has(step.forms, step.wanted):
+            if step.reason is Reason.NEXT_EDITION and self._is_on_the_way(step, question):
+                self._note_loop(question, step)
+            return False
+        if len(question.path) + 1 < self._policy.most_hops and self._asked < self._policy.most_questions:
+            return True
+        if step.reason is Reason.NEXT_EDITION:
+            self._note_loop(question, step)
+        return False
+
+    def note_misled(self, question: Question) -> None:
+        """The Archive that led to this question led nowhere, or too far."""
+        if question.pointed_by is not None:
+            self.misled[question.pointed_by] = self.misled.get(question.pointed_by, 0) + 1
+
+    def note_circle(self, question: Question) -> None:
+        """All answers name the item as its own next edition; none is missing, and none says that it was deleted."""
+        if question.deletions or question.silent or not question.heard:
+            return
+        if all(heard.succeeds_itself for heard in question.heard):
+            self.loop = self.loop or LoopDetected(self._given, (question.label, question.label))
+
+    def _is_on_the_way(self, step: Referral, question: Question) -> bool:
+        way = (*question.path, question)
+        return any(each.wanted == step.wanted and self._visited.are_one(each.forms, step.forms) for each in way)
+
+    def _note_loop(self, question: Question, step: Referral) -> None:
+        way = (*(each.label for each in (*question.path, question)), step.forms.labels[0])
+        self.loop = self.loop or LoopDetected(self._given, way)
