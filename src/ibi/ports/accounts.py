@@ -12,6 +12,9 @@ from ibi.model.account import Person, Session, SignInLink, Token
 class People(Protocol):
     """The people of one data directory. Calls come from any thread; every process sees what another has changed."""
 
+    prompt: bool
+    """Whether an event loop may make these calls: a look-up takes tens of microseconds, a change some milliseconds."""
+
     def add(self, person: Person) -> None:
         """Keep a new person, durably. `ibi.accounts.errors.PersonExists` if the name is taken, in any case of its
         letters."""
@@ -57,6 +60,9 @@ class Tokens(Protocol):
 
     What one process has added or revoked, every other sees with its next call: nothing is remembered between calls.
     """
+
+    prompt: bool
+    """Whether `find` takes tens of microseconds, so that an event loop may make it."""
 
     def add(self, token: Token) -> None:
         """Keep a new token, durably. `ibi.accounts.errors.TokenExists` if its id is taken: the first one stays."""

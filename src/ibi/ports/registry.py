@@ -23,8 +23,8 @@ class Registry(Protocol):
         """Every registration, included or not, by date of registration and then by label."""
 
     def add(self, registration: Registration) -> None:
-        """Keep a new one. Nothing changes if one of its labels is taken (`ibi.resolver.membership.AlreadyRegistered`) or
-        one of its prefixes (`PrefixTaken`)."""
+        """Keep a new one. Nothing changes if one of its labels is taken (`ibi.resolver.membership.AlreadyRegistered`)
+        or one of its prefixes (`PrefixTaken`)."""
 
     def put(self, registration: Registration) -> None:
         """Keep one in place of whatever has any of its labels. Its prefixes are not compared with those of others."""

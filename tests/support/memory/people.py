@@ -15,6 +15,8 @@ __all__ = ["MemoryPeople"]
 class MemoryPeople:
     """The port `People` without a disk."""
 
+    prompt = True
+
     def __init__(self) -> None:
         self._people: dict[str, Person] = {}
         self._sessions: dict[bytes, Session] = {}

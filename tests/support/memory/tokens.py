@@ -15,6 +15,8 @@ __all__ = ["MemoryTokens"]
 class MemoryTokens:
     """The port `Tokens` without a disk."""
 
+    prompt = True
+
     def __init__(self) -> None:
         self._tokens: dict[str, Token] = {}
         self._lock = Lock()

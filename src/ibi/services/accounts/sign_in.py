@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from ibi.accounts.errors import BadSignIn
 from ibi.accounts.sign_in import RANDOM_BYTES, check_password, find_signed_in, new_session, person_of_link, use_link
@@ -19,10 +19,12 @@ from ibi.ports.accounts import People
 from ibi.ports.clocks import Clocks
 from ibi.services.accounts.hashing import SecretHasher
 from ibi.services.limits import Attempts
+from ibi.services.promptness import ask
 
 MOST_WAITING: Final = 32
 """Passwords that are compared or wait for it: some seconds of work."""
 
+T = TypeVar("T")
 _Subjects: TypeAlias = tuple[tuple[str, str], ...]
 
 
@@ -56,15 +58,21 @@ class SignIn:
         self._attempts, self._monotonic, self._waiting = Attempts(), monotonic, 0
         self._secret = secrets.token_bytes(RANDOM_BYTES)
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether `current` may be asked on an event loop."""
+        return self._people.prompt
+
     def current(self, text: str) -> SignedIn | None:
-        """The session of a cookie, if it is valid."""
+        """The session of a cookie, if it is valid. Not on an event loop unless `is_prompt`."""
         found = find_signed_in(text, self._people, self._now)
         return None if found is None else SignedIn(text, *found)
 
     async def with_password(self, name: str, password: str, network: str, *, mark: str | None = None) -> SignedIn:
         """Sign in with a password. `network` is the logged part of the client's address; `mark` is the one that the
         browser got at an earlier sign-in. Raises `BadSignIn` or `TooManyGuesses`."""
-        return self._opened(await self._proved(name, password, self._subjects(name, network, mark)))
+        person = await self._proved(name, password, self._subjects(name, network, mark))
+        return await self._ask(lambda: self._opened(person))
 
     def mark(self, name: str) -> str:
         """A mark for the browser of a signed-in person, who with it is not locked out by the guesses of others. It
@@ -73,25 +81,26 @@ class SignIn:
 
     async def _proved(self, name: str, password: str, subjects: _Subjects) -> Person:
         self._begin(subjects)
-        person = self._people.find(name)
+        person = await self._ask(lambda: self._people.find(name))
         kept = None if person is None else person.password_hash
         with self._hashing():
             good = await self._hasher.agrees(kept, password[:1000])
         # Read again: if the password was changed while it was compared, the old one must not sign in.
-        if not good or person is None or person.disabled is not None or self._people.find(name) != person:
+        now = await self._ask(lambda: self._people.find(name))
+        if not good or person is None or person.disabled is not None or now != person:
             raise BadSignIn()
         self._succeeded(subjects)
         return person
 
-    def of_link(self, secret: str) -> Person:
+    async def of_link(self, secret: str) -> Person:
         """The person whom a link would sign in; the link stays valid. Raises `BadSignIn`."""
-        return person_of_link(secret, self._people, self._now)
+        return await self._ask(lambda: person_of_link(secret, self._people, self._now))
 
-    def with_link(self, secret: str) -> SignedIn:
-        return self._opened(use_link(secret, self._people, self._now))
+    async def with_link(self, secret: str) -> SignedIn:
+        return await self._ask(lambda: self._opened(use_link(secret, self._people, self._now)))
 
-    def sign_out(self, signed: SignedIn) -> None:
-        self._people.end_session(signed.session.digest)
+    async def sign_out(self, signed: SignedIn) -> None:
+        await self._ask(lambda: self._people.end_session(signed.session.digest))
 
     async def change_password(self, signed: SignedIn, current: str, new: str) -> SignedIn:
         """Change the password. All sessions of the old one end; the caller gets a new session."""
@@ -109,9 +118,15 @@ class SignIn:
                 raise BadSignIn()
             return replace(now, password_hash=hashed)
 
-        changed = self._people.change(person.name, made)
-        self._people.end_sessions_of(person.name)
-        return self._opened(changed)
+        def changed() -> SignedIn:
+            changed = self._people.change(person.name, made)
+            self._people.end_sessions_of(person.name)
+            return self._opened(changed)
+
+        return await self._ask(changed)
+
+    async def _ask(self, call: Callable[[], T]) -> T:
+        return await ask(self._people, call)
 
     @contextmanager
     def _hashing(self) -> Iterator[None]:

@@ -137,6 +137,8 @@ _DECOY = ("", "read", bytes(32), 0, "", None, None)
 class SqliteTokens(PrivateStore):
     """The port `Tokens` on one data directory. Each change is a commit of its own, and each look a fresh one."""
 
+    prompt = True
+
     def __init__(self, directory: Path) -> None:
         """`directory` is the data directory, made if it is missing."""
         super().__init__(directory, ACCOUNTS, _TOKEN_MIGRATIONS)
@@ -222,6 +224,8 @@ _LINK = "SELECT digest, person, expires FROM links WHERE digest = ?"
 
 class SqlitePeople(PrivateStore):
     """The port `People` on one data directory. Each change is a commit of its own, and each look a fresh one."""
+
+    prompt = True
 
     def __init__(self, directory: Path) -> None:
         """`directory` is the data directory, made if it is missing."""

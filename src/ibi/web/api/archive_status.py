@@ -27,7 +27,7 @@ class StandingPages:
         self._callers, self._site = callers, callers.site
 
     async def archive(self, request: Request) -> Response:
-        self._callers.token(request, Scope.READ)
+        await self._callers.token(request, Scope.READ)
         site, service = self._site, self._site.profile.service
         standing = {} if site.desk is None else await self._callers.beside(site.desk.standing)
         return _json(
@@ -44,7 +44,7 @@ class StandingPages:
 
     async def usage(self, request: Request) -> Response:
         """Return the use of every item that was used, ordered by repository name, a page at a time."""
-        self._callers.token(request, Scope.READ)
+        await self._callers.token(request, Scope.READ)
         log, after = self._site.usage, _after(request)
         if log is None:
             raise NotFound()

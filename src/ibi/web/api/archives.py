@@ -77,16 +77,16 @@ class ArchivePages:
         ]
 
     async def list(self, request: Request) -> Response:
-        facts = all_facts if self._is_admin(request) else public_facts
+        facts = all_facts if await self._is_admin(request) else public_facts
         found = await asyncio.to_thread(self._desk.all)
         return _answer({"archives": [facts(registration) for registration in found]})
 
     async def get(self, request: Request) -> Response:
-        facts = all_facts if self._is_admin(request) else public_facts
+        facts = all_facts if await self._is_admin(request) else public_facts
         return _answer(facts(self._desk.find(_label(request))))
 
     async def register(self, request: Request) -> Response:
-        self._require_admin(request)
+        await self._require_admin(request)
         wanted = await _body(request, _Application)
         registered = await self._desk.register(
             Application.of_words(
@@ -104,26 +104,26 @@ class ArchivePages:
         return _answer(registered_facts(registered), 200 if wanted.replace else 201)
 
     async def change(self, request: Request) -> Response:
-        self._require_admin(request)
+        await self._require_admin(request)
         label, wanted = _label(request), await _body(request, _Change)
         change = RegistrationChange.of_words(**msgspec.structs.asdict(wanted))
         return _answer(all_facts(await self._desk.set(label, change)))
 
     async def forget(self, request: Request) -> Response:
-        self._require_admin(request)
+        await self._require_admin(request)
         return _answer(all_facts(await self._desk.forget(_label(request))))
 
-    def _require_admin(self, request: Request) -> None:
-        self._authentication.require(request.scope["headers"], Scope.ADMIN)
+    async def _require_admin(self, request: Request) -> None:
+        await self._authentication.require(request.scope["headers"], Scope.ADMIN)
 
-    def _is_admin(self, request: Request) -> bool:
+    async def _is_admin(self, request: Request) -> bool:
         """Whether the request has an admin token. No token or a lesser scope means the public view; an invalid token
         raises."""
         headers = request.scope["headers"]
         if not values(headers, b"authorization"):
             return False
         try:
-            self._authentication.require(headers, Scope.ADMIN)
+            await self._authentication.require(headers, Scope.ADMIN)
         except NotAllowed:
             return False
         return True

@@ -8,6 +8,7 @@ from ibi.accounts.tokens import authenticate, require
 from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks
+from ibi.services.promptness import ask
 from ibi.web.http.headers import RawHeaders, only_value
 
 
@@ -17,7 +18,7 @@ class Authentication:
     def __init__(self, tokens: Tokens, clocks: Clocks) -> None:
         self._tokens, self._clocks = tokens, clocks
 
-    def require(self, headers: RawHeaders, needed: Scope) -> Token:
+    async def require(self, headers: RawHeaders, needed: Scope) -> Token:
         """Return the token that came with a request, if it allows what is `needed`; otherwise raise an error that says
         so."""
         try:
@@ -26,7 +27,9 @@ class Authentication:
             raise NotAuthenticated() from None
         if scheme.lower() != "bearer":
             raise NotAuthenticated()
-        token = authenticate(text.strip(" "), self._tokens.find, self._clocks.read().wall)
+        token = await ask(
+            self._tokens, lambda: authenticate(text.strip(" "), self._tokens.find, self._clocks.read().wall)
+        )
         require(token, needed)
         return token
 

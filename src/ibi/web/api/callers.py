@@ -37,17 +37,17 @@ class Callers:
         self._bulk_works = ThreadPoolExecutor(_BULK_WORKS, thread_name_prefix="ibi-upload")
         self._long_works = ThreadPoolExecutor(_LONG_WORKS, thread_name_prefix="ibi-deposit")
 
-    def token(self, request: Request, needed: Scope) -> Token:
-        return self._authentication.require(request.scope["headers"], needed)
+    async def token(self, request: Request, needed: Scope) -> Token:
+        return await self._authentication.require(request.scope["headers"], needed)
 
-    def depositor(self, request: Request) -> Depositor:
-        return depositor(self.token(request, Scope.DEPOSIT))
+    async def depositor(self, request: Request) -> Depositor:
+        return depositor(await self.token(request, Scope.DEPOSIT))
 
-    def is_known(self, request: Request) -> bool:
+    async def is_known(self, request: Request) -> bool:
         """Whether a token came that allows to read; one that is not valid is refused."""
         if not values(request.scope["headers"], b"authorization"):
             return False
-        self.token(request, Scope.READ)
+        await self.token(request, Scope.READ)
         return True
 
     @property

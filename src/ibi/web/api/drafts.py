@@ -51,12 +51,12 @@ class DraftPages:
         self._site = callers.site
 
     async def begin(self, request: Request) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         description = described(await json_object(request) or {})
         return self._answer(await self._callers.beside(lambda: desk.drafts.begin(who, description)), HTTPStatus.CREATED)
 
     async def list(self, request: Request) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         after, most = _page(request)
         found = await self._callers.beside(lambda: desk.drafts.list(who, after, most + 1))
         held = await self._callers.beside(lambda: desk.drafts.held(who))
@@ -70,17 +70,17 @@ class DraftPages:
     # --- /api/records/<draft> ---
 
     async def get(self, request: Request, draft: str) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         return self._answer(await self._callers.beside(lambda: desk.drafts.find(who, draft)), HTTPStatus.OK)
 
     async def files(self, request: Request, draft: str) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         view = await self._callers.beside(lambda: desk.drafts.find(who, draft))
         document = draft_document(self._site, view)
         return _json({"files": document["files"], "target": document.get("target")}, HTTPStatus.OK)
 
     async def describe(self, request: Request) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         draft = record_target(request.scope, "").required_draft
         description = described(await json_object(request) or {})
         check = _conditions(request)
@@ -89,7 +89,7 @@ class DraftPages:
         )
 
     async def discard(self, request: Request, draft: str) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         await self._callers.beside(lambda: desk.drafts.discard(who, draft, _conditions(request)))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
@@ -99,7 +99,7 @@ class DraftPages:
         return self._answer(await self._found(request), HTTPStatus.OK)
 
     async def begin_update(self, request: Request) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/draft").required_label
         document = await json_object(request)
         description = None if document is None else described(document)
@@ -108,7 +108,7 @@ class DraftPages:
 
     async def describe_update(self, request: Request) -> Response:
         """Describe the existing draft of an item, or else a new one."""
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/draft").required_label
         description, check = described(await json_object(request) or {}), _conditions(request)
 
@@ -125,7 +125,7 @@ class DraftPages:
         return await self.discard(request, found.record.id)
 
     async def _found(self, request: Request) -> DraftView:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/draft").required_label
         found = await self._callers.beside(lambda: desk.drafts.of_item(who, label))
         if found is None:
@@ -137,7 +137,7 @@ class DraftPages:
     async def publish(self, request: Request) -> Response:
         """Answers when everything is on the disk. A client that gets no answer may repeat the request: it becomes one
         item."""
-        token, desk = self._callers.token(request, Scope.DEPOSIT), self._callers.desk
+        token, desk = await self._callers.token(request, Scope.DEPOSIT), self._callers.desk
         who, draft = depositor(token), record_target(request.scope, "/publish").required_draft
         key, check = idempotency_key(request.scope["headers"]), _conditions(request)
         message = _message(await json_object(request, most=_SMALL) or {})

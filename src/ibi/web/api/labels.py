@@ -79,7 +79,7 @@ class Labels:
 
     async def _wanted(self, headers: RawHeaders, receive: Receive) -> _Wanted:
         """Check the whole request before anything is minted: first the token, then the body."""
-        token = self._authentication.require(headers, TokenScope.DEPOSIT)
+        token = await self._authentication.require(headers, TokenScope.DEPOSIT)
         media = choose(values(headers, b"accept"), (JSON, NDJSON))
         key = idempotency_key(headers)
         body = await read_body(headers, receive)

@@ -46,14 +46,14 @@ class RecordPages:
         target = record_target(request.scope, "")
         if target.draft is not None:
             return await self._drafts.get(request, target.draft)
-        item, in_full = self._item(target.required_label), self._callers.is_known(request)
+        item, in_full = self._item(target.required_label), await self._callers.is_known(request)
         return _answer(item_record(self._site, item, in_full=in_full), item, in_full=in_full)
 
     async def files(self, request: Request) -> Response:
         target = record_target(request.scope, "/files")
         if target.draft is not None:
             return await self._drafts.files(request, target.draft)
-        item, in_full = self._item(target.required_label), self._callers.is_known(request)
+        item, in_full = self._item(target.required_label), await self._callers.is_known(request)
         if not (item.visibility.listing or in_full):
             raise ListingNotPermitted(label=str(item.rep))
         files = item_files(self._site, item, in_full=in_full)
@@ -69,14 +69,14 @@ class RecordPages:
 
     async def delete(self, request: Request) -> Response:
         """Delete an item, which leaves a tombstone, or a draft, which leaves nothing."""
-        token = self._callers.token(request, Scope.DEPOSIT)
+        token = await self._callers.token(request, Scope.DEPOSIT)
         target = record_target(request.scope, "")
         if target.draft is not None:
             return await self._drafts.discard(request, target.draft)
         reason, replaced_by, purge = _deletion(dict(request.query_params))
         if purge:
             # A purge removes every version for good, which only a librarian should do.
-            self._callers.token(request, Scope.ADMIN)
+            await self._callers.token(request, Scope.ADMIN)
         label, desk, who = target.required_label, self._callers.desk, depositor(token)
         item = await self._callers.beside(
             lambda: desk.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge)

@@ -47,15 +47,15 @@ class RelationPages:
 
     async def withdraw(self, request: Request) -> Response:
         """Withdraw a relation, which is named in the query as in the other DELETE requests."""
-        self._callers.depositor(request)
+        await self._callers.depositor(request)
         return await self._changed(request, _withdrawing(dict(request.query_params)))
 
     async def _said(self, request: Request) -> dict[str, Any]:
-        self._callers.depositor(request)
+        await self._callers.depositor(request)
         return await json_object(request, most=_SMALL) or {}
 
     async def _changed(self, request: Request, change: Change) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/relations").required_label
         item = await self._callers.beside(lambda: change(desk.relating, label, who.name))
         return _json(item_record(self._site, item, in_full=True))

@@ -35,7 +35,7 @@ class TokenPages:
         self._desk, self._authentication = desk, authentication
 
     async def create(self, request: Request) -> Response:
-        self._require_admin(request)
+        await self._require_admin(request)
         body = await read_body(request.scope["headers"], request.receive)
         check_json(request.scope["headers"])
         try:
@@ -46,16 +46,16 @@ class TokenPages:
         return _answer(made, 201)
 
     async def list(self, request: Request) -> Response:
-        self._require_admin(request)
+        await self._require_admin(request)
         return _answer({"tokens": await _beside(self._desk.list_tokens)}, 200)
 
     async def revoke(self, request: Request) -> Response:
-        self._require_admin(request)
+        await self._require_admin(request)
         identity = str(request.path_params["id"])
         return _answer(await _beside(lambda: self._desk.revoke_token(identity)), 200)
 
-    def _require_admin(self, request: Request) -> None:
-        self._authentication.require(request.scope["headers"], Scope.ADMIN)
+    async def _require_admin(self, request: Request) -> None:
+        await self._authentication.require(request.scope["headers"], Scope.ADMIN)
 
 
 async def _beside(work: Callable[[], Made]) -> Made:

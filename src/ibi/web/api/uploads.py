@@ -79,7 +79,7 @@ class UploadPages:
     async def _put(self, request: Request) -> Response:
         """Check all that can be checked before a byte is asked for: `Expect: 100-continue` spares the client the
         rest."""
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         headers = request.scope["headers"]
         draft, path = _file(record_target(request.scope, "", names_file=True))
         _check_whole(headers)
@@ -97,7 +97,7 @@ class UploadPages:
         return self._answer(draft, file, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def delete(self, request: Request) -> Response:
-        who, desk = self._callers.depositor(request), self._callers.desk
+        who, desk = await self._callers.depositor(request), self._callers.desk
         draft, path = _file(record_target(request.scope, "", names_file=True))
         check = _conditions(request.scope["headers"])
         if not await self._callers.beside(lambda: desk.drafts.uploads.remove(who, draft, path, check)):

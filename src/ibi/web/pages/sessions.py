@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope
 from ibi.accounts.sign_in import SESSION_SECONDS, check_csrf
 from ibi.errors import IbiError
 from ibi.services.accounts.sign_in import SignedIn, SignIn
+from ibi.services.promptness import beside
 from ibi.web.http.body import read_body
 from ibi.web.http.headers import RawHeaders, authority, only_cookie, values
 from ibi.web.http.request_errors import MalformedBody, UnsupportedMediaType
@@ -22,6 +23,10 @@ one."""
 MARK_COOKIE: Final = "ibi-known"
 _MARK_SECONDS: Final = 90 * 86_400
 _MOST_FIELDS: Final = 50
+SIGNED_IN: Final = "ibi.signed_in"
+"""The key of a session in the scope of a request, where it was looked up before."""
+_WITHOUT_PAGES: Final = ("/api/", "/healthz", "/metrics", "/readyz", "/static/")
+"""Beginnings of paths under which only errors are pages: those need no storage."""
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -43,8 +48,29 @@ class Sessions:
 
     def current(self, scope: Scope) -> SignedIn | None:
         """The person who sent a request; None for nearly all requests, at the cost of a look at the headers."""
+        if not self._sign_in.is_prompt:
+            return self._looked_up(scope)
         text = only_cookie(scope["headers"], self._name)
         return None if text is None else self._sign_in.current(text)
+
+    async def look_up(self, scope: Scope) -> None:
+        """Look up the session of a request before a page asks for it, where a page would make the event loop wait.
+        Requests to `_WITHOUT_PAGES` have none then."""
+        if self._sign_in.is_prompt or scope["type"] != "http" or scope["path"].startswith(_WITHOUT_PAGES):
+            return
+        text = only_cookie(scope["headers"], self._name)
+        if text is None:
+            return
+        try:
+            scope[SIGNED_IN] = await beside(lambda: self._sign_in.current(text))
+        except IbiError as error:  # raised when a page asks for it
+            scope[SIGNED_IN] = error
+
+    def _looked_up(self, scope: Scope) -> SignedIn | None:
+        found: SignedIn | IbiError | None = scope.get(SIGNED_IN)
+        if isinstance(found, IbiError):
+            raise found
+        return found
 
     def mark(self, scope: Scope) -> str | None:
         """The mark that the browser got at an earlier sign-in."""

@@ -68,7 +68,7 @@ class SignInPages:
             signed = await self._sign_in.with_password(name, password, self._network(request), mark=mark)
         except (BadSignIn, TooManyGuesses, ForeignForm) as error:
             return self._form(request, to=to, name=name[:100], error=error)
-        return self._entered(request, signed, to)
+        return await self._entered(request, signed, to)
 
     async def link(self, request: Request) -> Response:
         """A page that asks for confirmation. A link alone changes nothing: programs that scan mail follow links, and a
@@ -76,19 +76,19 @@ class SignInPages:
         secret = request.path_params["secret"]
         try:
             if request.method != "POST":
-                person = self._sign_in.of_link(secret)
+                person = await self._sign_in.of_link(secret)
                 return render(request.scope, "sign_in_link.html", headers=_PRIVATE, person=person, secret=secret)
             self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), None)
-            signed = self._sign_in.with_link(secret)
+            signed = await self._sign_in.with_link(secret)
         except (BadSignIn, ForeignForm) as error:
             return self._form(request, to="/", error=error)
-        return self._entered(request, signed, "/")
+        return await self._entered(request, signed, "/")
 
     async def leave(self, request: Request) -> Response:
         signed = self._sessions.current(request.scope)
         if signed is not None:
             self._sessions.check_form(request.scope, await read_form(request.scope, request.receive), signed)
-            self._sign_in.sign_out(signed)
+            await self._sign_in.sign_out(signed)
         return self._sessions.end(_see("/"))
 
     async def account(self, request: Request) -> Response:
@@ -121,10 +121,10 @@ class SignInPages:
             return self._account(request, signed, error=error)
         return self._sessions.begin(_see("/account?changed=1"), anew)
 
-    def _entered(self, request: Request, signed: SignedIn, to: str) -> Response:
+    async def _entered(self, request: Request, signed: SignedIn, to: str) -> Response:
         before = self._sessions.current(request.scope)
         if before is not None:
-            self._sign_in.sign_out(before)
+            await self._sign_in.sign_out(before)
         return self._sessions.begin(_see(to), signed)
 
     def _form(

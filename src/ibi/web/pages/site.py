@@ -9,7 +9,7 @@ from ibi.web.pages.sessions import Sessions
 
 
 class KnownSite:
-    """Pure ASGI around all pages. Who is signed in is looked up only when a page is made."""
+    """Pure ASGI around all pages. Who is signed in is looked up only when a page is made, unless the store is slow."""
 
     def __init__(self, app: ASGIApp, facts: SiteFacts, sessions: Sessions | None = None) -> None:
         self._app, self._facts, self._sessions = app, facts, sessions
@@ -17,4 +17,6 @@ class KnownSite:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope.setdefault(SITE, self._facts)
         scope[SESSIONS] = self._sessions
+        if self._sessions is not None:
+            await self._sessions.look_up(scope)
         await self._app(scope, receive, send)

@@ -16,6 +16,7 @@ from ibi.services.accounts.sign_in import MOST_WAITING, SignedIn, SignIn, TooMan
 from ibi.services.limits import FREE
 from tests.support.memory.people import MemoryPeople
 from tests.support.set_clocks import SetClocks
+from tests.support.slow_storage import SlowStorage
 
 PASSWORD, NEW, NETWORK = "um cavalo correto", "nove rios voadores", "192.0.2.0/24"
 
@@ -47,26 +48,29 @@ class Interrupted(SecretHasher):
 
 
 class Office:
-    def __init__(self) -> None:
+    def __init__(self, *, is_slow: bool = False) -> None:
         clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
         self.people, self.hasher = MemoryPeople(), Interrupted()
         self.desk = PersonAdmin(self.people, clocks, self.hasher)
-        self.sign_in = SignIn(self.people, clocks, self.hasher, monotonic=lambda: 0.0)
+        self.storage = SlowStorage(0.0)
+        asked = self.storage.slow(self.people) if is_slow else self.people
+        self.sign_in = SignIn(asked, clocks, self.hasher, monotonic=lambda: 0.0)
         self.desk.create("ada", "librarian", PASSWORD)
         self.desk.create("eva", "reader")
 
     async def ada(self) -> SignedIn:
         return await self.sign_in.with_password("ada", PASSWORD, NETWORK)
 
-    def eva(self) -> SignedIn:
-        return self.sign_in.with_link(self.desk.link("eva"))
+    async def eva(self) -> SignedIn:
+        return await self.sign_in.with_link(self.desk.link("eva"))
 
 
-@pytest.fixture
-def office() -> Iterator[Office]:
-    made = Office()
+@pytest.fixture(params=["prompt", "slow"])
+def office(request: pytest.FixtureRequest) -> Iterator[Office]:
+    made = Office(is_slow=request.param == "slow")
     yield made
     made.hasher.close()
+    assert made.storage.on_loop == []
 
 
 async def test_a_password_that_is_changed_meanwhile_signs_in_no_more(office: Office) -> None:
@@ -77,7 +81,7 @@ async def test_a_password_that_is_changed_meanwhile_signs_in_no_more(office: Off
 
 
 async def test_somebody_who_is_disabled_meanwhile_stays_so(office: Office) -> None:
-    signed = office.eva()
+    signed = await office.eva()
     office.hasher.meanwhile = lambda: office.desk.disable("eva")
 
     with pytest.raises(BadSignIn):
@@ -86,7 +90,7 @@ async def test_somebody_who_is_disabled_meanwhile_stays_so(office: Office) -> No
     found = office.people.find("eva")
     assert found is not None
     assert found.disabled is not None
-    assert office.sign_in.current(signed.text) is None
+    assert await asyncio.to_thread(office.sign_in.current, signed.text) is None
 
 
 async def test_of_two_changes_at_once_the_first_counts(office: Office) -> None:
@@ -100,7 +104,7 @@ async def test_of_two_changes_at_once_the_first_counts(office: Office) -> None:
 
 
 async def test_choosing_passwords_without_end_is_slowed_down_like_guessing(office: Office) -> None:
-    signed = office.eva()
+    signed = await office.eva()
 
     outcomes = await asyncio.gather(
         *(office.sign_in.change_password(signed, "", f"{NEW} {number}") for number in range(40)),

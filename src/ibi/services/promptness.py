@@ -1,0 +1,42 @@
+"""Calls of stores from an event loop: made there if the adapter is prompt, in a thread if it is not. Short, because all
+the rest is up to the callers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache
+from typing import Final, Protocol, TypeVar
+
+T = TypeVar("T")
+
+_THREADS: Final = 32
+"""Calls of slow stores at a time. They wait, and use no processor meanwhile."""
+
+
+class Store(Protocol):
+    """Any storage port that says how soon it answers."""
+
+    @property
+    def prompt(self) -> bool: ...
+
+
+async def ask(store: Store, call: Callable[[], T]) -> T:
+    """What `call` gives, which asks `store` and changes nothing that the event loop uses."""
+    return call() if store.prompt else await beside(call)
+
+
+async def beside(call: Callable[[], T]) -> T:
+    """What `call` gives, made in a thread for calls that wait for a store.
+
+    Not in a thread of the event loop's own executor: those are few, and slow stores would keep from them what needs no
+    store.
+    """
+    return await asyncio.get_running_loop().run_in_executor(_threads(), copy_context().run, call)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="ibi-storage")
