@@ -16,6 +16,8 @@ __all__ = ["PlainCatalog"]
 
 
 class PlainCatalog:
+    prompt = True
+
     def __init__(self, *items: Item) -> None:
         self._items: dict[RepositoryName, Item] = {}
         self._by_label: dict[Label, RepositoryName] = {}

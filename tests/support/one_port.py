@@ -12,7 +12,6 @@ from ibi.messages import UrlRequest
 from ibi.messages.requests import Acknowledgment
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
-from ibi.resolver.trace import Failure
 from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
@@ -36,9 +35,9 @@ class LocalOnly:
         return self._local.at_once(request)
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Any:
-        return Failure.UNREACHABLE
+        return await self._local.ask(archive, request, within=within)
 
-    def acknowledge_at_once(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
+    def acknowledge_at_once(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool | None:
         return self._local.acknowledge_at_once(acknowledgment)
 
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:

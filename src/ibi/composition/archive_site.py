@@ -114,7 +114,7 @@ def opened_archive_site(
         resolver=settings.resolver,
         proxies=settings.trusted_proxies or (),
         changes=store.catalog.recent_version,
-        is_final=given_out.is_final,
+        given_out=given_out,
         usage=usage,
         is_robot=is_robot,
         desk=_desk(settings, store, minter, record),

@@ -51,6 +51,10 @@ class Catalog(Protocol):
     regard to case; what is given back is spelled as it was put.
     """
 
+    prompt: bool
+    """Whether `find`, `transfer` and `linked` take tens of microseconds, so that an event loop may make them. Changes,
+    `version` and `check` may wait for the disk, and walks through all items take long, on any adapter."""
+
     def find(self, label: Label) -> Item | None:
         """The item that bears this label, in either form; None if there is none, or it was dropped. Quick."""
 
@@ -90,7 +94,7 @@ class Catalog(Protocol):
 
     def recent_version(self) -> Hashable:
         """`version`, but a change by another process may be seen some milliseconds late; one through this object is
-        seen at once. Quicker than anything else here: asked for every answer that is kept."""
+        seen at once. Never waits, whatever `prompt` says: asked on the event loop for every answer that is kept."""
 
     def check(self) -> None:
         """A `StorageError` if it is not the sound catalogue any more that was opened."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
 from ibi.instant import Instant
+from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
 
@@ -85,4 +86,17 @@ class LabelMinter(Protocol):
         """Labels that are given to no other caller, ever. They are durable, and their date has come.
 
         Asked again with the same `key` within a day, it gives the same ones. What is not used is a gap, which is fine.
+        """
+
+
+class GivenOut(Protocol):
+    """What is certain of labels with prefixes that are minted with here. Calls come from any thread."""
+
+    prompt: bool
+    """Whether a look-up takes tens of microseconds, so that an event loop may make it."""
+
+    def is_final(self, label: Label, now: Instant) -> bool:
+        """Whether it is certain that the label was given to no other Archive and to no person for use elsewhere.
+
+        False where that is not known: of another's prefix, dated before the record began, or later than `now`.
         """

@@ -25,8 +25,10 @@ from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.model.visibility import IpNetwork
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
+from ibi.ports.ticks import GivenOut
 from ibi.ports.usage import UsageLog
 from ibi.resolver.trace import Answered
+from ibi.services.promptness import beside
 
 MOST_KEPT = 4096
 """Answers kept at a time, by the words of the request and by its meaning."""
@@ -86,8 +88,12 @@ class KeptAnswers:
 class ArchiveAnswers:
     """The answers of one Archive.
 
-    `changes` gives another value after every change of the catalogue; without it nothing is kept. `is_final` tells of a
-    label that is unknown here whether it was certainly not given out for use elsewhere; without it nothing is certain.
+    `changes` gives another value after every change of the catalogue; without it nothing is kept. `given_out` tells of
+    a label that is unknown here whether it was certainly not given out for use elsewhere; without it nothing is
+    certain.
+
+    Where catalogue or `given_out` are slow, which `prompt` tells, an event loop calls the methods whose names end in
+    `_slowly`: they look up in a thread. What is kept belongs to the event loop either way.
     """
 
     def __init__(
@@ -98,7 +104,7 @@ class ArchiveAnswers:
         clocks: Clocks,
         *,
         changes: Callable[[], Hashable] | None = None,
-        is_final: Callable[[Label, Instant], bool] | None = None,
+        given_out: GivenOut | None = None,
         proxies: tuple[IpNetwork, ...] = (),
         usage: UsageLog | None = None,
         recent: Recent | None = None,
@@ -106,7 +112,8 @@ class ArchiveAnswers:
     ) -> None:
         self._profile, self._catalog, self._keys, self._clocks = profile, catalog, keys, clocks
         self._changes, self._seconds, self._max_age = changes, clocks.seconds, max_age
-        self._find_final, self._proxies, self._usage = is_final, proxies, usage
+        self._given_out, self._proxies, self._usage = given_out, proxies, usage
+        self.prompt = catalog.prompt and (given_out is None or given_out.prompt)
         self._recent = Recent() if recent is None else recent
         self._by_words, self._by_meaning = KeptAnswers(), KeptAnswers()
         self._reps: dict[Label, RepositoryName] = {}
@@ -118,32 +125,64 @@ class ArchiveAnswers:
     def reply(self, query: str, *, is_counted: bool = True) -> WireAnswer:
         """The answer to that query of a request; `IbiError` if it is refused (E18). An acknowledgment that is not to be
         counted is answered all the same."""
-        # Acknowledgments have each a key of their own: what is kept need not be looked through.
-        if _ACKNOWLEDGMENT in query:
-            return self._make_reply(query, is_counted=is_counted)
-        self._forget_what_has_changed()
-        found = self._by_words.find(query, self._now)
-        return self._make_reply(query, is_counted=is_counted) if found is None else self._with_key(found)
+        found = self._find_reply(query)
+        if found is None:
+            request = parse_request(query)
+            if isinstance(request, Acknowledgment):
+                if is_counted:
+                    self.acknowledge(request)
+                return _RECEIVED
+            if not isinstance(request, UrlRequest):
+                return self._without_look_up(query)
+            found = self._make(_words(query), request, self._now())
+        return self._with_key(found, found.missing is not None and self._is_final(found))
+
+    async def reply_slowly(self, query: str, *, is_counted: bool = True) -> WireAnswer:
+        """`reply`, for an event loop."""
+        found = self._find_reply(query)
+        if found is None:
+            request = parse_request(query)
+            if isinstance(request, Acknowledgment):
+                if is_counted:
+                    await self.acknowledge_slowly(request)
+                return _RECEIVED
+            if not isinstance(request, UrlRequest):
+                return self._without_look_up(query)
+            found = await self._make_slowly(_words(query), request)
+        return self._with_key(found, found.missing is not None and await beside(lambda: self._is_final(found)))
 
     def answer(self, request: UrlRequest) -> Answered:
         """The answer to a resolver in the same process: what it would read from `reply`, without writing and reading
         it. `IbiError` if it is refused."""
-        self._forget_what_has_changed()
-        found = self._by_meaning.find(_meaning(request), self._now)
+        found = self._find_answer(request)
         if found is None:
-            found = self._by_words.find(request, self._now)
+            found = self._make(_key(request), request, self._now())
+        return self._message_with_key(found, found.missing is not None and self._is_final(found))
+
+    async def answer_slowly(self, request: UrlRequest) -> Answered:
+        """`answer`, for an event loop."""
+        found = self._find_answer(request)
         if found is None:
-            is_short = len(request.file_path or "") <= _LONGEST_KEY
-            found = self._make(request if is_short else None, request, self._now())
-        if found.missing is not None:
-            return Answered(None, 0, self._is_final(found), found.transferred_to)
-        message = found.message_with_key(self._keys, self._seconds(), next(self._chance))
-        return Answered(message, self._age(found), False, found.transferred_to, found.copies_at)
+            found = await self._make_slowly(_key(request), request)
+        return self._message_with_key(found, found.missing is not None and await beside(lambda: self._is_final(found)))
 
     def acknowledge(self, acknowledgment: Acknowledgment) -> None:
         """Count it, if its key is one of ours."""
+        self._count(acknowledgment, self._rep_of)
+
+    async def acknowledge_slowly(self, acknowledgment: Acknowledgment) -> None:
+        """`acknowledge`, for an event loop."""
+        known = self._keys.check(acknowledgment.url_key, self._seconds())
+        if known is not None:
+            self._forget_what_has_changed()
+            item = None if known.label in self._reps else await beside(lambda: self._catalog.find(known.label))
+            if item is not None:
+                self._keep_rep(known.label, item.rep)
+            self._count(acknowledgment, lambda label: self._reps.get(label) or (None if item is None else item.rep))
+
+    def _count(self, acknowledgment: Acknowledgment, rep_of: Callable[[Label], RepositoryName | None]) -> None:
         now = Instant(self._seconds())  # of a day and of half a minute
-        counted = counted_acknowledgment(acknowledgment, self._rep_of, self._keys, self._recent, now)
+        counted = counted_acknowledgment(acknowledgment, rep_of, self._keys, self._recent, now)
         if counted is not None and self._usage is not None:
             self._usage.count(*counted)
 
@@ -155,20 +194,29 @@ class ArchiveAnswers:
         item = self._catalog.find(label)
         if item is None:
             return None
+        self._keep_rep(label, item.rep)
+        return item.rep
+
+    def _keep_rep(self, label: Label, rep: RepositoryName) -> None:
         if self._changes is not None:
             if len(self._reps) >= MOST_KEPT:
                 self._reps.clear()
-            self._reps[label] = item.rep
-        return item.rep
+            self._reps[label] = rep
 
-    def _make_reply(self, query: str, *, is_counted: bool) -> WireAnswer:
-        request = parse_request(query)
-        if isinstance(request, Acknowledgment):
-            if is_counted:
-                self.acknowledge(request)
-            return _RECEIVED
-        if isinstance(request, UrlRequest):
-            return self._with_key(self._make(query if len(query) <= _LONGEST_KEY else None, request, self._now()))
+    def _find_reply(self, query: str) -> StaticAnswer | None:
+        # Acknowledgments have each a key of their own: what is kept need not be looked through.
+        if _ACKNOWLEDGMENT in query:
+            return None
+        self._forget_what_has_changed()
+        return self._by_words.find(query, self._now)
+
+    def _find_answer(self, request: UrlRequest) -> StaticAnswer | None:
+        self._forget_what_has_changed()
+        found = self._by_meaning.find(_meaning(request), self._now)
+        return self._by_words.find(request, self._now) if found is None else found
+
+    def _without_look_up(self, query: str) -> WireAnswer:
+        """The answer to a request that is not about an item."""
         body, _ = answer(self._profile, self._catalog, query, self._now(), 0, self._keys)
         return WireAnswer(body)
 
@@ -187,18 +235,35 @@ class ArchiveAnswers:
         return self._clocks.read().wall
 
     def _make(self, words: Hashable, request: UrlRequest, now: Instant) -> StaticAnswer:
-        """Kept by those words, unless they are None. An answer that does not depend on the client is the same for all
-        of them: it is found again by what is asked."""
-        meaning = _meaning(request)
-        found = None if self._changes is None else self._by_meaning.find(meaning, self._now)
-        made = found
-        if made is None:
-            made = static_answer(self._profile, self._catalog, self._from_reader(request), now, self._keys)
+        """Kept by those words, unless they are None."""
+        found = self._find_meaning(request)
+        made = self._build(request, now) if found is None else found
+        self._keep(words, request, made, is_new=found is None)
+        return made
+
+    async def _make_slowly(self, words: Hashable, request: UrlRequest) -> StaticAnswer:
+        """`_make`, for an event loop. What the catalogue said before it changed is not kept."""
+        self._forget_what_has_changed()
+        found, now, state = self._find_meaning(request), self._now(), self._state
+        made = await beside(lambda: self._build(request, now)) if found is None else found
+        self._forget_what_has_changed()
+        if self._state == state:
+            self._keep(words, request, made, is_new=found is None)
+        return made
+
+    def _build(self, request: UrlRequest, now: Instant) -> StaticAnswer:
+        return static_answer(self._profile, self._catalog, self._from_reader(request), now, self._keys)
+
+    def _find_meaning(self, request: UrlRequest) -> StaticAnswer | None:
+        return None if self._changes is None else self._by_meaning.find(_meaning(request), self._now)
+
+    def _keep(self, words: Hashable, request: UrlRequest, made: StaticAnswer, *, is_new: bool) -> None:
+        """An answer that does not depend on the client is the same for all of them: it is found again by what is
+        asked."""
         if self._changes is not None and words is not None:
             self._by_words.keep(words, made)
-            if found is None and not made.depends_on_client:
-                self._by_meaning.keep(meaning, made)
-        return made
+            if is_new and not made.depends_on_client:
+                self._by_meaning.keep(_meaning(request), made)
 
     def _from_reader(self, request: UrlRequest) -> UrlRequest:
         """Without the addresses of our own proxies, which the request may have passed: all readers come through them,
@@ -209,11 +274,17 @@ class ArchiveAnswers:
         strangers = (each for each in passed if not any(each in network for network in proxies))
         return replace(request, client_addresses=(reader, *strangers))
 
-    def _with_key(self, found: StaticAnswer) -> WireAnswer:
+    def _with_key(self, found: StaticAnswer, is_final: bool) -> WireAnswer:
         if found.missing is not None:
-            return WireAnswer(b"", 0, (FINAL_FIELD,) if self._is_final(found) else found.fields)
+            return WireAnswer(b"", 0, (FINAL_FIELD,) if is_final else found.fields)
         body = found.with_key(self._keys, self._seconds(), next(self._chance))
         return WireAnswer(body, self._age(found), found.fields)
+
+    def _message_with_key(self, found: StaticAnswer, is_final: bool) -> Answered:
+        if found.missing is not None:
+            return Answered(None, 0, is_final, found.transferred_to)
+        message = found.message_with_key(self._keys, self._seconds(), next(self._chance))
+        return Answered(message, self._age(found), False, found.transferred_to, found.copies_at)
 
     def _age(self, found: StaticAnswer) -> int:
         """Seconds for which it may be kept. What is not here today may be deposited in a minute."""
@@ -224,11 +295,21 @@ class ArchiveAnswers:
     def _is_final(self, found: StaticAnswer) -> bool:
         """Asked for each answer: a label may be given out a moment after it was unknown, without a change of the
         catalogue that would make what is kept forgotten."""
-        is_final, label = self._find_final, found.missing
-        if is_final is None or label is None or found.transferred_to is not None:
+        given_out, label = self._given_out, found.missing
+        if given_out is None or label is None or found.transferred_to is not None:
             return False
-        return is_final(label, self._now())
+        return given_out.is_final(label, self._now())
 
 
 def _meaning(request: UrlRequest) -> Hashable:
     return request.label, request.relation, request.file_path, request.file_list
+
+
+def _words(query: str) -> str | None:
+    """By what the answer is kept; None if that is too long."""
+    return query if len(query) <= _LONGEST_KEY else None
+
+
+def _key(request: UrlRequest) -> UrlRequest | None:
+    """By what the answer is kept; None if that is too long."""
+    return request if len(request.file_path or "") <= _LONGEST_KEY else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ibi.archive.counting import Recent
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
@@ -19,12 +19,17 @@ from ibi.origin import Origin, served_origin
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged
+from ibi.ports.ticks import GivenOut
 from ibi.ports.usage import UsageLog
 from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.item_services import ItemServices
 from ibi.services.items.searching import Searching
+from ibi.services.promptness import ask
+from ibi.web.http.hosts import served_origin
+
+T = TypeVar("T")
 
 
 def _no_robot(_: str) -> bool:
@@ -53,7 +58,7 @@ class ArchiveSite:
     """All that the Archive's endpoints need. URLs come from the settings, never from a request's Host header.
 
     `changes` returns another value after every change of the catalogue, by any process; without it nothing is cached
-    between requests. `is_final` tells whether a label unknown here was certainly never given out for use elsewhere;
+    between requests. `given_out` tells whether a label unknown here was certainly never given out for use elsewhere;
     without it no answer is final. `proxies` are the networks that are trusted to name their client. `is_robot` judges
     by the header User-Agent. The `desk` takes deposits and changes; without it the Archive is read-only. Without
     `search` it has no search pages. `integrity` records damage.
@@ -69,7 +74,7 @@ class ArchiveSite:
     resolver: str | None = None
     proxies: tuple[IpNetwork, ...] = ()
     changes: Callable[[], Hashable] | None = None
-    is_final: Callable[[Label, Instant], bool] | None = None
+    given_out: GivenOut | None = None
     usage: UsageLog | None = None
     is_robot: Callable[[str], bool] = _no_robot
     max_age: int = MAX_AGE
@@ -92,7 +97,7 @@ class ArchiveSite:
             self.keys,
             self.clocks,
             changes=self.changes,
-            is_final=self.is_final,
+            given_out=self.given_out,
             proxies=self.proxies,
             usage=self.usage,
             recent=self.recent,
@@ -121,6 +126,13 @@ class ArchiveSite:
     def shown_catalog(self) -> Catalog:
         """The catalogue for a page's links to other items."""
         return cast("Catalog", _ShownCatalog(self.catalog))
+
+    async def ask(self, call: Callable[[], T]) -> T:
+        """What `call` gives, which asks the catalogue: in a thread if that is slow."""
+        return await ask(self.catalog, call)
+
+    async def find(self, label: Label) -> Item | None:
+        return await self.ask(lambda: self.catalog.find(label))
 
     @property
     def now(self) -> Instant:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -20,9 +21,16 @@ from ibi.transport.http_connection import HttpResponse
 class OwnArchive(Protocol):
     """What answers for an Archive of this process. Refusals are raised, as `IbiError`."""
 
+    prompt: bool
+    """Whether `answer` and `acknowledge` may be called on an event loop; if not, the others are for it."""
+
     def answer(self, request: UrlRequest) -> Answered: ...
 
     def acknowledge(self, acknowledgment: Acknowledgment) -> None: ...
+
+    async def answer_slowly(self, request: UrlRequest) -> Answered: ...
+
+    async def acknowledge_slowly(self, acknowledgment: Acknowledgment) -> None: ...
 
     def reply(self, query: str) -> tuple[bytes, int, object]:
         """Body, seconds for which it may be kept and further fields of the answer to any request."""
@@ -35,31 +43,51 @@ class LocalArchive:
     def __init__(self, service: LabelForms, own: OwnArchive, report: Callable[[IbiError], object]) -> None:
         self.service, self._own, self._report = service, own, report
 
-    def at_once(self, request: UrlRequest) -> Reply:
+    def at_once(self, request: UrlRequest) -> Reply | None:
+        """None if its storage is slow: then it has to be asked."""
+        if not self._own.prompt:
+            return None
         try:
             return self._own.answer(request)
-        except IbiError as error:
-            self._report(error)
-            return Failure.REFUSED
-        except OSError:  # its disk, say
-            return Failure.UNREACHABLE
+        except (IbiError, OSError) as error:
+            return self._failure(error)
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
-        """There is nothing to wait for."""
-        return self.at_once(request)
+        if self._own.prompt:
+            return self.at_once(request) or Failure.UNREACHABLE
+        try:
+            return await asyncio.wait_for(self._own.answer_slowly(request), within)
+        except TimeoutError:
+            return Failure.TIMED_OUT
+        except (IbiError, OSError) as error:
+            return self._failure(error)
 
-    def acknowledge_at_once(self, acknowledgment: Acknowledgment) -> bool:
+    def acknowledge_at_once(self, acknowledgment: Acknowledgment) -> bool | None:
+        """None if its storage is slow: then it was not told."""
+        if not self._own.prompt:
+            return None
         try:
             self._own.acknowledge(acknowledgment)
-        except IbiError as error:
-            self._report(error)
-            return False
-        except OSError:
+        except (IbiError, OSError) as error:
+            self._failure(error)
             return False
         return True
 
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
-        return self.acknowledge_at_once(acknowledgment)
+        if self._own.prompt:
+            return self.acknowledge_at_once(acknowledgment) is True
+        try:
+            await self._own.acknowledge_slowly(acknowledgment)
+        except (IbiError, OSError) as error:
+            self._failure(error)
+            return False
+        return True
+
+    def _failure(self, error: IbiError | OSError) -> Failure:
+        if isinstance(error, IbiError):
+            self._report(error)
+            return Failure.REFUSED
+        return Failure.UNREACHABLE  # its disk, say
 
     async def confirm(self, archive: ArchiveRef) -> CallBack:
         try:

@@ -17,18 +17,20 @@ from tests.unit.web.archive.test_service import url_request
 class Record:
     """What is certain, by hand."""
 
+    prompt = True
+
     def __init__(self) -> None:
         self.final: set[Label] = {parse(OTHER)}
         self.asked: list[Label] = []
 
-    def __call__(self, label: Label, _: Instant) -> bool:
+    def is_final(self, label: Label, _: Instant) -> bool:
         self.asked.append(label)
         return label in self.final
 
 
 async def test_only_an_empty_answer_is_final() -> None:
     record = Record()
-    app = archive_app(kept(REP, IBIP), deleted("lab.br/arq/2009/07.21.14.44"), is_final=record)
+    app = archive_app(kept(REP, IBIP), deleted("lab.br/arq/2009/07.21.14.44"), given_out=record)
     for ibi, final in ((OTHER, "yes"), (REP, None), (IBIP, None), ("lab.br/arq/2009/07.21.14.44", None)):
         answer = await app.get(url_request(ibi=ibi))
         assert (answer.status, answer.headers.get("ibi-final")) == (200, final)
@@ -38,7 +40,7 @@ async def test_only_an_empty_answer_is_final() -> None:
 
 async def test_finality_is_judged_anew_for_every_answer() -> None:
     record = Record()
-    app = archive_app(is_final=record)
+    app = archive_app(given_out=record)
     for final in ("yes", "yes", None, None):
         answer = await app.get(url_request(ibi=OTHER))
         assert (answer.body, answer.headers.get("ibi-final")) == (b"", final)

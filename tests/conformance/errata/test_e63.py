@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ibi.instant import Instant
-from ibi.label import parse
+from ibi.label import Label, parse
 from ibi.messages import Deletion, State, UrlList
 from ibi.model.transfer import Transfer
 from ibi.resolver.trace import Answered
@@ -22,9 +22,18 @@ TO = parse("other.br/arq/2020/01.01.00.00")
 GONE = Transfer(forms(REP, IBIP), TO, NOW)
 
 
+class AllFinal:
+    """The port `GivenOut`."""
+
+    prompt = True
+
+    def is_final(self, _label: Label, _now: Instant) -> bool:
+        return True
+
+
 @pytest.mark.parametrize("ibi", [REP, IBIP])
 async def test_an_empty_answer_names_who_has_the_original(ibi: str) -> None:
-    app = archive_app(kept(REP, IBIP), is_final=lambda _label, _now: True)
+    app = archive_app(kept(REP, IBIP), given_out=AllFinal())
     app.catalog.depart(GONE)
     for _ in range(2):
         answer = await app.get(url_request(ibi=ibi))

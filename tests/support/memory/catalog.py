@@ -21,6 +21,8 @@ __all__ = ["MemoryCatalog"]
 class MemoryCatalog:
     """The port `Catalog` without a disk."""
 
+    prompt = True
+
     def __init__(self) -> None:
         self._by_label: dict[Label, Item] = {}
         self._names: list[RepositoryName] = []

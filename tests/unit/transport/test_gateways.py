@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -28,6 +29,9 @@ PAIRS = answer_of(OWN)
 class Own:
     """The Archive of this process, by hand."""
 
+    prompt = True
+    is_stuck = False
+
     def __init__(self, says: bytes = PAIRS, max_age: int = 300, *, hears: bool = True, confirms: bytes = b"") -> None:
         self.requests: list[UrlRequest] = []
         self.thanks: list[Acknowledgment] = []
@@ -40,6 +44,14 @@ class Own:
     def answer(self, request: UrlRequest) -> Answered:
         self.requests.append(request)
         return Answered(read(self._says), self._max_age, *self.beside)
+
+    async def answer_slowly(self, request: UrlRequest) -> Answered:
+        await asyncio.sleep(LONG if self.is_stuck else 0)
+        return self.answer(request)
+
+    async def acknowledge_slowly(self, acknowledgment: Acknowledgment) -> None:
+        await asyncio.sleep(0)
+        self.acknowledge(acknowledgment)
 
     def acknowledge(self, acknowledgment: Acknowledgment) -> None:
         self.thanks.append(acknowledgment)
@@ -54,8 +66,14 @@ class Own:
 class Failing:
     """One that cannot do anything."""
 
-    def __init__(self, error: Exception) -> None:
-        self._error = error
+    def __init__(self, error: Exception, *, prompt: bool = True) -> None:
+        self._error, self.prompt = error, prompt
+
+    async def answer_slowly(self, request: UrlRequest) -> Answered:
+        raise self._error
+
+    async def acknowledge_slowly(self, acknowledgment: Acknowledgment) -> None:
+        raise self._error
 
     def answer(self, request: UrlRequest) -> Answered:
         raise self._error
@@ -105,6 +123,36 @@ async def test_one_that_fails_is_an_archive_that_fails(error: Exception, failure
     assert not own.acknowledge_at_once(ACKNOWLEDGMENT)
     assert not (await own.confirm(OWN)).confirmed
     assert reported == [error] * (3 if isinstance(error, IbiError) else 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [(OSError(5, "Input/output error"), Failure.UNREACHABLE), (InvalidMessage("x", 0, "no"), Failure.REFUSED)],
+)
+async def test_a_slow_archive_that_fails_is_an_archive_that_fails(error: Exception, failure: Failure) -> None:
+    reported: list[IbiError] = []
+    own = LocalArchive(BOTH, Failing(error, prompt=False), reported.append)
+    assert await own.ask(OWN, REQUEST, within=LONG) is failure
+    assert not await own.acknowledge(OWN, ACKNOWLEDGMENT)
+    assert reported == [error] * (2 if isinstance(error, IbiError) else 0)
+
+
+async def test_an_archive_with_slow_storage_is_waited_for(over_http: ArchiveHttp) -> None:
+    own = Own()
+    own.prompt = False
+    gateways = Gateways([own.archive], over_http)
+    assert gateways.at_once(OWN, REQUEST) is None
+    assert gateways.acknowledge_at_once(OWN, ACKNOWLEDGMENT) is None
+    assert (own.requests, own.thanks) == ([], [])
+    assert await gateways.ask(OWN, REQUEST, within=LONG) == Answered(read(PAIRS), 300)
+    assert await gateways.acknowledge(OWN, ACKNOWLEDGMENT)
+    assert (own.requests, own.thanks) == ([REQUEST], [ACKNOWLEDGMENT])
+
+
+async def test_an_archive_with_slow_storage_is_not_waited_for_beyond_the_time_there_is() -> None:
+    own = Own()
+    own.prompt, own.is_stuck = False, True
+    assert await own.archive.ask(OWN, REQUEST, within=0.01) is Failure.TIMED_OUT
 
 
 @pytest.mark.parametrize("hears", [True, False])

@@ -75,6 +75,8 @@ class SqliteCatalog:
     changed, `find` gives the same object again.
     """
 
+    prompt = True
+
     def __init__(
         self,
         path: Path,

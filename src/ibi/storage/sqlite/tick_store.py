@@ -86,7 +86,9 @@ class GivenOutRows:
 
 
 class SqliteGivenOut:
-    """What the record says, read beside the processes that mint. From any thread; a look-up takes microseconds."""
+    """The port `GivenOut`: what the record says, read beside the processes that mint."""
+
+    prompt = True
 
     def __init__(self, data: Path) -> None:
         """Of a data directory whose store of ticks was opened before."""
@@ -97,10 +99,6 @@ class SqliteGivenOut:
         self._fresh_until = 0.0
 
     def is_final(self, label: Label, now: Instant) -> bool:
-        """Whether it is certain that the label was given to no other Archive and to no person for use elsewhere.
-
-        False where that is not known: of another's prefix, dated before the record began, or later than `now`.
-        """
         instant, prefix = label.instant, home_prefix(label)
         if instant > now:
             return False

@@ -46,21 +46,21 @@ class RecordPages:
         target = record_target(request.scope, "")
         if target.draft is not None:
             return await self._drafts.get(request, target.draft)
-        item, in_full = self._item(target.required_label), await self._callers.is_known(request)
+        item, in_full = await self._item(target.required_label), await self._callers.is_known(request)
         return _answer(item_record(self._site, item, in_full=in_full), item, in_full=in_full)
 
     async def files(self, request: Request) -> Response:
         target = record_target(request.scope, "/files")
         if target.draft is not None:
             return await self._drafts.files(request, target.draft)
-        item, in_full = self._item(target.required_label), await self._callers.is_known(request)
+        item, in_full = await self._item(target.required_label), await self._callers.is_known(request)
         if not (item.visibility.listing or in_full):
             raise ListingNotPermitted(label=str(item.rep))
         files = item_files(self._site, item, in_full=in_full)
         return _answer({"files": files, "target": item.target}, item, in_full=in_full)
 
     async def usage(self, request: Request) -> Response:
-        item = self._item(record_target(request.scope, "/usage").required_label)
+        item = await self._item(record_target(request.scope, "/usage").required_label)
         if self._site.usage is None:
             raise NotFound()
         counted = await asyncio.to_thread(self._site.usage.days, item.rep)
@@ -84,8 +84,8 @@ class RecordPages:
         body = item_record(self._site, item, in_full=True)
         return json_answer(body, HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
 
-    def _item(self, label: Label) -> Item:
-        item = self._site.catalog.find(label)
+    async def _item(self, label: Label) -> Item:
+        item = await self._site.find(label)
         if item is None:
             raise UnknownItem(label=label.spelling)
         return item

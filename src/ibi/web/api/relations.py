@@ -37,7 +37,7 @@ class RelationPages:
 
     async def get(self, request: Request) -> Response:
         label = record_target(request.scope, "/relations").required_label
-        item = self._site.catalog.find(label)
+        item = await self._site.find(label)
         if item is None:
             raise UnknownItem(label=label.spelling)
         return _json(_relations(self._site, item))

@@ -72,7 +72,7 @@ class Collection:
         if found is None:
             raise NotFound()
         label, rest = found[0], path[found[1] :]
-        item = self._site.catalog.find(label)
+        item = await self._site.find(label)
         if item is None:
             return self._sent_on(label, rest, raw_query(scope))
         is_file = rest.startswith(_DOC) and len(rest) > len(_DOC)
@@ -93,7 +93,7 @@ class Collection:
         if rest not in {"", "/", "/doc", _DOC}:
             raise NotFound()
         if item.state is State.DELETED:
-            return gone(self._site, item, scope)
+            return await gone(self._site, item, scope)
         if rest != _DOC:
             place = _DOC if rest == "/doc" else _METADATA
             return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{place}")
@@ -124,7 +124,7 @@ class Collection:
 
     async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
         if item.state is State.DELETED:
-            return gone(self._site, item, scope)
+            return await gone(self._site, item, scope)
         file, address = item.file(path), reader_address(scope, self._site.proxies)
         may_see = self._may_see(item, address)
         # A reader who may neither list the files nor see them does not learn which names exist.

@@ -52,10 +52,10 @@ class MetadataPage:
         return written(name, item, cited, site.now)
 
 
-def gone(site: ArchiveSite, item: Item, scope: Scope) -> Response:
+async def gone(site: ArchiveSite, item: Item, scope: Scope) -> Response:
     """The answer to a request for any part of a deleted item but its description: a problem, or a page."""
     if wants_page(scope["headers"]):
-        return tombstone_page(site, item, scope)
+        return await tombstone_page(site, item, scope)
     tombstone = item.tombstone
     assert tombstone is not None  # no item is deleted without one
     return refusal(ItemDeleted(label=item.rep.spelling, when=str(tombstone.when)[:10], why=tombstone.why), scope)

@@ -53,33 +53,33 @@ class PersistentUrls:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            answer = self._answer(scope)
+            answer = await self._answer(scope)
         except IbiError as error:
             answer = refusal(error, scope)
         await without_body(answer, scope)(scope, receive, send)
 
-    def _answer(self, scope: Scope) -> Response:
+    async def _answer(self, scope: Scope) -> Response:
         wanted = _read(scope)
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
         site = self._site
         address = reader_address(scope, site.proxies)
-        outcome, next_edition = self._resolver.resolve(wanted, address, _preferences(scope))
+        outcome, next_edition = await site.ask(lambda: self._resolver.resolve(wanted, address, _preferences(scope)))
         match outcome:
             case Redirect():
-                self._count(wanted, str(address), scope)
+                await self._count(wanted, str(address), scope)
                 return redirect(outcome.url)
-            case Deleted(label) if (item := site.catalog.find(label)) is not None:
-                return gone(site, item, scope)
+            case Deleted(label) if (item := await site.find(label)) is not None:
+                return await gone(site, item, scope)
             case RelatedItemMissing() if not _may_be_elsewhere(outcome, next_edition):
                 raise _lacking(wanted, outcome)
         if site.resolver is not None:
             return redirect(wanted.text(site.resolver, keep_spelling=True))
         raise _elsewhere(wanted, outcome, next_edition)
 
-    def _count(self, wanted: PersistentUrl, address: str, scope: Scope) -> None:
+    async def _count(self, wanted: PersistentUrl, address: str, scope: Scope) -> None:
         site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
-        item = site.catalog.find(wanted.label) if scope["method"] == "GET" else None
+        item = await site.find(wanted.label) if scope["method"] == "GET" else None
         if item is not None:
             robot = site.is_robot(agent)
             site.count(counted_resolution(item, f"{address} {agent}", site.recent, site.now, robot=robot))

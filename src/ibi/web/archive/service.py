@@ -7,8 +7,9 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
+from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
-from ibi.label import match_label
+from ibi.label import Label, match_label
 from ibi.messages.answers import ErrorAnswer
 from ibi.messages.home_fields import Field
 from ibi.model.item import name_one_item
@@ -24,6 +25,9 @@ _NO_STORE: Final = b"no-store"
 _NO_FIELDS: Final[tuple[Field, ...]] = ()
 
 
+Response = tuple[int, list[tuple[bytes, bytes]], bytes]
+
+
 class ArchiveService:
     """An ASGI application of its own."""
 
@@ -31,6 +35,8 @@ class ArchiveService:
         self._site, self._log, self._reply = site, log, site.answers.reply
         labels = site.profile.service.labels
         self._paths = {f"/{text}".encode() for label in labels for text in (label.spelling, str(label))}
+        self._is_prompt = site.answers.prompt
+        self._labels = set(labels) if site.catalog.prompt else _all_labels(site)
         self._longest = b"max-age=%d" % site.max_age if site.max_age else _NO_STORE
 
     def is_asked(self, path: bytes, query: bytes) -> bool:
@@ -45,26 +51,40 @@ class ArchiveService:
         service = self._site.profile.service
         if found[0] in service.labels:
             return True
+        if not self._site.catalog.prompt:
+            return found[0] in self._labels
         item = self._site.catalog.find(found[0])  # the other form may be known to the service's own item alone
         return item is not None and name_one_item(item.labels, service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        status, headers, body = self._response(scope)
+        status, headers, body = self._response(scope) if self._is_prompt else await self._slow_response(scope)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def at_once(self, scope: Scope) -> Answer:
-        return Answer(*self._response(scope))
+    def at_once(self, scope: Scope) -> Answer | None:
+        return Answer(*self._response(scope)) if self._is_prompt else None
 
-    def _response(self, scope: Scope) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    def _response(self, scope: Scope) -> Response:
         if scope["method"] == "GET":
-            status, body, caching, fields = self.answered(scope["query_string"], scope["headers"])
-        else:  # R §6.1: every message is a GET
-            status, body, caching, fields = self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET"))
-        headers = [_PLAIN_TEXT, (b"content-length", b"%d" % len(body)), (b"cache-control", caching), *fields]
-        if status == 405:
-            headers.append((b"allow", b"GET"))
-        return status, headers, body
+            return _written(*self.answered(scope["query_string"], scope["headers"]))
+        return self._other_method(scope)
+
+    async def _slow_response(self, scope: Scope) -> Response:
+        """`_response` where storage is slow."""
+        if scope["method"] != "GET":
+            return self._other_method(scope)
+        query, headers = scope["query_string"], scope["headers"]
+        try:
+            body, age, fields = await self._site.answers.reply_slowly(
+                as_text(query), is_counted=_is_counted(query, headers)
+            )
+        except IbiError as error:
+            return _written(*self._refusal(error))
+        return _written(200, body, self._caching(age), fields)
+
+    def _other_method(self, scope: Scope) -> Response:
+        """R §6.1: every message is a GET."""
+        return _written(*self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET")))
 
     def answered(self, query: bytes, headers: RawHeaders = ()) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
         """Status, body, Cache-Control and further fields of the answer to that query of a GET with these headers, as
@@ -86,6 +106,19 @@ class ArchiveService:
         answer = answer_to(error)
         body = ErrorAnswer(str(error) if answer.told else UNTOLD).encode()
         return int(answer.status), body, _NO_STORE, _NO_FIELDS
+
+
+def _all_labels(site: ArchiveSite) -> set[Label]:
+    """Of the service, which its own item may have in another form as well. Blocks."""
+    item = find_forms(site.catalog, site.profile.service)
+    return {*site.profile.service.labels, *(() if item is None else item.labels.labels)}
+
+
+def _written(status: int, body: bytes, caching: bytes, fields: tuple[Field, ...]) -> Response:
+    headers = [_PLAIN_TEXT, (b"content-length", b"%d" % len(body)), (b"cache-control", caching), *fields]
+    if status == 405:
+        headers.append((b"allow", b"GET"))
+    return status, headers, body
 
 
 def _is_counted(query: bytes, headers: RawHeaders) -> bool:

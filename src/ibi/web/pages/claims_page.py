@@ -12,6 +12,7 @@ from starlette.routing import Route
 from ibi.instant import Instant
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.beliefs import Beliefs
+from ibi.services.promptness import ask
 from ibi.web.pages.rendering import render
 from ibi.web.pages.translation import message
 
@@ -34,12 +35,15 @@ class ClaimPages:
         return [Route("/claims", self.page), Route("/api/claims", self.list)]
 
     async def page(self, request: Request) -> Response:
-        claims = self._beliefs.claims(SHOWN)
+        claims = await self._claims()
         return render(request.scope, "claims.html", headers=_HEADERS, claims=claims, kinds=KINDS, instant=Instant)
 
     async def list(self, request: Request) -> Response:
-        record = {"claims": [_record(claim) for claim in self._beliefs.claims(SHOWN)]}
+        record = {"claims": [_record(claim) for claim in await self._claims()]}
         return Response(msgspec.json.encode(record), 200, _HEADERS, "application/json")
+
+    async def _claims(self) -> tuple[FalseClaim, ...]:
+        return await ask(self._beliefs, lambda: self._beliefs.claims(SHOWN))
 
 
 def _record(claim: FalseClaim) -> dict[str, object]:

@@ -103,7 +103,7 @@ class ExplainPage:
 
     async def _explained(self, url: PersistentUrl, traced: bool, scope: Scope) -> dict[str, Any]:
         base = self._site.resolver or self._public_url if self._site else self._public_url
-        item = None if self._site is None else self._site.catalog.find(url.label)
+        item = None if self._site is None else await self._site.find(url.label)
         return {
             "url": url,
             "anatomy": anatomy(url.label),

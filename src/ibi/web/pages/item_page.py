@@ -41,7 +41,7 @@ class ItemPage:
     async def answer(self, item: Item, scope: Scope) -> Response:
         """The page, or the tombstone of a deleted item (410)."""
         if item.tombstone is not None:
-            return tombstone_page(self._site, item, scope)
+            return await tombstone_page(self._site, item, scope)
         is_open = _is_open(self._site, item, scope)
         preview = await asyncio.to_thread(first_look, self._site, item) if is_open else None
         return render(
@@ -54,7 +54,7 @@ class ItemPage:
             preview_url=self._preview_url(item, preview),
             **_common(self._site, item),
             **await self._usage(item, page_language(scope)),
-            **self._connections(item, page_language(scope)),
+            **await self._site.ask(lambda: self._connections(item, page_language(scope))),
         )
 
     def _preview_url(self, item: Item, preview: Preview | None) -> str | None:
@@ -88,7 +88,7 @@ class ItemPage:
         }
 
 
-def tombstone_page(site: ArchiveSite, item: Item, scope: Scope) -> Response:
+async def tombstone_page(site: ArchiveSite, item: Item, scope: Scope) -> Response:
     """The tombstone of a deleted item: when and why it was deleted, and what it was (410)."""
     tombstone = item.tombstone
     assert tombstone is not None  # no item is deleted without one
@@ -99,7 +99,7 @@ def tombstone_page(site: ArchiveSite, item: Item, scope: Scope) -> Response:
         status=HTTPStatus.GONE,
         headers={"link": signposting(site, item)},
         tombstone=tombstone,
-        replacement=None if replaced is None else Relative.of(site, replaced),
+        replacement=None if replaced is None else await site.ask(lambda: Relative.of(site, replaced)),
         **_common(site, item),
     )
 

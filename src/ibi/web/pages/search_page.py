@@ -37,7 +37,7 @@ class SearchPages:
 
     async def get(self, request: Request) -> Response:
         query = query_of(request.query_params)
-        direct = None if query.filters or query.page > 1 else direct_link(self._site, query.text)
+        direct = None if query.filters or query.page > 1 else await direct_link(self._site, query.text)
         if direct is not None:
             return redirect(direct)
         found, counts = await self._searching.page(query)
@@ -59,7 +59,7 @@ class SearchPages:
         )
 
 
-def direct_link(site: ArchiveSite, text: str) -> str | None:
+async def direct_link(site: ArchiveSite, text: str) -> str | None:
     """The address for a text that is a label or a link: the item's page if it is here, or else the resolver."""
     if "/" not in text:
         return None
@@ -67,7 +67,7 @@ def direct_link(site: ArchiveSite, text: str) -> str | None:
         wanted = read(text)
     except InvalidInput:
         return None
-    item = site.catalog.find(wanted.label)
+    item = await site.find(wanted.label)
     if item is not None and wanted.text("", keep_spelling=True) == wanted.label.spelling:
         return site.urls.metadata(item, None, None)
     return wanted.text(site.resolver or site.public_url, keep_spelling=True)
