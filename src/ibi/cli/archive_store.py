@@ -11,7 +11,7 @@ import click
 
 from ibi.cli.options import settings_from
 from ibi.composition.archive_store import CATALOGUE, STORE, open_store
-from ibi.composition.minter import Acceptance, opened_minter
+from ibi.composition.minter import Acceptance, open_minter
 from ibi.config import Settings
 from ibi.messages.label_forms import LabelForms
 from ibi.model.archive_record import ArchiveRecord
@@ -30,7 +30,7 @@ class _MintWhenAsked:
         self._settings = settings
 
     def reserve(self, key: str | None = None) -> LabelForms:
-        with opened_minter(self._settings, Acceptance()) as minter:
+        with open_minter(self._settings, Acceptance()) as minter:
             return LocalLabels(minter.mint, f"cli:{getpass.getuser()}").reserve(key)
 
 

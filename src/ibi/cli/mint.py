@@ -80,9 +80,9 @@ def _refuse_for_a_server(*, verify_log: bool, accept: bool) -> None:
 def _with_data_directory(
     settings: Settings, accepted: Acceptance, count: int, key: str | None, *, as_json: bool, identity: bool
 ) -> None:
-    from ibi.composition.minter import opened_minter
+    from ibi.composition.minter import open_minter
 
-    with opened_minter(settings, accepted) as minter:
+    with open_minter(settings, accepted) as minter:
         if identity:
             from ibi.cli.identity import show_identity
             from ibi.services.minting.identity_card import identity_card
@@ -155,12 +155,12 @@ def _progress(count: int) -> Iterator[Callable[[], None]]:
 
 def _verify_log(settings: Settings, *, as_json: bool) -> None:
     """Check every line of the log against the hash chain and the dates; raise an error at the first mismatch."""
-    from ibi.composition.minter import opened_ticks
+    from ibi.composition.minter import open_ticks
     from ibi.minting.mint_log import verify
     from ibi.storage.machine import MachineClocks
 
     lines = labels = 0
-    with closing(opened_ticks(settings, MachineClocks())) as ticks:
+    with closing(open_ticks(settings, MachineClocks())) as ticks:
         for entry in verify(ticks.log()):
             lines, labels = lines + 1, labels + entry.count
     if as_json:

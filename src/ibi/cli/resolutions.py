@@ -48,9 +48,9 @@ def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
 
 @asynccontextmanager
 async def _opened(settings: Settings) -> AsyncIterator[ResolverService]:
-    from ibi.composition.resolver_site import opened_resolving
+    from ibi.composition.resolver_site import open_resolver_service
 
-    async with opened_resolving(settings) as resolving:
+    async with open_resolver_service(settings) as resolving:
         yield resolving
 
 

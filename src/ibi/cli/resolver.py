@@ -101,9 +101,9 @@ def read_mail(mail: BinaryIO, **options: Any) -> None:
 @_where
 def list_archives(*, as_json: bool, **flags: str | None) -> None:
     """List the Archives that are registered, switched on or not."""
-    from ibi.composition.register import opened_register
+    from ibi.composition.register import open_register
 
-    with opened_register(settings_from(**flags)) as desk:
+    with open_register(settings_from(**flags)) as desk:
         for each in desk.list_archives():
             if as_json:
                 print_json(each)
@@ -117,9 +117,9 @@ def list_archives(*, as_json: bool, **flags: str | None) -> None:
 @_where
 def forget(label: str, *, as_json: bool, **flags: str | None) -> None:
     """Take an Archive off the register: it is no longer asked, and its key is worth nothing any more."""
-    from ibi.composition.register import opened_register
+    from ibi.composition.register import open_register
 
-    with opened_register(settings_from(**flags)) as desk:
+    with open_register(settings_from(**flags)) as desk:
         forgotten = desk.forget_archive(label)
     if as_json:
         print_json(forgotten)
@@ -135,9 +135,9 @@ def forget(label: str, *, as_json: bool, **flags: str | None) -> None:
 @_where
 def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: str | None) -> None:
     """Let an Archive be dialled in a network that is not of the whole Internet, such as 10.0.0.0/8."""
-    from ibi.composition.register import opened_register
+    from ibi.composition.register import open_register
 
-    with opened_register(settings_from(**flags)) as desk:
+    with open_register(settings_from(**flags)) as desk:
         changed = desk.allow_networks(label, () if undo else (cidr,), (cidr,) if undo else ())
     if as_json:
         print_json(changed)
@@ -173,13 +173,13 @@ def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: 
 @_where
 def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) -> None:
     """Change what is registered of an Archive, without its key. It keeps its seniority and stays included."""
-    from ibi.composition.register import opened_register
+    from ibi.composition.register import open_register
 
     settings = _settings(options)
     change = _change_words({"label": form, **options})
     if not change:
         raise click.UsageError("say what to change: `ibi resolver set --help` lists it")
-    with opened_register(settings) as desk:
+    with open_register(settings) as desk:
         changed = desk.change_archive(label, change)
     if as_json:
         print_json(changed)
@@ -217,7 +217,7 @@ def _register(
     replace: bool,
     as_json: bool,
 ) -> None:
-    from ibi.composition.register import opened_register
+    from ibi.composition.register import open_register
 
     wanted: ApplicationWords = {
         "labels": list(labels),
@@ -230,7 +230,7 @@ def _register(
         "allow_weak_key": allow_weak_key,
         "replace": replace,
     }
-    with opened_register(settings) as desk:
+    with open_register(settings) as desk:
         registered = desk.register_archive(wanted)
     if as_json:
         print_json(registered)

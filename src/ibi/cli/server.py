@@ -10,10 +10,10 @@ import structlog
 
 from ibi import __version__
 from ibi.cli.person import sign_in_url
-from ibi.composition.archive_site import opened_archive_site, verification_schedule
+from ibi.composition.archive_site import open_archive_site, verification_schedule
 from ibi.composition.membership import membership_service
-from ibi.composition.minter import LocalMinter, frozen_identity, opened_ticks, own_address, warn_of_private_name
-from ibi.composition.resolver_site import opened_registry, opened_resolver_site
+from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
+from ibi.composition.resolver_site import open_registry, open_resolver_site
 from ibi.config import Settings
 from ibi.model.minting import Identity
 from ibi.services.accounts.account_admin import PersonAdmin
@@ -40,7 +40,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
     configure_logging(settings.log_level, settings.log_format)
     with ExitStack() as opened:
         clocks = MachineClocks()
-        ticks = opened_ticks(settings, clocks)
+        ticks = open_ticks(settings, clocks)
         opened.callback(ticks.close)
         tokens = SqliteTokens(settings.data)
         opened.callback(tokens.close)
@@ -49,7 +49,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         opened.callback(hasher.close)
         # Everything that can refuse a start comes before the Archive's own item is updated to its address.
         public_url = (settings.public_url or url_of(listener)).rstrip("/")
-        registry = opened_registry(settings, public_url, opened)
+        registry = open_registry(settings, public_url, opened)
         identity = frozen_identity(ticks, settings)
         rules = settings.rules()
         address = own_address(settings, identity)
@@ -58,13 +58,13 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             structlog.get_logger("ibi.minting").warning(warning)
         starting = StartingServer(listener)
         opened.callback(starting.stop)
-        archive, check_archive = opened_archive_site(
+        archive, check_archive = open_archive_site(
             settings, url_of(listener), minter, opened, demo=demo, on_rebuild=starting.start
         )
         queue = MintQueue(ticks, identity, rules, clocks, guard=MintGuard(ticks, address))
         membership = membership_service(settings, archive)
         listening = str(listener.getsockname()[0]), int(listener.getsockname()[1])
-        resolver = opened_resolver_site(
+        resolver = open_resolver_site(
             settings, public_url, listening, archive, clocks, registry, opened, sandbox=identity.sandbox
         )
         app = create_app(

@@ -62,7 +62,7 @@ def _damage_mail(settings: Settings, public_url: str) -> DamageMail | None:
     return None if mailer is None or to is None else DamageMail(mailer, to, public_url)
 
 
-def opened_archive_site(
+def open_archive_site(
     settings: Settings,
     listening_url: str,
     minter: LocalMinter,
@@ -79,7 +79,7 @@ def opened_archive_site(
     """
     public_url = (settings.public_url or listening_url).rstrip("/")
     log = structlog.get_logger("ibi.archive")
-    store = opened.enter_context(_opened_store(settings.data, on_rebuild))
+    store = opened.enter_context(_open_store(settings.data, on_rebuild))
     for name, error in store.swept.unreadable:
         log.error("an item cannot be read", item=name, reason=str(error))
     if store.integrity is not None:
@@ -91,7 +91,7 @@ def opened_archive_site(
         return None, store.check
     if demo:
         fill_with_demo(settings, public_url, minter, store)
-    usage = _opened_usage(settings.data / USAGE, opened)
+    usage = _open_usage(settings.data / USAGE, opened)
     searching = Searching(store.search, store.catalog.recent_version)
     opened.callback(searching.close)
     address = Origin.of_url(public_url).authority
@@ -117,14 +117,14 @@ def opened_archive_site(
         given_out=given_out,
         usage=usage,
         is_robot=is_robot,
-        desk=_desk(settings, store, minter, record),
+        desk=_item_services(settings, store, minter, record),
         search=searching,
         integrity=store.integrity,
     )
     return site, store.check
 
 
-def _opened_store(data: Path, on_rebuild: Callable[[], None]) -> ArchiveStore:
+def _open_store(data: Path, on_rebuild: Callable[[], None]) -> ArchiveStore:
     log = structlog.get_logger("ibi.archive")
 
     def begin_rebuild() -> None:
@@ -140,7 +140,7 @@ def _opened_store(data: Path, on_rebuild: Callable[[], None]) -> ArchiveStore:
     return store
 
 
-def _opened_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
+def _open_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
     """Open the usage counts. They never prevent a start: a damaged file is set aside, and without a file nothing is
     counted."""
     log = structlog.get_logger("ibi.archive")
@@ -157,7 +157,7 @@ def _opened_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
     return usage
 
 
-def _desk(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> ItemServices:
+def _item_services(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> ItemServices:
     """The services that take deposits. Abandoned drafts are removed now, and later when others are begun."""
     archive = settings.archive
     quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve, archive.draft_share)

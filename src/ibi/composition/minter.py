@@ -108,7 +108,7 @@ def warn_of_private_name(identity: Identity) -> str | None:
     )
 
 
-def opened_ticks(
+def open_ticks(
     settings: Settings, clocks: MachineClocks, *, accept_copy: bool = False, accept_loss: bool = False
 ) -> SqliteTicks:
     """Open the clock state of the data directory; a copied one only if an operator accepts it."""
@@ -137,10 +137,10 @@ def frozen_identity(ticks: SqliteTicks, settings: Settings, *, accept: bool = Fa
 
 
 @contextmanager
-def opened_minter(settings: Settings, accepted: Acceptance) -> Iterator[LocalMinter]:
+def open_minter(settings: Settings, accepted: Acceptance) -> Iterator[LocalMinter]:
     """The minter of the data directory in the settings; `accepted` is recorded before anything is minted."""
     clocks = MachineClocks()
-    with closing(opened_ticks(settings, clocks, accept_copy=accepted.copy, accept_loss=accepted.loss)) as ticks:
+    with closing(open_ticks(settings, clocks, accept_copy=accepted.copy, accept_loss=accepted.loss)) as ticks:
         identity = frozen_identity(ticks, settings, accept=accepted.identity)
         if accepted.clock:
             ticks.accept_clock(lambda state, issued: with_accepted_clock(state, clocks.read(), issued))

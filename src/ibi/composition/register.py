@@ -41,7 +41,7 @@ def configured_mailer(settings: Settings) -> Mailer | None:
 
 
 @contextmanager
-def opened_register(settings: Settings) -> Iterator[ArchiveAdmin]:
+def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     """Administration of the register in the data directory, or of the server that the settings name."""
     if settings.is_remote:
         from ibi.transport.api_clients import ArchivesClient

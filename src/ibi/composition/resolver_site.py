@@ -53,7 +53,7 @@ def resolves_here(settings: Settings, public_url: str) -> bool:
     return settings.resolver is None or settings.resolver.lower() == public_url.lower()
 
 
-def opened_registry(settings: Settings, public_url: str, opened: ExitStack) -> SqliteRegistry | None:
+def open_registry(settings: Settings, public_url: str, opened: ExitStack) -> SqliteRegistry | None:
     """The register of a server that resolves, closed with `opened`; None if another resolves."""
     if not resolves_here(settings, public_url):
         return None
@@ -62,7 +62,7 @@ def opened_registry(settings: Settings, public_url: str, opened: ExitStack) -> S
     return registry
 
 
-def opened_resolver_site(
+def open_resolver_site(
     settings: Settings,
     public_url: str,
     listening: tuple[str, int],
@@ -82,7 +82,7 @@ def opened_resolver_site(
     gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
     misses = MissLimit(settings.resolve.misses_per_network)
     return ResolverSite(
-        resolving=_resolving(settings, registry, beliefs, gateway, archive, misses),
+        resolving=_resolver_service(settings, registry, beliefs, gateway, archive, misses),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         desk=RegistrationAdmin(
@@ -107,7 +107,7 @@ def _tell_of_lost_beliefs(error: StoreDamaged, aside: Path | None) -> None:
 
 
 @asynccontextmanager
-async def opened_resolving(settings: Settings) -> AsyncIterator[ResolverService]:
+async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverService]:
     """The resolver of a command: it asks the same Archives as a server on that data directory, and sends no
     acknowledgments."""
     async with AsyncExitStack() as opened:
@@ -115,13 +115,13 @@ async def opened_resolving(settings: Settings) -> AsyncIterator[ResolverService]
         opened.callback(registry.close)
         beliefs = SqliteBeliefs(settings.data)
         opened.callback(beliefs.close)
-        archive = _kept_archive(settings, opened)
+        archive = _stored_archive(settings, opened)
         gateway = _gateway(settings, archive, frozenset())
         opened.push_async_callback(gateway.close)
-        yield _resolving(settings, registry, beliefs, gateway, archive)
+        yield _resolver_service(settings, registry, beliefs, gateway, archive)
 
 
-def _resolving(
+def _resolver_service(
     settings: Settings,
     registry: Registry,
     beliefs: Beliefs,
@@ -180,7 +180,7 @@ def _minted_prefixes(settings: Settings) -> Iterator[str]:
         yield home_prefix(Ibip.from_parts(str(minting.ip), minting.ip_port, instant))
 
 
-def _kept_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | None:
+def _stored_archive(settings: Settings, opened: AsyncExitStack) -> ArchiveSite | None:
     """The Archive of the data directory as a server would serve it; None if nothing was deposited yet."""
     record = ArchiveRecordFile(settings.data).read()
     if record is None or not (settings.data / STORE).is_dir():
