@@ -27,7 +27,6 @@ from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.item_services import ItemServices
 from ibi.services.items.searching import Searching
 from ibi.services.promptness import ask
-from ibi.web.http.hosts import served_origin
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from ibi.storage.usage_counts import MemoryUsageLog
 
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
@@ -16,6 +15,7 @@ from ibi.label import Label, parse
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.messages.url_list import UrlList
 from ibi.services.archive_answers import ArchiveAnswers, WireAnswer
+from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.vocabulary import ContentType, State
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, SERVICE, deleted, kept
 from tests.support.memory.catalog import MemoryCatalog
