@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.model.archive_record import ArchiveRecord
-from ibi.model.membership import Membership, Phase
+from ibi.model.membership import ArchiveRecord, Membership, Phase
 from ibi.ports.archive_state import ArchiveRecords, MembershipState
 from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.membership_files import MembershipFiles

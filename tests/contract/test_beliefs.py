@@ -13,7 +13,7 @@ import pytest
 
 from ibi.label import Label, parse
 from ibi.model.belief import ClaimKind, FalseClaim
-from ibi.ports.beliefs import HOLDER_AGE, Beliefs
+from ibi.ports.registry import HOLDER_AGE, Beliefs
 from ibi.storage.errors import BeliefsDamaged
 from ibi.storage.sqlite import beliefs as in_sqlite
 from ibi.storage.sqlite.beliefs import SqliteBeliefs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.ports.item_changes import EVERYTHING, Abandoned, Journal
+from ibi.ports.archive_store import EVERYTHING, Abandoned, Journal
 from ibi.storage.change_journal import ChangeJournal
 from tests.support.memory.item_changes import MemoryJournals
 

@@ -14,7 +14,7 @@ from ibi.minting.errors import ClockBehind, ClockJumped, IdempotencyConflict, Id
 from ibi.minting.mint_log import verify
 from ibi.minting.minter import Decision
 from ibi.model.minting import Identity, MintRequest, Span, TickState
-from ibi.ports.ticks import Remembered, Ticks
+from ibi.ports.clocks import Remembered, Ticks
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.faults.mint_worker import Orders
 from tests.faults.workers import Machine, check_acknowledged

@@ -21,8 +21,8 @@ from ibi.archive.counting import Recent, counted_download
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay, UsageKind, day_of
+from ibi.ports.archive_state import UsageLog
 from ibi.ports.errors import StoreDamaged
-from ibi.ports.usage import UsageLog
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
 from ibi.storage.sqlite.connection import connect
 from ibi.storage.sqlite.usage import FILE_NAME, MemoryUsageLog, SqliteUsageLog

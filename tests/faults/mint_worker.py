@@ -15,7 +15,7 @@ from pathlib import Path
 from ibi.instant import Instant
 from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
-from ibi.ports.ticks import Remembered
+from ibi.ports.clocks import Remembered
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.faults.killer import Killer

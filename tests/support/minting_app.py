@@ -17,7 +17,7 @@ from ibi.minting.minter import Rules
 from ibi.model.account import Scope
 from ibi.model.minting import Identity
 from ibi.ports.accounts import Tokens
-from ibi.ports.ticks import Ticks
+from ibi.ports.clocks import Ticks
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.web.app import create_app
 from tests.support.asgi_client import Answer, ask

@@ -9,7 +9,7 @@ from ibi.instant import Instant
 from ibi.minting.mint_log import verify
 from ibi.minting.minter import Decision, Rules, decide, with_accepted_clock
 from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
-from ibi.ports.ticks import Remembered, Ticks
+from ibi.ports.clocks import Remembered, Ticks
 from tests.support.set_clocks import SetClocks
 
 START = Instant.parse("2027-03-01T12:00:30.25Z")

@@ -20,7 +20,7 @@ from ibi.messages.values import IpAddress
 from ibi.model.item import Item
 from ibi.model.visibility import Visibility
 from ibi.pairs import percent_encoded
-from ibi.ports.urls import UrlBuilder
+from ibi.ports.archive_state import UrlBuilder
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 
 

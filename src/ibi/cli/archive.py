@@ -13,7 +13,7 @@ from ibi.cli.output import as_json_option, print_json, print_lines
 
 if TYPE_CHECKING:
     from ibi.config import Settings
-    from ibi.model.archive_record import ArchiveRecord
+    from ibi.model.membership import ArchiveRecord
 
 
 _where = setting_options("data", "config", "server", "token")

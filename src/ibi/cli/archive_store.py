@@ -14,7 +14,7 @@ from ibi.composition.archive_store import CATALOGUE, STORE, open_store
 from ibi.composition.minter import Acceptance, open_minter
 from ibi.config import Settings
 from ibi.messages.label_forms import LabelForms
-from ibi.model.archive_record import ArchiveRecord
+from ibi.model.membership import ArchiveRecord
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Relating

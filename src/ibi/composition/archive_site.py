@@ -20,7 +20,7 @@ from ibi.demo.filling import fill
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.minting.errors import AnotherInstance, ClockRefused
-from ibi.model.archive_record import ArchiveRecord
+from ibi.model.membership import ArchiveRecord
 from ibi.origin import Origin
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
 from ibi.services.archive_site import ArchiveSite

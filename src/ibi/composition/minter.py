@@ -19,7 +19,7 @@ from ibi.minting.identity import settled_identity
 from ibi.minting.minter import Decision, Rules, check_behind, decide, with_accepted_clock
 from ibi.model.minting import BatchShare, Identity, MintRequest, TickState
 from ibi.origin import DEFAULT_PORTS, Origin
-from ibi.ports.ticks import Remembered
+from ibi.ports.clocks import Remembered
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
 

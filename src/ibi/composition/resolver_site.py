@@ -20,10 +20,9 @@ from ibi.label import Ibip, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.home_prefix import home_prefix
 from ibi.origin import Origin
-from ibi.ports.beliefs import Beliefs
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
-from ibi.ports.registry import Registry
+from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import Policy

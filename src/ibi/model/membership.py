@@ -1,4 +1,4 @@
-"""Membership of an Archive in a resolver (R §7.2, Figure 7.1): what to send next, and when.
+"""What an Archive keeps of itself: its labels and the secret of its URL keys, and its membership in a resolver.
 
 An Archive that is switched on asks to be included until it is, and on until the resolver has got through to it; one
 that is switched off asks to be excluded, if the resolver may count on it. A request that fails is repeated, less and
@@ -7,13 +7,26 @@ less often.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import ServiceSubject
+
+SECRET_BYTES: Final = 32
+"""Of the secret, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRecord:
+    service: LabelForms
+    """The Archive's own service."""
+    url_key_secret: bytes = field(repr=False)
+    """What its URL keys are signed with."""
+
 
 LONGEST_WAIT: Final = 600
 """Seconds between two attempts at most: an Archive that is registered at last, or a resolver that is back, waits no

@@ -1,11 +1,14 @@
-"""Where an Archive keeps what it knows of itself: its labels and secrets, and its membership in a resolver."""
+"""What an Archive knows of itself: labels and secrets, its membership, counts of its use, and the URLs of its items."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
-from ibi.model.archive_record import ArchiveRecord
-from ibi.model.membership import Membership
+from ibi.label import RepositoryName
+from ibi.model.item import Item
+from ibi.model.membership import ArchiveRecord, Membership
+from ibi.model.usage import Usage, UsageDay, UsageKind
 
 
 class ArchiveRecords(Protocol):
@@ -47,3 +50,41 @@ class MembershipState(Protocol):
 
     def release(self) -> None:
         """Let another be it. Without effect for who is not."""
+
+
+class UsageLog(Protocol):
+    """Counts by item and day, of people and of robots. Calls come from any thread; processes count side by side.
+
+    What counts is decided before (`ibi.archive.counting`), and nothing is kept of who it was. Periods are from day
+    number to day number, both included; None is before or after everything.
+    """
+
+    def count(self, day: UsageDay, kind: UsageKind) -> None:
+        """One more. Quick: counts are written together, a second later or so. A crash may lose those that were not."""
+
+    def days(
+        self, rep: RepositoryName, first: int | None = None, last: int | None = None
+    ) -> tuple[tuple[UsageDay, Usage], ...]:
+        """The days on which the item was used, in their order; what this process has counted is among it."""
+
+    def totals(self, first: int | None = None, last: int | None = None) -> Iterator[tuple[RepositoryName, Usage]]:
+        """Every item that was used in that period, and how much, in the order of repository names."""
+
+    def flush(self) -> None:
+        """Have everything counted so far on the disk. What could not be written is kept, and counts the next time."""
+
+    def close(self) -> None:
+        """After a last `flush`. To close again does nothing."""
+
+
+class UrlBuilder(Protocol):
+    """The URLs of one Archive, absolute and encoded. None of them is looked up: each follows from the item alone."""
+
+    def file(self, item: Item, path: str) -> str:
+        """The bytes of the file of that path."""
+
+    def metadata(self, item: Item, own: Item | None, metadata_format: str | None) -> str:
+        """The metadata of `item`, which is the item `own` if it has an IBI; in any form if no format is named."""
+
+    def file_list(self, item: Item) -> str:
+        """The page that lists the files, or says that this is not permitted (R §9.2, note 2)."""

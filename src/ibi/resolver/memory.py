@@ -19,7 +19,7 @@ from ibi.lru_cache import LruCache
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.belief import ClaimKind
 from ibi.model.item import name_one_item
-from ibi.ports.beliefs import Beliefs
+from ibi.ports.registry import Beliefs
 from ibi.resolver.authority import ArchiveRef, Home, Homes, LabelAuthority, Word, chain_after
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict

@@ -23,10 +23,9 @@ from ibi.messages.answers import Notice
 from ibi.messages.home_fields import FINAL_FIELD, Field
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.model.visibility import IpNetwork
+from ibi.ports.archive_state import UsageLog
 from ibi.ports.catalog import Catalog
-from ibi.ports.clocks import Clocks
-from ibi.ports.ticks import GivenOut
-from ibi.ports.usage import UsageLog
+from ibi.ports.clocks import Clocks, GivenOut
 from ibi.resolver.trace import Answered
 from ibi.services.promptness import beside
 

@@ -16,11 +16,10 @@ from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, served_origin
+from ibi.ports.archive_state import UsageLog
 from ibi.ports.catalog import Catalog
-from ibi.ports.clocks import Clocks
+from ibi.ports.clocks import Clocks, GivenOut
 from ibi.ports.content import Content, ContentDamaged
-from ibi.ports.ticks import GivenOut
-from ibi.ports.usage import UsageLog
 from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile

@@ -14,8 +14,7 @@ from ibi.errors import IbiError
 from ibi.minting.errors import ClockRefused, QueueTooLong
 from ibi.minting.minter import Decision, decide
 from ibi.model.minting import MintRequest, TickState
-from ibi.ports.clocks import Clocks
-from ibi.ports.ticks import Remembered, Ticks
+from ibi.ports.clocks import Clocks, Remembered, Ticks
 from ibi.services.minting.mint_queue import MintGroup, MintQueue
 
 _FRESH = 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin
-from ibi.ports.beliefs import Beliefs
+from ibi.ports.registry import Beliefs
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.resolver_service import ResolverService

@@ -13,7 +13,7 @@ from typing import Final
 
 from ibi.errors import InvalidMessage
 from ibi.messages.label_forms import LabelForms
-from ibi.model.archive_record import SECRET_BYTES, ArchiveRecord
+from ibi.model.membership import SECRET_BYTES, ArchiveRecord
 from ibi.ports.errors import StorageError
 from ibi.storage.errors import DiskRefused, StoreNewer
 from ibi.storage.machine import make_directory, refusals, sync_directory, sync_file

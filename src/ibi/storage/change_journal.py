@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from ibi.ports.item_changes import EVERYTHING, Abandoned
+from ibi.ports.archive_store import EVERYTHING, Abandoned
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import alone
 from ibi.storage.machine import make_directory, refusals, sync_directory, sync_file

@@ -18,8 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
 from ibi.ports.accounts import Tokens
-from ibi.ports.clocks import Clocks
-from ibi.ports.ticks import Ticks
+from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.sign_in import SignIn
 from ibi.services.archive_site import ArchiveSite

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.model.archive_record import ArchiveRecord
-from ibi.model.membership import Membership
+from ibi.model.membership import ArchiveRecord, Membership
 
 
 class MemoryArchiveRecords:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ibi.label import Label
 from ibi.label.home_prefix import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
-from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
+from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 
 __all__ = ["MemoryBeliefs"]
 

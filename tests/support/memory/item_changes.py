@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Condition
 
-from ibi.ports.item_changes import EVERYTHING, Abandoned
+from ibi.ports.archive_store import EVERYTHING, Abandoned
 
 
 class MemoryItemLocks:

@@ -12,8 +12,7 @@ from ibi.minting.errors import IdentityMissing
 from ibi.minting.mint_log import GENESIS, Kind, LogEntry, check_links, decode, encode, hash_of
 from ibi.minting.replay import issued_spans, mint_entry, resumed_clock
 from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
-from ibi.ports.clocks import Clocks
-from ibi.ports.ticks import KEY_LIFETIME, Remembered, TickChange
+from ibi.ports.clocks import KEY_LIFETIME, Clocks, Remembered, TickChange
 from ibi.storage.machine import MachineClocks
 
 __all__ = ["MemoryTicks"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.ports.item_changes import Abandoned
+from ibi.ports.archive_store import Abandoned
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.errors import DiskRefused
 

@@ -25,10 +25,9 @@ from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.item import Item
-from ibi.ports.clocks import Clocks
+from ibi.ports.clocks import Clocks, LabelMinter
 from ibi.ports.drafts import DraftStore
 from ibi.ports.errors import StorageError
-from ibi.ports.ticks import LabelMinter
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftView, DraftViews
 from ibi.services.drafts.publishing import DraftPublishing
 from ibi.services.drafts.uploads import DraftUploads

@@ -17,10 +17,9 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Keep, Move, Source
 from ibi.model.draft_record import DraftRecord, Publication
 from ibi.model.file import File
-from ibi.ports.clocks import Clocks
+from ibi.ports.clocks import Clocks, LabelMinter
 from ibi.ports.drafts import DraftStore, Uploaded
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
-from ibi.ports.ticks import LabelMinter
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository, name_of
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from ibi.archive.related_items import find_forms
 from ibi.messages.label_forms import LabelForms
-from ibi.model.archive_record import SECRET_BYTES, ArchiveRecord
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
+from ibi.model.membership import SECRET_BYTES, ArchiveRecord
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.ports.archive_state import ArchiveRecords
 from ibi.services.items.deposits import Deposits

@@ -18,11 +18,10 @@ from ibi.model.content import Damage, Problem, is_damage
 from ibi.model.item import Item
 from ibi.model.minting import Identity
 from ibi.model.transfer import Transfer
-from ibi.ports.archive_store import ContentStore, StoreCatalog
+from ibi.ports.archive_store import Batching, ContentStore, ItemLocks, Journal, StoreCatalog
 from ibi.ports.catalog import Search
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.errors import StorageError, StoreIncomplete
-from ibi.ports.item_changes import Batching, ItemLocks, Journal
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.backlinks import named_by
 from ibi.services.items.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, ItemTransferred, name_of

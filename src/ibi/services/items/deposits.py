@@ -24,9 +24,8 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import mail_address, url
 from ibi.model.content import Change, Source
 from ibi.model.item import Draft, Item
-from ibi.ports.clocks import Clocks
+from ibi.ports.clocks import Clocks, LabelMinter
 from ibi.ports.content import ContentChanged, ContentExists
-from ibi.ports.ticks import LabelMinter
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
 from ibi.services.items.item_repository import ItemRepository, NewItem, name_of

@@ -21,10 +21,10 @@ from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, encode_item, encode_local
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
+from ibi.ports.archive_store import Batching, ItemLocks, Job, Journal, Result
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
 from ibi.ports.errors import StorageError
-from ibi.ports.item_changes import Batching, ItemLocks, Job, Journal, Result
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.backlinks import items_claimed, with_backlink

@@ -19,7 +19,7 @@ from ibi.errors import IbiError
 from ibi.minting.errors import AnotherInstance
 from ibi.minting.mint_log import LogBroken
 from ibi.model.minting import Identity
-from ibi.ports.ticks import Ticks
+from ibi.ports.clocks import Ticks
 
 _FIRST_DELAY: Final = 1.0
 _DELAY: Final = 60.0

@@ -23,8 +23,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.minting.mint_log import reservation_name
 from ibi.minting.minter import Decision, Rules, check_behind, decide
 from ibi.model.minting import BatchShare, Identity, LabelBatch, MintRequest, TickState
-from ibi.ports.clocks import Clocks
-from ibi.ports.ticks import Remembered, Ticks
+from ibi.ports.clocks import Clocks, Remembered, Ticks
 from ibi.services.minting.mint_guard import MintGuard
 
 

@@ -17,8 +17,8 @@ from typing import Final
 from ibi.label import Label, parse
 from ibi.label.home_prefix import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
-from ibi.ports.beliefs import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 from ibi.ports.errors import StoreDamaged
+from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import make_directory, refusals
 from ibi.storage.shared_cache import SharedLruCache

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ibi.instant import Instant
 from ibi.model.minting import BatchShare, Gap, Identity, Reading, Span, TickState
-from ibi.ports.ticks import KEY_LIFETIME
+from ibi.ports.clocks import KEY_LIFETIME
 from ibi.storage.mint_log_file import BEGINNING, Position
 from ibi.storage.sqlite.connection import Connection
 

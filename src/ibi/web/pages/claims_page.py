@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from ibi.instant import Instant
 from ibi.model.belief import ClaimKind, FalseClaim
-from ibi.ports.beliefs import Beliefs
+from ibi.ports.registry import Beliefs
 from ibi.services.promptness import ask
 from ibi.web.pages.rendering import render
 from ibi.web.pages.translation import message

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ibi.model.archive_record import ArchiveRecord
 from ibi.model.item import Draft
+from ibi.model.membership import ArchiveRecord
 from ibi.services.items.archive_beginning import begin_archive, follow_address
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository

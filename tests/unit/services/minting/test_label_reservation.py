@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ibi.model.minting import BatchShare, Identity, MintRequest
-from ibi.ports.ticks import LabelMinter
+from ibi.ports.clocks import LabelMinter
 from ibi.services.minting.mint_queue import LocalLabels, MintQueue, MintQueueClosed, QueuedLabels
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.minting_samples import IDENTITY, RULES, START, mint, share

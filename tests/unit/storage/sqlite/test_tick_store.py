@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ibi.minting.minter import Decision, Rules, decide
 from ibi.model.minting import Identity, MintRequest, TickState
-from ibi.ports.ticks import Remembered
+from ibi.ports.clocks import Remembered
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.support.set_clocks import SetClocks
 
