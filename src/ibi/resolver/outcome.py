@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ from ibi.resolver.answers import AnswerSet, Match
 from ibi.resolver.authority import ArchiveRef, Word
 from ibi.resolver.language import languages_offered
 from ibi.resolver.question import Question
-from ibi.resolver.trace import Failure, Report, Trace
+from ibi.resolver.trace import Failure, Report, Trace, Verdict
 from ibi.vocabulary import ContentType, State
 
 
@@ -357,3 +357,18 @@ def _was_another_heard(silence: Silence, own: ArchiveRef | None) -> bool:
 
 def _was_late(report: Report) -> bool:
     return report.answered_at is None or report.failure is Failure.TIMED_OUT
+
+
+def judge_originals(question: Question, located: Sequence[Match]) -> Match | OriginalDisputed | OriginalNotFound:
+    """One Archive that claims the required Original is believed, two are not."""
+    claims = {each.heard.archive.service: each for each in located if each.entry.state is State.ORIGINAL}
+    for each in located:
+        note = question.notes[each.heard.archive]
+        if note.verdict is Verdict.OUTRANKED:
+            is_claim = each.entry.state is State.ORIGINAL
+            note.verdict = Verdict.DISPUTED if is_claim else Verdict.NOT_THE_ORIGINAL
+    if len(claims) == 1:
+        return next(iter(claims.values()))
+    if claims:
+        return OriginalDisputed(question.label, tuple(each.heard.archive for each in claims.values()))
+    return OriginalNotFound(question.label, tuple(each.heard.archive for each in located), silence_of(question))

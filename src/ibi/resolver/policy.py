@@ -148,6 +148,14 @@ class WaitPolicy:
         """Whether all Archives were asked, at least the hedge delay ago."""
         return question.all_asked is not None and now >= question.all_asked + self.policy.hedge_delay
 
+    def may_count_originals(self, question: Question, now: float) -> bool:
+        """Whether all Archives have answered whose claim of the Original counts: the home alone, if it has the item."""
+        if question.word is Word.GIVEN:
+            return self.is_home_heard(question, now)
+        if question.word is Word.AWAITED:
+            return False
+        return not question.waiting and self.may_count(question, now)
+
     def may_count(self, question: Question, now: float) -> bool:
         """Whether all Archives have answered, or had the time for it, so that pointers may be followed. One that took
         too long is not waited for again."""

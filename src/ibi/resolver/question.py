@@ -223,6 +223,20 @@ class Question:
     """Whether the label has a home, so that claims of others need proof."""
     _word: Word | None = None
 
+    @classmethod
+    def put(
+        cls, number: int, step: Referral, request: UrlRequest, to: Addressees, parent: Question | None, now: float
+    ) -> Question:
+        """The question to which a pointer leads, after `parent`."""
+        path = () if parent is None else (*parent.path, parent)
+        question = cls(
+            number, step.forms, step.wanted, request, step.reason, path, now,
+            to.first, to.waiting, to.authority, to.holder, to.deciders, to.unreachable, to.successors,
+        )  # fmt: skip
+        question.is_early, question.has_home = to.is_early, to.authority.exists
+        question.pointed_by = None if step.heard is None else step.heard.archive
+        return question
+
     @property
     def label(self) -> Label:
         return self.request.label

@@ -23,16 +23,7 @@ from ibi.persistent_url import PersistentUrl
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.language import Wanted
-from ibi.resolver.outcome import (
-    Deleted,
-    OriginalDisputed,
-    OriginalNotFound,
-    Outcome,
-    ending,
-    find_deletion,
-    redirect,
-    silence_of,
-)
+from ibi.resolver.outcome import Deleted, Outcome, ending, find_deletion, judge_originals, redirect, silence_of
 from ibi.resolver.policy import ArchiveClaim, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
 from ibi.resolver.question import Addressing, Asking, Note, Question
 from ibi.resolver.trace import Failure, Trace, Verdict
@@ -106,15 +97,9 @@ class Resolution:
         return () if self._outcome is not None else sent
 
     def answer(
-        self,
-        asking: Asking,
-        answer: UrlList | Deletion | None,
-        now: float,
-        *,
-        final: bool = False,
-        transferred_to: Label | None = None,
-        copies_at: tuple[Label, ...] = (),
-    ) -> None:
+        self, asking: Asking, answer: UrlList | Deletion | None, now: float, *, final: bool = False,
+        transferred_to: Label | None = None, copies_at: tuple[Label, ...] = (),
+    ) -> None:  # fmt: skip
         """An Archive has answered; None if it has no such item. The rest is what it told in headers of its own."""
         archive, question = asking.archive, self._questions[asking.question]
         note = question.settle(archive, now)
@@ -343,7 +328,7 @@ class Resolution:
         """All Archives that claim it are counted, so all are waited for; pointers are followed before the silence of
         one has used up the time.
         """
-        if not self._may_count(question, now):
+        if not self._patience.may_count_originals(question, now):
             return None
         hearing = self._hearing(question)
         located = hearing.originals()
@@ -359,30 +344,12 @@ class Resolution:
             self._judge(question, located)
         return None
 
-    def _may_count(self, question: Question, now: float) -> bool:
-        """Whether all Archives have answered whose claim of the Original counts: the home alone, if it has the item."""
-        if question.word is Word.GIVEN:
-            return self._patience.is_home_heard(question, now)
-        if question.word is Word.AWAITED:
-            return False
-        return not question.waiting and self._patience.may_count(question, now)
-
     def _judge(self, question: Question, located: Sequence[Match]) -> None:
-        """One Archive that claims the Original is believed, two are not."""
-        claims = {each.heard.archive.service: each for each in located if each.entry.state is State.ORIGINAL}
-        for each in located:
-            note = question.notes[each.heard.archive]
-            if note.verdict is Verdict.OUTRANKED:
-                is_claim = each.entry.state is State.ORIGINAL
-                note.verdict = Verdict.DISPUTED if is_claim else Verdict.NOT_THE_ORIGINAL
-        archives = tuple(each.heard.archive for each in claims.values())
-        if len(claims) == 1:
-            self._choose(question, next(iter(claims.values())))
-        elif claims:
-            self._outcome = OriginalDisputed(question.label, archives)
+        judged = judge_originals(question, located)
+        if isinstance(judged, Match):
+            self._choose(question, judged)
         else:
-            copies = tuple(each.heard.archive for each in located)
-            self._outcome = OriginalNotFound(question.label, copies, silence_of(question))
+            self._outcome = judged
 
     # --- moving between questions ---
 
@@ -423,26 +390,7 @@ class Resolution:
         request = UrlRequest(
             self._clients, to.label, step.wanted.relation, self._url.file_path, self._url.file_list
         )  # E16: path and list travel along
-        path = () if parent is None else (*parent.path, parent)
-        number = len(self._questions)
-        question = Question(
-            number,
-            step.forms,
-            step.wanted,
-            request,
-            step.reason,
-            path,
-            now,
-            to.first,
-            to.waiting,
-            to.authority,
-            to.holder,
-            to.deciders,
-            to.unreachable,
-            to.successors,
-        )
-        question.is_early, question.has_home = to.is_early, to.authority.exists
-        question.pointed_by = None if step.heard is None else step.heard.archive
+        question = Question.put(len(self._questions), step, request, to, parent, now)
         self._way.add(step.forms, step.wanted)
         self._questions.append(question)
         self._outbox += question.ask(now, ask_all=not to.waiting)
