@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from ibi.safe_text import quote
+
 _SHOWN = 80
 """A message quotes at most so many characters of what it was given: hostile input is long."""
 
@@ -70,7 +72,7 @@ def shown(number: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+    return quote(text, _SHOWN)
 
 
 class InvalidInstant(InvalidInput):

@@ -7,6 +7,7 @@ from typing import Final
 
 from ibi.model.content import Verification
 from ibi.model.letter import Letter
+from ibi.safe_text import printable
 
 _MOST: Final = 50
 """Items that one letter names."""
@@ -43,4 +44,4 @@ def _lines(item: Verification) -> list[str]:
 
 def _line(text: str) -> str:
     """On one line, whatever a path holds."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return printable(text, "\N{REPLACEMENT CHARACTER}")

@@ -53,6 +53,8 @@ def _of_the_system(error: OSError) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    line = " ".join("".join(each if each.isprintable() else " " for each in message).split())
+    from ibi.safe_text import printable
+
+    line = " ".join(printable(message).split())
     print(f"ibi: {line}", file=sys.stderr)
     return code

@@ -9,7 +9,8 @@ import click
 
 from ibi.cli.item_options import described, item_options
 from ibi.cli.options import setting_options, settings_to_mint
-from ibi.cli.output import as_json_option, shown
+from ibi.cli.output import as_json_option
+from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.services.items.file_selection import Gathered
@@ -90,4 +91,4 @@ def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:
 
 def _some(paths: tuple[str, ...]) -> str:
     first, *others = paths
-    return f"{shown(first)} and {len(others)} more" if others else shown(first)
+    return f"{printable(first)} and {len(others)} more" if others else printable(first)

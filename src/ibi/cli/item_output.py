@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibi.archive.profile import ArchiveUrls
-from ibi.cli.output import print_json, print_lines, shown
+from ibi.cli.output import print_json, print_lines
 from ibi.config import Settings
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
@@ -17,6 +17,7 @@ from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent
 from ibi.persistent_url import PersistentUrl
+from ibi.safe_text import printable
 from ibi.vocabulary import State
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def print_links(title: str, found: Links, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        print_lines(shown(title), {name.replace("_", " "): shown(text) for name, text in found.items() if text})
+        print_lines(printable(title), {name.replace("_", " "): printable(text) for name, text in found.items() if text})
 
 
 def print_updated(title: str, found: Links, version: int, removed: Sequence[str], *, as_json: bool) -> None:
@@ -62,7 +63,7 @@ def print_updated(title: str, found: Links, version: int, removed: Sequence[str]
         print_json({**found, "version": version, "removed": list(removed)})
         return
     for path in removed:
-        click.echo(f"ibi: {shown(path)} is gone from the item: links to it lead nowhere from now on", err=True)
+        click.echo(f"ibi: {printable(path)} is gone from the item: links to it lead nowhere from now on", err=True)
     print_links(title, found, as_json=False)
 
 
@@ -70,8 +71,8 @@ def print_item(item: Item, found: Links, *, as_json: bool) -> None:
     if as_json:
         print_json({**found, "item": item_document(item), "local": local_document(item)})
     else:
-        lines = {name: shown(text) for name, text in _lines(item, found)}
-        print_lines(shown("; ".join(item.metadata.titles())) or str(item.rep), lines)
+        lines = {name: printable(text) for name, text in _lines(item, found)}
+        print_lines(printable("; ".join(item.metadata.titles())) or str(item.rep), lines)
 
 
 def _lines(item: Item, found: Links) -> Iterator[tuple[str, str]]:

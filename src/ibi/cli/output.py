@@ -24,11 +24,6 @@ def print_json(value: object) -> None:
     click.echo(text)
 
 
-def shown(text: str) -> str:
-    """Return a text on one line, without control characters: names and titles are chosen by depositors."""
-    return "".join(each if each.isprintable() else " " for each in text)
-
-
 def print_lines(title: str, lines: Mapping[str, str]) -> None:
     """Print a heading and `name  value` lines below it, the values in one column."""
     click.echo(title)

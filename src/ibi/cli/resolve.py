@@ -7,6 +7,7 @@ import click
 from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, each, print_json
 from ibi.persistent_url import PersistentUrl
+from ibi.safe_text import printable
 
 
 @click.command()
@@ -21,10 +22,5 @@ def resolve(links: tuple[str, ...], *, as_json: bool, **flags: str | None) -> No
         each(
             links,
             lambda link: resolutions.record(PersistentUrl.parse(link)),
-            lambda record: print_json(record) if as_json else click.echo(_printable(str(record["url"]))),
+            lambda record: print_json(record) if as_json else click.echo(printable(str(record["url"]))),
         )
-
-
-def _printable(text: str) -> str:
-    """Replace control characters: text from another server must not move the cursor."""
-    return "".join(character if character.isprintable() else " " for character in text)

@@ -10,6 +10,7 @@ import click
 from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option, each, print_json
 from ibi.persistent_url import PersistentUrl
+from ibi.safe_text import printable
 
 _OF_THE_ARCHIVE: Final = frozenset({"archiveaddress", "ibi.archiveservice", "ibi.platformsoftware"})
 
@@ -33,7 +34,7 @@ def trace(links: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None
 def _show(record: Mapping[str, Any]) -> None:
     for line in _lines(record):
         # Text from another server must not move the cursor.
-        click.echo("".join(character if character.isprintable() else " " for character in line))
+        click.echo(printable(line))
 
 
 def _lines(record: Mapping[str, Any]) -> list[str]:

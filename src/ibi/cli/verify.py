@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from ibi.cli.options import setting_options
-from ibi.cli.output import as_json_option, print_json, shown
+from ibi.cli.output import as_json_option, print_json
+from ibi.safe_text import printable
 
 
 @click.command()
@@ -28,7 +29,7 @@ def verify(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> No
                     print_json({"rep": verified.name, **fields, "reason": problem.reason})
                 else:
                     place = problem.path if verified.name is None else f"{verified.name}: {problem.path}"
-                    click.echo(shown(f"{place}: {problem.kind} ({problem.code}): {problem.reason}"))
+                    click.echo(printable(f"{place}: {problem.kind} ({problem.code}): {problem.reason}"))
     if as_json:
         print_json({"items": items, "damaged": damaged})
     else:

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
+from ibi.safe_text import printable
 from ibi.transport.errors import (
     AnswerCut,
     InsecureServer,
@@ -73,7 +74,7 @@ def _json(body: bytes) -> object:
 
 def one_line(text: str) -> str:
     """Return the text without anything that could move a cursor or fill a screen."""
-    shown = "".join(each if each.isprintable() else " " for each in text[: _SHOWN + 1])
+    shown = printable(text[: _SHOWN + 1])
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 

@@ -18,6 +18,7 @@ from typing import Final
 from ibi.errors import IbiError
 from ibi.messages.values import mail_address, read
 from ibi.model.letter import Letter
+from ibi.safe_text import printable
 
 _TIMEOUT: Final = 15.0
 """Seconds for each step: a connection, an answer."""
@@ -123,8 +124,7 @@ def _reason(error: smtplib.SMTPException) -> str:
 
 def _quote(code: int, text: bytes | str) -> str:
     shown = text.decode("ascii", "replace") if isinstance(text, bytes) else text
-    plain = "".join(each if each.isprintable() else " " for each in shown)
-    return f"it says {code} {' '.join(plain.split())[:200]}".rstrip()
+    return f"it says {code} {' '.join(printable(shown).split())[:200]}".rstrip()
 
 
 def _of_the_network(error: OSError | UnicodeError) -> str:

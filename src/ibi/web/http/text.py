@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ibi.model.item import Item
+from ibi.safe_text import shorten
 
 LONGEST: Final = 300
 """Characters of a title, a name or a subject in a list."""
@@ -13,8 +14,7 @@ _MOST_TITLES: Final = 100
 
 def short(text: object, longest: int = LONGEST) -> str:
     """The text, or its beginning."""
-    whole = str(text)
-    return whole if len(whole) <= longest else f"{whole[: longest - 1].rstrip()}…"
+    return shorten(str(text), longest)
 
 
 def shown_title(item: Item, longest: int = LONGEST) -> str:
