@@ -147,7 +147,7 @@ class ArchiveSite:
             raise
         if self.integrity is None:
             return VerifiedFile(file, name, path, None)
-        return self.integrity.verified(file, name, path)
+        return self.integrity.verified_file(file, name, path)
 
     def is_damaged(self, item: Item) -> bool:
         """Whether any part of the item is known to be damaged."""

@@ -144,7 +144,7 @@ class Attempts:
             del self._tried[next(iter(self._tried))]
         self._tried[subject] = _Tried(failures, now, now + self._pause(failures), free_before)
 
-    def succeeded(self, subject: Hashable) -> None:
+    def note_success(self, subject: Hashable) -> None:
         """The attempt was right: it no longer counts, and causes no wait. The others still count, or one right key
         would allow any number of wrong ones."""
         tried = self._tried.get(subject)

@@ -34,10 +34,10 @@ _NEWER: Final = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def _judged(user_agent: str) -> bool:
+def _judge(user_agent: str) -> bool:
     return bool(_NEWER.search(user_agent)) or is_robot_or_machine(user_agent)
 
 
 def is_robot(user_agent: str) -> bool:
     """Whether the header User-Agent names a crawler or a script, or is empty."""
-    return _judged(user_agent[:_READ])
+    return _judge(user_agent[:_READ])

@@ -47,7 +47,7 @@ from ibi.web.http.errors import answer_to, problem
 from ibi.web.http.hosts import ServedHosts
 from ibi.web.http.methods import by_method
 from ibi.web.http.metrics import IntegrityMetrics, Metrics, MetricsPage
-from ibi.web.http.raw_target import decoded, raw_path
+from ibi.web.http.raw_target import percent_decode, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, NotFound
 from ibi.web.http.request_middleware import REQUEST, RequestMiddleware, request_names
 from ibi.web.pages import refusal, wants_page
@@ -92,7 +92,7 @@ def create_app(
     """
     log = log or structlog.get_logger("ibi.web")
     metrics, readiness = Metrics(), Readiness(queue, ticks, clocks, checks=checks, log=log)
-    queue.watch(metrics.group)
+    queue.watch(metrics.count_group)
     authentication = Authentication(tokens, clocks)
     token_pages = TokenPages(LocalTokenAdmin(tokens, clocks), authentication)
     registers = resolver is not None and resolver.desk is not None
@@ -108,7 +108,7 @@ def create_app(
             else IntegrityMetrics(metrics.registry, archive.integrity),
         ),
         *_token_routes(token_pages),
-        *([] if archive is None else record_routes(archive, authentication, queue, metrics.upload_refused)),
+        *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
         *(ArchivePages(resolver.desk, authentication).routes() if resolver is not None and resolver.desk else []),
         *(ClaimPages(resolver.beliefs).routes() if resolver is not None and resolver.beliefs is not None else []),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
@@ -125,7 +125,9 @@ def create_app(
     if hosts is not None:
         known, url = Dispatcher(services, taken=taken), facts.public_url if facts else ""
         middleware.append(
-            Middleware(HostCheck, hosts=hosts, dispatcher=known, public_url=url, refused=metrics.misdirected, log=log)
+            Middleware(
+                HostCheck, hosts=hosts, dispatcher=known, public_url=url, refused=metrics.count_misdirected, log=log
+            )
         )
     content_host = ContentHost(archive) if archive is not None and archive.has_own_content_host else None
     if content_host is not None:
@@ -144,7 +146,7 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=middleware,
-        exception_handlers={IbiError: _refusing(log), HTTPException: _not_routed},
+        exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
         lifespan=_lifespan(queue, membership, resolver, verification),
     )
     app.router.redirect_slashes = False  # one address each; a wrong one costs no second request
@@ -156,11 +158,11 @@ def create_app(
     if resolver is not None:
         app.state.ending = resolver.resolving.misses.end
     load, buffers = LoadLog(log, metrics), BufferBound()
-    buffers.watch(load.unread)
+    buffers.watch(load.note_unread)
     app.state.load, app.state.buffers = load, buffers
     app.state.refusals = ConnectionRefusals(facts or SiteFacts())
     if bound is not None:
-        bound.watch(load.refused, load.displaced)
+        bound.watch(load.note_refused, load.note_displaced)
         if resolver is not None:
             bound.pace(resolver.resolving.misses.connection_delay)
         app.state.bound = bound
@@ -185,8 +187,8 @@ def _services(
 def _count(resolver: ResolverSite, metrics: Metrics) -> None:
     counted = ResolverMetrics(metrics.registry)
     resolver.resolving.watch(counted)
-    resolver.resolving.misses.watch(counted.held_back)
-    resolver.acknowledgments.watch(counted.acknowledged)
+    resolver.resolving.misses.watch(counted.on_held_back)
+    resolver.acknowledgments.watch(counted.on_acknowledged)
 
 
 def _routes(
@@ -244,13 +246,13 @@ def _lifespan(
     return lifespan
 
 
-def _refusing(log: FilteringBoundLogger) -> Callable[[Request, Exception], Awaitable[Response]]:
+def _error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, IbiError)
         answer = answer_to(error)
         if not answer.told:
             log.error("refused", request=request.scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
-        return _told(error, request)
+        return _error_answer(error, request)
 
     return refuse
 
@@ -260,13 +262,13 @@ async def _not_routed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = ", ".join(sorted(dict(error.headers or {}).get("Allow", "").split(", ")))
-        return _told(MethodNotAllowed(method=request.method[:20], allowed=allowed), request)
+        return _error_answer(MethodNotAllowed(method=request.method[:20], allowed=allowed), request)
     if error.status_code == 404:
-        return _told(NotFound(), request)
+        return _error_answer(NotFound(), request)
     return problem(InternalError(request=request.scope.get(REQUEST)))
 
 
-def _told(error: IbiError, request: Request) -> Response:
+def _error_answer(error: IbiError, request: Request) -> Response:
     """The answer to an error: a page for a browser, except for paths that are meant for programs."""
     is_for_people = answer_to(error).told and not request.url.path.startswith("/api/")
     return refusal(error, request.scope) if is_for_people and wants_page(request.scope["headers"]) else problem(error)
@@ -296,7 +298,7 @@ class FallbackApp:
 
     def _endpoint(self, path: bytes) -> Collection | PersistentUrls | PersistentUrlApp:
         # Decoded before it is compared: `/%61pi/` is the same place as `/api/`.
-        first, _, rest = decoded(path).removeprefix("/").partition("/")
+        first, _, rest = percent_decode(path).removeprefix("/").partition("/")
         if first == "col" and rest and self._collection is not None:
             return self._collection
         if first in RESERVED or not first or self._persistent is None:

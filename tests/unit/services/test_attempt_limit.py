@@ -56,13 +56,13 @@ def test_a_right_key_takes_back_itself_and_no_wrong_ones() -> None:
     tried(attempts, FREE - 1)
     for _ in range(100):
         attempts.begin("a", 0.0)
-        attempts.succeeded("a")
+        attempts.note_success("a")
     attempts.begin("a", 0.0)
     assert attempts.wait("a", 0.0) > 0
     alone = Attempts()
     alone.begin("a", 0.0)
-    alone.succeeded("a")
-    alone.succeeded("a")
+    alone.note_success("a")
+    alone.note_success("a")
     assert len(alone) == 0
 
 
@@ -73,7 +73,7 @@ def test_nobody_waits_because_of_a_right_key_however_many_wrong_ones_came_before
     for _ in range(3):
         assert attempts.wait("a", now) == 0.0
         attempts.begin("a", now)
-        attempts.succeeded("a")
+        attempts.note_success("a")
     attempts.begin("a", now)
     assert attempts.wait("a", now) == LONGEST_WAIT
 
@@ -82,7 +82,7 @@ def test_a_right_key_does_not_shorten_the_wait_after_a_wrong_one() -> None:
     attempts = Attempts()
     now = tried(attempts, 20)
     attempts.begin("a", now)  # by somebody who does not have to wait
-    attempts.succeeded("a")
+    attempts.note_success("a")
     assert attempts.wait("a", now) == LONGEST_WAIT
 
 

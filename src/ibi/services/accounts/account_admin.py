@@ -76,7 +76,7 @@ class PersonAdmin:
 
     def link(self, name: str) -> str:
         """Create a link that signs in once, within the hour, and return its secret."""
-        text, link = new_link(secrets.token_bytes(RANDOM_BYTES), self._known(name), self._now)
+        text, link = new_link(secrets.token_bytes(RANDOM_BYTES), self._require_person(name), self._now)
         self._people.add_link(link)
         return text
 
@@ -88,20 +88,20 @@ class PersonAdmin:
         return self.link("admin")
 
     def set_password(self, name: str, password: str) -> Person:
-        person = self._known(name)
+        person = self._require_person(name)
         hashed = self._hasher.hash_now(check_password(password, person.name))
         changed = self._people.change(person.name, lambda now: replace(now, password_hash=hashed))
         self._people.end_sessions_of(person.name)
         return changed
 
     def disable(self, name: str) -> Person:
-        person = self._known(name)
+        person = self._require_person(name)
         when = Instant(self._now.seconds)
         changed = self._people.change(person.name, lambda now: replace(now, disabled=now.disabled or when))
         self._people.end_sessions_of(person.name)
         return changed
 
-    def _known(self, name: str) -> Person:
+    def _require_person(self, name: str) -> Person:
         person = self._people.find(name)
         if person is None:
             raise UnknownPerson(name=ascii(name[:80]))

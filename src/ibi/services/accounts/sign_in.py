@@ -71,25 +71,25 @@ class SignIn:
     async def with_password(self, name: str, password: str, network: str, *, mark: str | None = None) -> SignedIn:
         """Sign in with a password. `network` is the logged part of the client's address; `mark` is the one that the
         browser got at an earlier sign-in. Raises `BadSignIn` or `TooManyGuesses`."""
-        person = await self._proved(name, password, self._subjects(name, network, mark))
-        return await self._ask(lambda: self._opened(person))
+        person = await self._check_password(name, password, self._subjects(name, network, mark))
+        return await self._ask(lambda: self._open_session(person))
 
     def mark(self, name: str) -> str:
         """A mark for the browser of a signed-in person, who with it is not locked out by the guesses of others. It
         reveals nothing, and is valid until this process ends."""
-        return hmac.digest(self._secret, _folded(name).encode(), "sha256").hex()[:40]
+        return hmac.digest(self._secret, _fold(name).encode(), "sha256").hex()[:40]
 
-    async def _proved(self, name: str, password: str, subjects: _Subjects) -> Person:
+    async def _check_password(self, name: str, password: str, subjects: _Subjects) -> Person:
         self._begin(subjects)
         person = await self._ask(lambda: self._people.find(name))
         kept = None if person is None else person.password_hash
-        with self._hashing():
+        with self._hashing_slot():
             good = await self._hasher.agrees(kept, password[:1000])
         # Read again: if the password was changed while it was compared, the old one must not sign in.
         now = await self._ask(lambda: self._people.find(name))
         if not good or person is None or person.disabled is not None or now != person:
             raise BadSignIn()
-        self._succeeded(subjects)
+        self._note_success(subjects)
         return person
 
     async def of_link(self, secret: str) -> Person:
@@ -97,7 +97,7 @@ class SignIn:
         return await self._ask(lambda: person_of_link(secret, self._people, self._now))
 
     async def with_link(self, secret: str) -> SignedIn:
-        return await self._ask(lambda: self._opened(use_link(secret, self._people, self._now)))
+        return await self._ask(lambda: self._open_session(use_link(secret, self._people, self._now)))
 
     async def sign_out(self, signed: SignedIn) -> None:
         await self._ask(lambda: self._people.end_session(signed.session.digest))
@@ -107,21 +107,21 @@ class SignIn:
         person, subjects = signed.person, (("session", signed.session.digest.hex()),)
         check_password(new, person.name)
         if person.password_hash is not None:
-            await self._proved(person.name, current, subjects)
+            await self._check_password(person.name, current, subjects)
         self._begin(subjects)  # not a guess, but hashing is costly
-        with self._hashing():
+        with self._hashing_slot():
             hashed = await self._hasher.hash(new)
-        self._succeeded(subjects)
+        self._note_success(subjects)
 
-        def made(now: Person) -> Person:
+        def change(now: Person) -> Person:
             if now != person:  # disabled, say, during the hashing
                 raise BadSignIn()
             return replace(now, password_hash=hashed)
 
         def changed() -> SignedIn:
-            changed = self._people.change(person.name, made)
+            changed = self._people.change(person.name, change)
             self._people.end_sessions_of(person.name)
-            return self._opened(changed)
+            return self._open_session(changed)
 
         return await self._ask(changed)
 
@@ -129,7 +129,7 @@ class SignIn:
         return await ask(self._people, call)
 
     @contextmanager
-    def _hashing(self) -> Iterator[None]:
+    def _hashing_slot(self) -> Iterator[None]:
         """Bound the passwords that wait: guesses from many networks delay other sign-ins by this much at most."""
         if self._waiting >= MOST_WAITING:
             raise TooManyGuesses(retry_after=1)
@@ -142,14 +142,14 @@ class SignIn:
     def _subjects(self, name: str, network: str, mark: str | None) -> _Subjects:
         """The subjects by which attempts are counted: the name tried and the network that tries. Those of a browser
         with which the same person has signed in before are counted separately."""
-        name = _folded(name)
+        name = _fold(name)
         if mark is not None and hmac.compare_digest(mark.encode(), self.mark(name).encode()):
             return (("marked", name),)
         return ("name", name), ("network", network)
 
-    def _succeeded(self, subjects: _Subjects) -> None:
+    def _note_success(self, subjects: _Subjects) -> None:
         for subject in subjects:
-            self._attempts.succeeded(subject)
+            self._attempts.note_success(subject)
 
     def _begin(self, subjects: _Subjects) -> None:
         now = self._monotonic()
@@ -159,7 +159,7 @@ class SignIn:
         for subject in subjects:
             self._attempts.begin(subject, now)
 
-    def _opened(self, person: Person) -> SignedIn:
+    def _open_session(self, person: Person) -> SignedIn:
         """Open a session with a new secret, so that a cookie planted before the sign-in is worthless."""
         now = self._now
         self._people.sweep(now)
@@ -172,5 +172,5 @@ class SignIn:
         return self._clocks.read().wall
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     return name.casefold()[:100]

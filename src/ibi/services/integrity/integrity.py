@@ -46,7 +46,7 @@ class Integrity:
 
     # --- reading ---
 
-    def verified(self, file: OpenFile, name: str, path: str) -> VerifiedFile:
+    def verified_file(self, file: OpenFile, name: str, path: str) -> VerifiedFile:
         """The file as readers get it: verified, and damage found while reading is recorded."""
         return VerifiedFile(file, name, path, self.ledger, lambda problem: self.note(name, problem))
 
@@ -61,7 +61,7 @@ class Integrity:
         """Raise `ContentDamaged` if any part of the item is known to be damaged."""
         found = self.ledger.damaged_items().get(name)
         if found is not None:
-            raise _damaged(found)
+            raise _damage_error(found)
 
     def require_unknown(self, label: Label) -> None:
         """Raise `ContentDamaged` if the label, which the catalogue lacks, belongs to an item whose record cannot be
@@ -72,7 +72,7 @@ class Integrity:
             return
         name = str(label) if isinstance(label, RepositoryName) else self._names_by_instant(damaged).get(label.instant)
         if name is not None and name in damaged:
-            raise _damaged(damaged[name])
+            raise _damage_error(damaged[name])
 
     def is_damaged(self, name: str) -> bool:
         return name in self.ledger.damaged_items()
@@ -132,7 +132,7 @@ def _says_nothing_of_content(cause: BaseException) -> bool:
     return isinstance(cause, NewerDocument) or (isinstance(cause, OSError) and cause.errno in _OUR_OWN_FAULTS)
 
 
-def _damaged(found: Verification) -> ContentDamaged:
+def _damage_error(found: Verification) -> ContentDamaged:
     if not found.problems:
         return ContentDamaged(name=found.name, problem="damaged", reason="it was found damaged")
     first, *others = found.problems

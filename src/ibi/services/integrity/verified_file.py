@@ -97,7 +97,7 @@ class VerifiedFile:
         """
         hasher = BlockHasher()
         for offset in range(0, self.size, _READ):
-            piece = self._read(offset, min(_READ, self.size - offset))
+            piece = self._read_exactly(offset, min(_READ, self.size - offset))
             hasher.update(piece)
             if on_bytes is not None:
                 on_bytes(len(piece))
@@ -117,20 +117,20 @@ class VerifiedFile:
         """The whole content, in memory: for records and other small files."""
         if self._small is not None:
             return self._small
-        content = self._read(0, self.size)
+        content = self._read_exactly(0, self.size)
         if sha512(content).hexdigest() != self.digest:
             raise self.damage()
         if self.size <= PIECE:
             self._small = content
         return content
 
-    def beginning(self, length: int) -> bytes | None:
+    def read_beginning(self, length: int) -> bytes | None:
         """The first bytes, at most `length`; None if they cannot be checked without reading all of the file."""
         if self.size <= PIECE:
             return self.read_all()[:length]
         if not self.knows_blocks():
             return None
-        begun = self._read(0, length)
+        begun = self._read_exactly(0, length)
         self._check_block(0, begun)
         self._first_is_right = True
         return begun
@@ -161,7 +161,7 @@ class VerifiedFile:
 
     def _block_at_once(self, number: int, offset: int, end: int) -> bytes:
         start, stop = self._bounds(number)
-        content = self._read(start, stop - start)
+        content = self._read_exactly(start, stop - start)
         hasher = self._hasher()
         hasher.update(content)
         self._judge(number, hasher)
@@ -173,11 +173,11 @@ class VerifiedFile:
         hasher = self._hasher()
         self._hash(hasher, start, offset)
         while end - offset > PIECE:
-            piece = self._read(offset, PIECE)
+            piece = self._read_exactly(offset, PIECE)
             hasher.update(piece)
             yield piece
             offset += PIECE
-        held = self._read(offset, end - offset)
+        held = self._read_exactly(offset, end - offset)
         hasher.update(held)
         self._hash(hasher, end, stop)
         self._judge(number, hasher)
@@ -192,16 +192,16 @@ class VerifiedFile:
 
     def _hash(self, hasher: _Hash | BlockHasher, start: int, end: int) -> None:
         for position in range(start, end, _READ):
-            hasher.update(self._read(position, min(_READ, end - position)))
+            hasher.update(self._read_exactly(position, min(_READ, end - position)))
 
     def _whole(self) -> Iterator[bytes]:
         """The whole of a file without known blocks, whose digests are stored at its end."""
         hasher, last = BlockHasher(), (self.size - 1) // _READ * _READ
         for offset in range(0, last, _READ):
-            piece = self._read(offset, _READ)
+            piece = self._read_exactly(offset, _READ)
             hasher.update(piece)
             yield piece
-        held = self._read(last, self.size - last)
+        held = self._read_exactly(last, self.size - last)
         hasher.update(held)
         self._accept(hasher)
         yield held
@@ -209,7 +209,7 @@ class VerifiedFile:
     def _judge(self, number: int, hasher: _Hash | BlockHasher) -> None:
         if isinstance(hasher, BlockHasher):
             self._accept(hasher)
-        elif hasher.digest() != self._expected(number):
+        elif hasher.digest() != self._expected_digest(number):
             raise self.damage()
 
     def _accept(self, hasher: BlockHasher) -> None:
@@ -228,7 +228,7 @@ class VerifiedFile:
             return sha256()
         return sha512() if self._digests is None else BlockHasher()
 
-    def _expected(self, number: int) -> bytes:
+    def _expected_digest(self, number: int) -> bytes:
         return bytes.fromhex(self.digest) if self._blocks is None else block_digest(self._blocks, number)
 
     def _known_blocks(self) -> bytes | None:
@@ -237,7 +237,7 @@ class VerifiedFile:
             self._blocks = found if found is not None and fits(found, self.size) else None
         return self._blocks
 
-    def _read(self, offset: int, length: int) -> bytes:
+    def _read_exactly(self, offset: int, length: int) -> bytes:
         """Read exactly so many bytes: a disk may give less at a time."""
         content = self._read_some(offset, length)
         while len(content) < length:
@@ -294,7 +294,7 @@ class FirstReading:
         `TimeoutError` if it takes too long; the reading then goes on without the reader."""
         task = self._under_way.get(digest)
         if task is None:
-            task = self._under_way[digest] = asyncio.create_task(self._read(open_file))
+            task = self._under_way[digest] = asyncio.create_task(self._learn(open_file))
             task.add_done_callback(lambda ended: self._end(digest, ended))
         await asyncio.wait_for(asyncio.shield(task), self._patience)
 
@@ -303,7 +303,7 @@ class FirstReading:
         if not task.cancelled():
             task.exception()  # raised where it was awaited, if anywhere
 
-    async def _read(self, open_file: Callable[[], VerifiedFile]) -> None:
+    async def _learn(self, open_file: Callable[[], VerifiedFile]) -> None:
         def read() -> None:
             with open_file() as file:
                 file.learn_blocks()

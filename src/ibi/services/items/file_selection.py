@@ -46,7 +46,7 @@ _ADDED = {
 
 
 @cache
-def _known() -> MimeTypes:
+def _known_types() -> MimeTypes:
     known = MimeTypes(filenames=())
     for extension, media_type in _ADDED.items():
         known.add_type(media_type, extension)
@@ -58,7 +58,7 @@ def _known() -> MimeTypes:
 
 def media_type_of(path: str) -> str:
     """The media type by the name of a file, or else that of arbitrary bytes."""
-    return _known().guess_type(path.replace(":", "_"))[0] or DEFAULT_MEDIA_TYPE
+    return _known_types().guess_type(path.replace(":", "_"))[0] or DEFAULT_MEDIA_TYPE
 
 
 @dataclass(frozen=True, slots=True)

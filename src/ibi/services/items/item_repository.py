@@ -192,7 +192,7 @@ class ItemRepository:
         file = self.content.open(name, path, version)
         if self.integrity is None:
             return VerifiedFile(file, name, path, None)
-        return self.integrity.verified(file, name, path)
+        return self.integrity.verified_file(file, name, path)
 
     @contextmanager
     def changing(self, *names: str) -> Iterator[None]:

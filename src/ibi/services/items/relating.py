@@ -81,11 +81,11 @@ class Relating:
         changes: dict[Label, Into] = {}
         if self._is_ours(new):
             check_source(self._catalog, source.labels, language, forms)
-            changes[new] = lambda item: self._joined(item, source, language)
+            changes[new] = lambda item: self._join_group(item, source, language)
         changes[label] = lambda item: record_translation(self._catalog, item, language, forms)
         return self.deposits.change(changes, who, f"Translation into {language}: {forms.labels[0]}")[label]
 
-    def _joined(self, item: Item, source: Item, language: LanguageTag) -> Item:
+    def _join_group(self, item: Item, source: Item, language: LanguageTag) -> Item:
         check_joining(self._catalog, source, item)
         return _with_claim(_in_language(item, language), "translation_of", source.labels)
 
@@ -133,17 +133,17 @@ def _with_claim(item: Item, field: Claim, named: LabelForms) -> Item:
     said: LabelForms | None = getattr(item, field)
     if said is not None and not name_one_item(said, named):
         raise ClaimedElsewhere(label=str(item.rep), other=str(said.labels[0]))
-    return item if said is not None else _replaced(item, field, named)
+    return item if said is not None else _replace_claim(item, field, named)
 
 
 def _without_claim(item: Item, field: Claim, named: LabelForms) -> Item:
     """The item without its claim on `named`; a claim on another item stays."""
     require(item, Act.RELATE)
     said: LabelForms | None = getattr(item, field)
-    return item if said is None or not name_one_item(said, named) else _replaced(item, field, None)
+    return item if said is None or not name_one_item(said, named) else _replace_claim(item, field, None)
 
 
-def _replaced(item: Item, field: Claim, forms: LabelForms | None) -> Item:
+def _replace_claim(item: Item, field: Claim, forms: LabelForms | None) -> Item:
     match field:
         case "edition_of":
             return replace(item, edition_of=forms)

@@ -66,7 +66,7 @@ class Searching:
             return kept
         answer = self._under_way.get(key)
         if answer is None:
-            answer = asyncio.get_running_loop().run_in_executor(self._threads, partial(_weighed, ask, query))
+            answer = asyncio.get_running_loop().run_in_executor(self._threads, partial(_weigh, ask, query))
             self._under_way[key] = answer
             answer.add_done_callback(partial(self._keep, key))
         # A caller that is cancelled must not cancel the search for the others.
@@ -80,7 +80,7 @@ class Searching:
             self._kept.keep(key, *answer.result())
 
 
-def _weighed(ask: Callable[[SearchQuery], T], query: SearchQuery) -> tuple[T, int]:
+def _weigh(ask: Callable[[SearchQuery], T], query: SearchQuery) -> tuple[T, int]:
     """The result, and the bytes that it takes in memory."""
     found = ask(query)
     shown = [item_document(item) for item in found.items] if isinstance(found, SearchPage) else found

@@ -55,7 +55,7 @@ class DamageMail:
         if now < self._not_before or (last is not None and (found <= last or now < last + _DAY)) or not found:
             return
         try:
-            self._mailer.send(damage_letter(self._to, self._archive, _sorted(damaged)))
+            self._mailer.send(damage_letter(self._to, self._archive, _sort_by_time(damaged)))
         except IbiError as error:
             self._log.warning("the administrator cannot be told of damage by mail", reason=str(error))
             self._not_before = now + _HOUR
@@ -179,6 +179,6 @@ class VerificationSchedule:
         self._found.set()
 
 
-def _sorted(damaged: Iterable[Verification]) -> list[Verification]:
+def _sort_by_time(damaged: Iterable[Verification]) -> list[Verification]:
     """Items by the time of their damage, the latest first."""
     return sorted(damaged, key=lambda each: each.damaged_since or 0, reverse=True)

@@ -130,7 +130,7 @@ class InclusionRetries:
 
     def _wait(self, registration: Registration) -> float:
         """Half the age of the inclusion, within bounds, less a random part: calls become rarer as it grows older."""
-        age = self._clocks.read().wall.seconds - _wanted(registration).since.seconds
+        age = self._clocks.read().wall.seconds - _wanted_inclusion(registration).since.seconds
         return min(_LONGEST, max(_SHORTEST, age / 2)) * (1 - self._chance() / 4)
 
 
@@ -139,11 +139,11 @@ def _is_unconfirmed(registration: Registration) -> bool:
     return inclusion is not None and (registration.pending is not None or not inclusion.confirmed)
 
 
-def _wanted(registration: Registration) -> Inclusion:
+def _wanted_inclusion(registration: Registration) -> Inclusion:
     wanted = registration.pending or registration.inclusion
     assert wanted is not None
     return wanted
 
 
 def _key(registration: Registration) -> _Key:
-    return registration.labels[0], _wanted(registration).place
+    return registration.labels[0], _wanted_inclusion(registration).place

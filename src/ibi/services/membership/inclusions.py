@@ -168,12 +168,12 @@ class Inclusions:
         `KeyRefused` if it was forgotten, or given another key, since it was checked.
         """
 
-        def made(now: Registration) -> Registration:
+        def change(now: Registration) -> Registration:
             if now.key_hash != checked.key_hash:
                 raise KeyRefused()
             return make(now)
 
-        after = await self._change(checked.labels[0], made)
+        after = await self._change(checked.labels[0], change)
         if after is None:
             raise KeyRefused()
         return after
@@ -189,7 +189,7 @@ class Inclusions:
         replaced: list[Registration] = []
         """The registration before, if this process changed it: one mail is enough."""
 
-        def made(found: Registration) -> Registration:
+        def change(found: Registration) -> Registration:
             replaced.clear()
             is_as_it_was = all(
                 one is not None and one.place == other.place
@@ -200,7 +200,7 @@ class Inclusions:
                 replaced.append(found)
             return after
 
-        after = await self._change(label, made)
+        after = await self._change(label, change)
         if after is None or not replaced:
             return
         self._log.warning(
@@ -244,7 +244,7 @@ class Inclusions:
                 )
             return registration
 
-        def made(found: Registration) -> Registration:
+        def change(found: Registration) -> Registration:
             if found.waiting != waiting:
                 return found
             after = with_waiting_form(found)
@@ -253,7 +253,7 @@ class Inclusions:
             return after
 
         try:
-            after = await self._change(registration.labels[0], made)
+            after = await self._change(registration.labels[0], change)
         except (AlreadyRegistered, PrefixTaken) as error:
             self._log.warning(
                 "a form of an Archive's label waits for `ibi resolver set`",
@@ -331,11 +331,11 @@ class Inclusions:
             self._log.warning("an administrator was not told of a new address", archive=archive, reason=reason)
 
     def _run_beside(self, work: Callable[[], Awaitable[None]]) -> None:
-        task = asyncio.ensure_future(self._logged(work))
+        task = asyncio.ensure_future(self._log_errors(work))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
-    async def _logged(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _log_errors(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except IbiError as error:

@@ -42,8 +42,8 @@ class KeyCheck:
         self._begin(subject, network, at_home=found is not None and _is_home(found, network))
         if not await self._hasher.verify(None if found is None else found.key_hash, key) or found is None:
             raise KeyRefused()
-        self._by_label.succeeded(subject)
-        self._by_network.succeeded(network)
+        self._by_label.note_success(subject)
+        self._by_network.note_success(network)
         return found
 
     def _begin(self, subject: Label, network: IpNetwork | None, *, at_home: bool) -> None:

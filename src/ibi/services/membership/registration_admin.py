@@ -172,12 +172,12 @@ class RegistrationAdmin:
             self._require_not_own(draft, None)
         key_hash = await self._hasher.hash(application.key)
         if replace_key:
-            registration = await self._given_key(application, key_hash)
+            registration = await self._replace_key(application, key_hash)
         else:
             registration = replace(draft, key_hash=key_hash)
             await asyncio.to_thread(self._registry.add, registration)
         self._log.info("an Archive was registered", archive=str(registration.labels[0]), new_key=replace_key)
-        return Registered(registration, await self._posted(registration), self._warnings(application))
+        return Registered(registration, await self._post_letter(registration), self._warnings(application))
 
     def _warnings(self, application: Application) -> tuple[str, ...]:
         """Warnings about a key that is easy to guess, which is accepted (E61)."""
@@ -187,7 +187,7 @@ class RegistrationAdmin:
         self._log.warning("a key is easy to guess", archive=str(application.service.labels[0]), reason=weakness)
         return (f"the key is easy to guess, because {weakness}: `ibi resolver register --replace` gives another",)
 
-    async def _given_key(self, application: Application, key_hash: str) -> Registration:
+    async def _replace_key(self, application: Application, key_hash: str) -> Registration:
         def make(found: Registration) -> Registration:
             after = replace(
                 found,
@@ -201,9 +201,9 @@ class RegistrationAdmin:
             self._require_not_own(after, found)
             return after
 
-        return await self._changed_by_hand(application.service.labels[0], make)
+        return await self._change_registration(application.service.labels[0], make)
 
-    async def _posted(self, registration: Registration) -> Posted | None:
+    async def _post_letter(self, registration: Registration) -> Posted | None:
         if registration.admin_mail is None:
             return None
         posted = await post(
@@ -218,11 +218,11 @@ class RegistrationAdmin:
 
     def find(self, label: Label) -> Registration:
         """The registration of an Archive; `UnknownArchive` if there is none."""
-        return _known(self._registry.find(label), label)
+        return _require_known(self._registry.find(label), label)
 
     async def forget(self, label: Label) -> Registration:
         """Remove an Archive from the register, included or not, and return it. `UnknownArchive` if there is none."""
-        found = _known(await asyncio.to_thread(self._registry.forget, label), label)
+        found = _require_known(await asyncio.to_thread(self._registry.forget, label), label)
         self._log.info("an Archive was forgotten", archive=str(label))
         return found
 
@@ -234,7 +234,7 @@ class RegistrationAdmin:
         def make(found: Registration) -> Registration:
             return replace(found, networks=tuple({*found.networks, *add} - {*remove}))
 
-        changed = await self._changed_by_hand(label, make)
+        changed = await self._change_registration(label, make)
         self._log.info(
             "the networks of an Archive were changed", archive=str(label), networks=list(map(str, changed.networks))
         )
@@ -254,7 +254,7 @@ class RegistrationAdmin:
             self._require_not_own(after, found)
             return after
 
-        changed = await self._changed_by_hand(label, make)
+        changed = await self._change_registration(label, make)
         self._log.info("the registration of an Archive was changed", archive=str(changed.labels[0]))
         return changed
 
@@ -268,8 +268,8 @@ class RegistrationAdmin:
         if self._own is not None and set(self._own.labels).isdisjoint(after.labels):
             require_free_prefixes(after, before, [PrefixHome.of_service(self._own)])
 
-    async def _changed_by_hand(self, label: Label, make: Callable[[Registration], Registration]) -> Registration:
-        return _known(await asyncio.to_thread(self._registry.change, label, make), label)
+    async def _change_registration(self, label: Label, make: Callable[[Registration], Registration]) -> Registration:
+        return _require_known(await asyncio.to_thread(self._registry.change, label, make), label)
 
     async def close(self) -> None:
         """Cancel the background work. Closing the register is left to the caller."""
@@ -278,7 +278,7 @@ class RegistrationAdmin:
         self._hasher.close()
 
 
-def _known(found: Registration | None, label: Label) -> Registration:
+def _require_known(found: Registration | None, label: Label) -> Registration:
     if found is None:
         raise UnknownArchive(label=str(label))
     return found

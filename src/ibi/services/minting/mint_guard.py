@@ -98,7 +98,7 @@ class MintGuard:
         self._tasks: list[asyncio.Task[None]] = []
         self._is_stopping = False
         self.is_open = False
-        """Whether minting may go on without awaiting `passed`."""
+        """Whether minting may go on without awaiting `wait_for_check`."""
 
     @property
     def refusal(self) -> IbiError | None:
@@ -118,7 +118,7 @@ class MintGuard:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def passed(self) -> None:
+    async def wait_for_check(self) -> None:
         """Wait for the first check of the address, two seconds at most; raises the refusal if there is one."""
         await self._looked.wait()
         if (refusal := self.refusal) is not None:

@@ -108,7 +108,7 @@ class MintQueue:
         if self._closed or self._loop is None:
             raise MintQueueClosed
         if self._guard is not None and not self._guard.is_open:
-            await self._guard.passed()
+            await self._guard.wait_for_check()
         future: asyncio.Future[BatchShare] = self._loop.create_future()
         self._queue.put((_request((count, who, key)), future))
         share = await future

@@ -32,7 +32,7 @@ class Gateway(Protocol):
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool: ...
 
 
-def _nobody_is_here(_: ArchiveRef, __: Acknowledgment) -> None:
+def _not_here(_: ArchiveRef, __: Acknowledgment) -> None:
     """Default for a resolver without an Archive in its process."""
 
 
@@ -43,7 +43,7 @@ class Acknowledgments:
         self,
         gateway: Gateway,
         *,
-        at_once: Callable[[ArchiveRef, Acknowledgment], bool | None] = _nobody_is_here,
+        at_once: Callable[[ArchiveRef, Acknowledgment], bool | None] = _not_here,
         watch: Callable[[str], None] | None = None,
         log: FilteringBoundLogger | None = None,
         grace: float = _GRACE,
@@ -87,7 +87,7 @@ class Acknowledgments:
         self._is_starting = True
         sender = asyncio.get_running_loop().create_task(self._send_all())
         self._senders.add(sender)
-        sender.add_done_callback(self._ended)
+        sender.add_done_callback(self._note_end)
 
     async def _send_all(self) -> None:
         """Send all that wait. One sender serves the Archive in the same process; while one waits for a remote Archive,
@@ -105,7 +105,7 @@ class Acknowledgments:
             if sent % _IN_ONE_GO == 0:
                 await asyncio.sleep(0)
 
-    def _ended(self, sender: asyncio.Task[None]) -> None:
+    def _note_end(self, sender: asyncio.Task[None]) -> None:
         """Log an unexpected failure of a sender, and go on with the others."""
         self._senders.discard(sender)
         if sender.cancelled():

@@ -29,8 +29,8 @@ class ArchiveDirectory:
             # The version is read first, so it is never newer than the content: a change in between is read next time.
             registered = () if self._registry is None else self._registry.all()
             refs = {registration: self._ref(registration) for registration in registered}
-            self._archives = tuple(self._found(refs.values()))
-            self._homes, self._version = Homes(self._prefixed(refs)), version
+            self._archives = tuple(self._own_and_included(refs.values()))
+            self._homes, self._version = Homes(self._prefixes_by_home(refs)), version
         return self._archives
 
     def homes(self) -> Homes:
@@ -45,12 +45,12 @@ class ArchiveDirectory:
             return own
         return archive_ref(registration)
 
-    def _found(self, refs: Iterable[ArchiveRef | None]) -> Iterator[ArchiveRef]:
+    def _own_and_included(self, refs: Iterable[ArchiveRef | None]) -> Iterator[ArchiveRef]:
         if self._own is not None:
             yield self._own
         yield from (ref for ref in refs if ref is not None and ref is not self._own)
 
-    def _prefixed(self, refs: dict[Registration, ArchiveRef | None]) -> Iterator[tuple[Home, Iterable[str]]]:
+    def _prefixes_by_home(self, refs: dict[Registration, ArchiveRef | None]) -> Iterator[tuple[Home, Iterable[str]]]:
         """Each home with its prefixes, its own Archive first, then by date of registration."""
         own = self._own
         if own is not None:

@@ -34,9 +34,9 @@ class PendingRequests:
     def start(self, asking: Asking, request: Coroutine[Any, Any, Reply]) -> None:
         task = asyncio.get_running_loop().create_task(request)
         self._tasks[task] = None
-        task.add_done_callback(partial(self._landed, asking))
+        task.add_done_callback(partial(self._finish, asking))
 
-    def _landed(self, asking: Asking, task: asyncio.Task[Reply]) -> None:
+    def _finish(self, asking: Asking, task: asyncio.Task[Reply]) -> None:
         self._tasks.pop(task, None)
         if task.cancelled():
             return
@@ -107,7 +107,7 @@ class Gateway(Protocol):
 class ReplyWatcher(Protocol):
     """Counts the replies of Archives, and how long they take."""
 
-    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
+    def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
 
 
 class ResolutionRunner:
@@ -132,7 +132,7 @@ class ResolutionRunner:
         """
         self.run, self.max_age = run, LONGEST
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
-        self._flights: PendingRequests | None = None
+        self._pending: PendingRequests | None = None
         self._admit, self._over, self._pace = admit, _nothing, pace
 
     def begin(self) -> None:
@@ -145,7 +145,7 @@ class ResolutionRunner:
         if self.run.outcome is not None:
             self._hang_up()
 
-    async def to_the_end(self) -> None:
+    async def run_to_end(self) -> None:
         """Run until there is an outcome; requests still under way are then cancelled."""
         try:
             while self.run.outcome is None:
@@ -155,8 +155,8 @@ class ResolutionRunner:
             self._hang_up()
 
     def _hang_up(self) -> None:
-        if self._flights is not None:
-            self._flights.cancel()
+        if self._pending is not None:
+            self._pending.cancel()
         self._over()
 
     def _send(self) -> None:
@@ -172,28 +172,28 @@ class ResolutionRunner:
         if reply is None:
             return False
         now = self._clock()
-        self._watcher.replied(asking.archive, reply, now - began)
+        self._watcher.on_replied(asking.archive, reply, now - began)
         self._take(asking, reply, now)
         return True
 
     def _start(self, asking: Asking) -> None:
-        if self._flights is None:
+        if self._pending is None:
             # Called once, also if this resolution is abandoned.
             self._over = finalize(self, self._admit())
-            self._flights = PendingRequests()
-        self._flights.start(asking, self._asked(asking, max(0.0, self._deadline - self._clock())))
+            self._pending = PendingRequests()
+        self._pending.start(asking, self._ask(asking, max(0.0, self._deadline - self._clock())))
 
-    async def _asked(self, asking: Asking, within: float) -> Reply:
+    async def _ask(self, asking: Asking, within: float) -> Reply:
         await self._pace()
         began = self._clock()
         reply = await self._gateway.ask(asking.archive, asking.request, within=within)
-        self._watcher.replied(asking.archive, reply, self._clock() - began)
+        self._watcher.on_replied(asking.archive, reply, self._clock() - began)
         return reply
 
     async def _wait(self) -> None:
-        if self._flights is None:
-            self._flights = PendingRequests()
-        arrived = await self._flights.arrivals(max(_LEAST, self.run.wake_at - self._clock()))
+        if self._pending is None:
+            self._pending = PendingRequests()
+        arrived = await self._pending.arrivals(max(_LEAST, self.run.wake_at - self._clock()))
         now = self._clock()
         for asking, reply in arrived:
             self._take(asking, reply, now)

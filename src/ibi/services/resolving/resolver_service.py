@@ -75,24 +75,24 @@ Unfinished: TypeAlias = Callable[[], Awaitable[Resolved]]
 class Watcher(ReplyWatcher, Protocol):
     """Counts outcomes, refusals and claims."""
 
-    def resolved(self, resolved: Resolved) -> None: ...
+    def on_resolved(self, resolved: Resolved) -> None: ...
 
-    def turned_away(self, refusal: LimitExceeded) -> None: ...
+    def on_turned_away(self, refusal: LimitExceeded) -> None: ...
 
-    def claimed(self, claim: NewClaim) -> None: ...
-
-
-class _Nobody:
-    def resolved(self, resolved: Resolved) -> None: ...
-
-    def turned_away(self, refusal: LimitExceeded) -> None: ...
-
-    def claimed(self, claim: NewClaim) -> None: ...
-
-    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
+    def on_claimed(self, claim: NewClaim) -> None: ...
 
 
-_NOBODY: Final = _Nobody()
+class _NoWatcher:
+    def on_resolved(self, resolved: Resolved) -> None: ...
+
+    def on_turned_away(self, refusal: LimitExceeded) -> None: ...
+
+    def on_claimed(self, claim: NewClaim) -> None: ...
+
+    def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
+
+
+_NO_WATCHER: Final = _NoWatcher()
 _LOG: Final = structlog.get_logger("ibi.resolver")
 
 
@@ -123,7 +123,7 @@ class ResolverService:
         changes: Callable[[], Hashable] | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
-        watcher: Watcher = _NOBODY,
+        watcher: Watcher = _NO_WATCHER,
     ) -> None:
         self._directory, self._gateway, self._own = directory, gateway, own
         policy = policy or Policy()
@@ -155,10 +155,10 @@ class ResolverService:
         too many do so."""
         reader = _Reader(url, clients, preferences, base)
         if not fresh:
-            return await self._to_the_end(self._begun(reader))
+            return await self._finish_begun(self._start(reader))
         give_back = self._turn(self._traces, clients)
         try:
-            return await self._to_the_end(self._begun(reader, fresh=True))
+            return await self._finish_begun(self._start(reader, fresh=True))
         finally:
             give_back()
 
@@ -166,10 +166,10 @@ class ResolverService:
         try:
             return turns.acquire(clients[0] if clients else None, ceil(self._policy.budget))
         except LimitExceeded as refusal:
-            self._watcher.turned_away(refusal)
+            self._watcher.on_turned_away(refusal)
             raise
 
-    async def _to_the_end(self, begun: Resolved | Unfinished) -> Resolved:
+    async def _finish_begun(self, begun: Resolved | Unfinished) -> Resolved:
         return begun if isinstance(begun, Resolved) else await begun()
 
     def begin(
@@ -185,7 +185,7 @@ class ResolverService:
 
         `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
         """
-        return self._begun(_Reader(url, clients, preferences, base))
+        return self._start(_Reader(url, clients, preferences, base))
 
     async def _in_turn(self, reader: _Reader, *, fresh: bool) -> Resolved:
         """Resolve for a network that has used up its allowance of misses."""
@@ -194,15 +194,15 @@ class ResolverService:
         except LimitExceeded as refusal:
             found = self._found_here(reader)
             if found is None:
-                self._watcher.turned_away(refusal)
+                self._watcher.on_turned_away(refusal)
                 raise
             return found
-        return await self._to_the_end(self._begun(reader, fresh=fresh, has_turn=True))
+        return await self._finish_begun(self._start(reader, fresh=fresh, has_turn=True))
 
     def _found_here(self, reader: _Reader) -> Resolved | None:
         """The outcome, if it is cached by now or in the own Archive: such links are never refused."""
         try:
-            begun = self._begun(reader._replace(is_refused=True), has_turn=True)
+            begun = self._start(reader._replace(is_refused=True), has_turn=True)
         except LimitExceeded:
             return None
         return begun if isinstance(begun, Resolved) and isinstance(begun.outcome, Redirect) else None
@@ -215,11 +215,11 @@ class ResolverService:
             try:
                 await self.misses.turn(client)
             except LimitExceeded as refusal:
-                self._watcher.turned_away(refusal)
+                self._watcher.on_turned_away(refusal)
                 raise
         self.misses.charge(client, MISS)
 
-    def _begun(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
+    def _start(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives, homes = self._directory.archives(), self._directory.homes()
         state = archives, homes, None if self._changes is None else self._changes()
@@ -232,13 +232,13 @@ class ResolverService:
             return partial(self._in_turn, reader, fresh=fresh)
         else:
             self._memory.include(archives, homes, self._wall())
-            asked = self._asked(reader, archives, wish, began, state)
-            if asked.drive.run.outcome is None or self._is_to_be_confirmed(asked.drive):
+            asked = self._ask(reader, archives, wish, began, state)
+            if asked.runner.run.outcome is None or self._is_to_be_confirmed(asked.runner):
                 return partial(self._finish, asked)
-            resolved = self._ended(asked, self._learned(asked))
+            resolved = self._end(asked, self._judge_and_learn(asked))
             if not isinstance(resolved.outcome, Redirect) and not reader.is_refused:
                 self.misses.charge(reader.client, MISS)
-        self._watcher.resolved(resolved)
+        self._watcher.on_resolved(resolved)
         return resolved
 
     # --- what was found before ---
@@ -250,33 +250,33 @@ class ResolverService:
 
     # --- asking ---
 
-    def _asked(
+    def _ask(
         self, reader: _Reader, archives: tuple[ArchiveRef, ...], wish: OutcomeKey, began: float, state: Hashable
-    ) -> _Asked:
-        drive = self._drive(reader, archives, self._policy)
-        drive.begin()
-        return _Asked(reader, archives, wish, began, state, drive)
+    ) -> _Pending:
+        runner = self._runner(reader, archives, self._policy)
+        runner.begin()
+        return _Pending(reader, archives, wish, began, state, runner)
 
-    async def _finish(self, asked: _Asked) -> Resolved:
-        await asked.drive.to_the_end()
-        outcome, resolved = self._learned(asked), None
-        if self._is_to_be_confirmed(asked.drive):
+    async def _finish(self, asked: _Pending) -> Resolved:
+        await asked.runner.run_to_end()
+        outcome, resolved = self._judge_and_learn(asked), None
+        if self._is_to_be_confirmed(asked.runner):
             resolved = await self._with_foreign_urls(asked.reader, asked.archives, asked.began)
         if resolved is None:
-            resolved = self._ended(asked, outcome)
-        self._watcher.resolved(resolved)
+            resolved = self._end(asked, outcome)
+        self._watcher.on_resolved(resolved)
         return resolved
 
-    def _is_to_be_confirmed(self, drive: ResolutionRunner) -> bool:
-        return self._confirms and _lacks_a_declared_url(drive.run.outcome)
+    def _is_to_be_confirmed(self, runner: ResolutionRunner) -> bool:
+        return self._confirms and _lacks_a_declared_url(runner.run.outcome)
 
-    def _learned(self, asked: _Asked) -> Outcome:
-        run = asked.drive.run
-        outcome = self._judged(run)
+    def _judge_and_learn(self, asked: _Pending) -> Outcome:
+        run = asked.runner.run
+        outcome = self._judge(run)
         if not self._is_alone(asked.archives):
             trace = run.trace
             self._learn(trace, outcome)
-            asked.drive.max_age = min(asked.drive.max_age, self._longest_age(trace, outcome, asked.archives))
+            asked.runner.max_age = min(asked.runner.max_age, self._longest_age(trace, outcome, asked.archives))
         return outcome
 
     def _is_alone(self, archives: tuple[ArchiveRef, ...]) -> bool:
@@ -298,7 +298,7 @@ class ResolverService:
                 archive=str(claim.claimant.service.labels[0]),
                 home=str(claim.home.service.labels[0]),
             )
-            self._watcher.claimed(claim)
+            self._watcher.on_claimed(claim)
 
     def _longest_age(self, trace: Trace, outcome: Outcome, archives: tuple[ArchiveRef, ...]) -> int:
         """Seconds for which the outcome may be cached; 0 if it was found against the rules on proof."""
@@ -309,11 +309,11 @@ class ResolverService:
             return max_ttl(trace, outcome, archives, self._memory.holder)
         return LONGEST
 
-    def _ended(self, asked: _Asked, outcome: Outcome) -> Resolved:
-        now, drive, kept_for = self._clock(), asked.drive, 0
-        if self._cache.is_in(asked.state) and not self._may_be_there_soon(outcome, drive.run):
-            kept_for = self._cache.keep(asked.wish, outcome, drive.max_age, now)
-        return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=drive.run)
+    def _end(self, asked: _Pending, outcome: Outcome) -> Resolved:
+        now, runner, kept_for = self._clock(), asked.runner, 0
+        if self._cache.is_in(asked.state) and not self._may_be_there_soon(outcome, runner.run):
+            kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now)
+        return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=runner.run)
 
     def _may_be_there_soon(self, outcome: Outcome, run: Resolution) -> bool:
         """Whether a remote home has nothing: the item may be deposited there the next moment, and its link has to work
@@ -329,15 +329,15 @@ class ResolverService:
         """Resolve again with undeclared hosts, once no Archive had a URL on a declared one, which always comes
         first."""
         left = began + self._policy.budget - self._clock()
-        drive = self._drive(reader, archives, replace(self._lenient, budget=max(_LEAST_BUDGET, left)))
-        drive.begin()
-        await drive.to_the_end()
-        outcome = drive.run.outcome
+        runner = self._runner(reader, archives, replace(self._lenient, budget=max(_LEAST_BUDGET, left)))
+        runner.begin()
+        await runner.run_to_end()
+        outcome = runner.run.outcome
         if not isinstance(outcome, Redirect):
             return None
-        return Resolved(outcome, self._clock() - began, to_confirm=True, began=began, resolution=drive.run)
+        return Resolved(outcome, self._clock() - began, to_confirm=True, began=began, resolution=runner.run)
 
-    def _drive(self, reader: _Reader, archives: tuple[ArchiveRef, ...], policy: Policy) -> ResolutionRunner:
+    def _runner(self, reader: _Reader, archives: tuple[ArchiveRef, ...], policy: Policy) -> ResolutionRunner:
         now = self._clock()
         run = Resolution(
             reader.url,
@@ -350,25 +350,25 @@ class ResolverService:
             routing=NO_ROUTING if self._is_alone(archives) else self._memory,
             policy=policy,
         )
-        admit, pace = partial(self._admitted, reader), partial(self._paced, reader)
+        admit, pace = partial(self._admit, reader), partial(self._pace, reader)
         return ResolutionRunner(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
 
-    def _admitted(self, reader: _Reader) -> Callable[[], None]:
+    def _admit(self, reader: _Reader) -> Callable[[], None]:
         """Take a slot for asking remote Archives; return what frees it."""
         if reader.is_refused or not self.misses.may_ask_others(reader.client):
             refusal = TooManyLinks(bound=LimitScope.RATE, retry_after=self.misses.retry_after)
             if not reader.is_refused:  # those are counted elsewhere
-                self._watcher.turned_away(refusal)
+                self._watcher.on_turned_away(refusal)
             raise refusal
         give_back = self._turn(self._links, reader.clients)
         self.misses.charge(reader.client, MISS)
         return give_back
 
-    async def _paced(self, reader: _Reader) -> None:
+    async def _pace(self, reader: _Reader) -> None:
         self.misses.charge(reader.client, QUESTION)
         await self._fan_out.enter(reader.client)
 
-    def _judged(self, run: Resolution) -> Outcome:
+    def _judge(self, run: Resolution) -> Outcome:
         outcome = run.outcome
         assert outcome is not None  # called only after the end
         if isinstance(outcome, Redirect):
@@ -391,7 +391,7 @@ class _Reader(NamedTuple):
         return self.clients[0] if self.clients else None
 
 
-class _Asked(NamedTuple):
+class _Pending(NamedTuple):
     """A resolution under way and its request."""
 
     reader: _Reader
@@ -399,7 +399,7 @@ class _Asked(NamedTuple):
     wish: OutcomeKey
     began: float
     state: Hashable
-    drive: ResolutionRunner
+    runner: ResolutionRunner
 
 
 def _declared_unless_of(own: ArchiveRef) -> Rule:

@@ -26,7 +26,7 @@ from ibi.web.api.authentication import Authentication
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.headers import values
 from ibi.web.http.methods import by_method
-from ibi.web.http.raw_target import decoded, raw_path
+from ibi.web.http.raw_target import percent_decode, raw_path
 from ibi.web.http.request_errors import MalformedBody, NotFound
 
 PREFIX: Final = b"/api/archives/"
@@ -69,10 +69,10 @@ class ArchivePages:
         self._desk, self._authentication = desk, authentication
 
     def routes(self) -> list[Route]:
-        everybody = by_method(GET=self.list, POST=self.register)
+        all_archives = by_method(GET=self.list, POST=self.register)
         one = by_method(GET=self.get, PATCH=self.change, DELETE=self.forget)
         return [
-            Route("/api/archives", everybody, methods=["GET", "POST"]),
+            Route("/api/archives", all_archives, methods=["GET", "POST"]),
             Route("/api/archives/{label:path}", one, methods=["GET", "PATCH", "DELETE"]),
         ]
 
@@ -133,7 +133,7 @@ def _label(request: Request) -> Label:
     path = raw_path(request.scope)
     if not path.startswith(PREFIX):
         raise NotFound()
-    return parse(decoded(path[len(PREFIX) :]))
+    return parse(percent_decode(path[len(PREFIX) :]))
 
 
 async def _body(request: Request, kind: type[Body]) -> Body:

@@ -53,9 +53,9 @@ async def json_object(request: Request, *, most: int = MOST_JSON) -> dict[str, A
     return found
 
 
-def described(document: dict[str, Any]) -> Description:
+def parse_description(document: dict[str, Any]) -> Description:
     """Read the description in a document. Where a text alone says enough, it may stand for the object."""
-    written = {name: _written_out(name, value) for name, value in document.items() if value is not None}
+    written = {name: _expand(name, value) for name, value in document.items() if value is not None}
     with refusing_members("language"):
         language = written.get("language")
         if isinstance(language, str):
@@ -64,7 +64,7 @@ def described(document: dict[str, Any]) -> Description:
         return read_description(written, _PLACE)
 
 
-def _written_out(name: str, value: Any) -> Any:
+def _expand(name: str, value: Any) -> Any:
     if name == "metadata" and isinstance(value, dict):
         if sum(len(values) for values in value.values() if isinstance(values, list)) > MOST_VALUES:
             raise InvalidMember(field=name, reason=f"it has at most {MOST_VALUES} values")

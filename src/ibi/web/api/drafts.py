@@ -19,7 +19,7 @@ from ibi.services.drafts.ledger import DraftView
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.web.api.authentication import name_of
 from ibi.web.api.callers import Callers, depositor
-from ibi.web.api.descriptions import described, json_object
+from ibi.web.api.descriptions import json_object, parse_description
 from ibi.web.api.draft_documents import (
     draft_document,
     draft_url,
@@ -52,7 +52,7 @@ class DraftPages:
 
     async def begin(self, request: Request) -> Response:
         who, desk = await self._callers.depositor(request), self._callers.desk
-        description = described(await json_object(request) or {})
+        description = parse_description(await json_object(request) or {})
         return self._answer(await self._callers.beside(lambda: desk.drafts.begin(who, description)), HTTPStatus.CREATED)
 
     async def list(self, request: Request) -> Response:
@@ -82,7 +82,7 @@ class DraftPages:
     async def describe(self, request: Request) -> Response:
         who, desk = await self._callers.depositor(request), self._callers.desk
         draft = record_target(request.scope, "").required_draft
-        description = described(await json_object(request) or {})
+        description = parse_description(await json_object(request) or {})
         check = _conditions(request)
         return self._answer(
             await self._callers.beside(lambda: desk.drafts.describe(who, draft, description, check)), HTTPStatus.OK
@@ -96,13 +96,13 @@ class DraftPages:
     # --- /api/records/<label>/draft ---
 
     async def of_item(self, request: Request) -> Response:
-        return self._answer(await self._found(request), HTTPStatus.OK)
+        return self._answer(await self._find_draft(request), HTTPStatus.OK)
 
     async def begin_update(self, request: Request) -> Response:
         who, desk = await self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/draft").required_label
         document = await json_object(request)
-        description = None if document is None else described(document)
+        description = None if document is None else parse_description(document)
         begun = await self._callers.beside(lambda: desk.drafts.begin_update(who, label, description))
         return self._answer(begun, HTTPStatus.CREATED)
 
@@ -110,21 +110,21 @@ class DraftPages:
         """Describe the existing draft of an item, or else a new one."""
         who, desk = await self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/draft").required_label
-        description, check = described(await json_object(request) or {}), _conditions(request)
+        description, check = parse_description(await json_object(request) or {}), _conditions(request)
 
-        def changed() -> tuple[DraftView, HTTPStatus]:
+        def change() -> tuple[DraftView, HTTPStatus]:
             found = desk.drafts.of_item(who, label)
             if found is None:
                 return desk.drafts.begin_update(who, label, description), HTTPStatus.CREATED
             return desk.drafts.describe(who, found.record.id, description, check), HTTPStatus.OK
 
-        return self._answer(*await self._callers.beside(changed))
+        return self._answer(*await self._callers.beside(change))
 
     async def discard_update(self, request: Request) -> Response:
-        found = await self._found(request)
+        found = await self._find_draft(request)
         return await self.discard(request, found.record.id)
 
-    async def _found(self, request: Request) -> DraftView:
+    async def _find_draft(self, request: Request) -> DraftView:
         who, desk = await self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/draft").required_label
         found = await self._callers.beside(lambda: desk.drafts.of_item(who, label))

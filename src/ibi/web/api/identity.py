@@ -20,11 +20,11 @@ class IdentityPage:
 
     async def get(self, _: Request) -> Response:
         clock = await self._clock()  # first: it finds out which instance this is
-        body = {**self._lasting(), "clock": clock}
+        body = {**self._fixed_facts(), "clock": clock}
         headers = {"cache-control": "no-store"}
         return Response(msgspec.json.encode(body), HTTPStatus.OK, headers, "application/json")
 
-    def _lasting(self) -> dict[str, object]:
+    def _fixed_facts(self) -> dict[str, object]:
         rules = self._queue.rules
         return {
             **identity_card(self._queue.identity, rules, self._readiness.epoch),

@@ -63,13 +63,13 @@ class Labels:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            wanted = await self._wanted(scope["headers"], receive)
+            wanted = await self._check_request(scope["headers"], receive)
             began = time.perf_counter()
             share = await self._queue.mint(wanted.count, wanted.who, wanted.key)
         except IbiError as error:
-            self._metrics.refused(error)
+            self._metrics.count_refused(error)
             raise
-        self._metrics.served(time.perf_counter() - began)
+        self._metrics.count_served(time.perf_counter() - began)
         # From here on the labels are on disk: even if the connection breaks, the same key gets the same labels.
         if share.count > CHUNK:
             chunks = _lines(share) if wanted.media == NDJSON else _array(share)
@@ -77,7 +77,7 @@ class Labels:
         else:
             await _send_whole(share, wanted.media, send)
 
-    async def _wanted(self, headers: RawHeaders, receive: Receive) -> _Wanted:
+    async def _check_request(self, headers: RawHeaders, receive: Receive) -> _Wanted:
         """Check the whole request before anything is minted: first the token, then the body."""
         token = await self._authentication.require(headers, TokenScope.DEPOSIT)
         media = choose(values(headers, b"accept"), (JSON, NDJSON))
@@ -95,7 +95,7 @@ def _count(body: bytes) -> int:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise _diagnosis(body) from None
     if not 1 <= count <= MAX_COUNT:
-        raise InvalidCount(count=_shown(str(count)), most=MAX_COUNT)
+        raise InvalidCount(count=_shorten(str(count)), most=MAX_COUNT)
     return count
 
 
@@ -107,18 +107,18 @@ def _diagnosis(body: bytes) -> IbiError:
         return MalformedBody(reason='it is not a JSON object such as {"count": 1}')
     unknown = next((name for name in members if name != "count"), None)
     if unknown is not None:
-        return UnknownMember(field=_shown(unknown), known="count")
+        return UnknownMember(field=_shorten(unknown), known="count")
     if "count" not in members:
         return MemberMissing(field="count")
-    return InvalidCount(count=_shown(bytes(members["count"]).decode("utf-8", "replace")), most=MAX_COUNT)
+    return InvalidCount(count=_shorten(bytes(members["count"]).decode("utf-8", "replace")), most=MAX_COUNT)
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 async def _send_whole(share: BatchShare, media: str, send: Send) -> None:
-    labels = list(_rendered(share))
+    labels = list(_render_labels(share))
     body = _ENCODER.encode_lines(labels) if media == NDJSON else _ENCODER.encode({"labels": labels})
     headers = [
         (b"content-type", media.encode("ascii")),
@@ -129,20 +129,20 @@ async def _send_whole(share: BatchShare, media: str, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _rendered(share: BatchShare) -> Iterator[_Label]:
+def _render_labels(share: BatchShare) -> Iterator[_Label]:
     sandbox = share.batch.sandbox
     return (_Label(label.rep, label.ibip, str(label.instant), sandbox) for label in share.labels())
 
 
 def _lines(share: BatchShare) -> Iterator[bytes]:
-    labels = _rendered(share)
+    labels = _render_labels(share)
     while chunk := list(islice(labels, CHUNK)):
         yield _ENCODER.encode_lines(chunk)
 
 
 def _array(share: BatchShare) -> Iterator[bytes]:
     """The JSON of a short answer, in parts."""
-    labels, opening = _rendered(share), b'{"labels":['
+    labels, opening = _render_labels(share), b'{"labels":['
     while chunk := list(islice(labels, CHUNK)):
         yield opening + _ENCODER.encode(chunk)[1:-1]
         opening = b","

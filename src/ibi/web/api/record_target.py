@@ -14,7 +14,7 @@ from starlette.types import Scope
 from ibi.archive.drafts import NotADraft
 from ibi.label import Label, match_label, parse
 from ibi.model.errors import InvalidFileName
-from ibi.web.http.raw_target import decoded, raw_path
+from ibi.web.http.raw_target import percent_decode, raw_path
 from ibi.web.http.request_errors import NotFound
 
 PREFIX = b"/api/records/"
@@ -55,7 +55,7 @@ def record_target(scope: Scope, rest: str, *, names_file: bool = False) -> Recor
     draft = _DRAFT.fullmatch(path)
     if draft is not None:
         return _of_draft(draft[1].decode("ascii"), draft[2], rest, names_file=names_file)
-    return _of_item(decoded(path), rest, names_file=names_file)
+    return _of_item(percent_decode(path), rest, names_file=names_file)
 
 
 def _of_draft(draft: str, after: bytes, rest: str, *, names_file: bool) -> RecordTarget:
@@ -63,7 +63,7 @@ def _of_draft(draft: str, after: bytes, rest: str, *, names_file: bool) -> Recor
         if not after.startswith(_FILES) or len(after) == len(_FILES):
             raise NotFound()
         return RecordTarget(draft=draft, file=_file_name(after[len(_FILES) :]))
-    if decoded(after) != rest:
+    if percent_decode(after) != rest:
         raise NotFound()
     return RecordTarget(draft=draft)
 

@@ -43,26 +43,26 @@ class RelationPages:
         return _json(_relations(self._site, item))
 
     async def record(self, request: Request) -> Response:
-        return await self._changed(request, _recording(await self._said(request)))
+        return await self._change(request, _change_to_record(await self._read_body(request)))
 
     async def withdraw(self, request: Request) -> Response:
         """Withdraw a relation, which is named in the query as in the other DELETE requests."""
         await self._callers.depositor(request)
-        return await self._changed(request, _withdrawing(dict(request.query_params)))
+        return await self._change(request, _change_to_withdraw(dict(request.query_params)))
 
-    async def _said(self, request: Request) -> dict[str, Any]:
+    async def _read_body(self, request: Request) -> dict[str, Any]:
         await self._callers.depositor(request)
         return await json_object(request, most=_SMALL) or {}
 
-    async def _changed(self, request: Request, change: Change) -> Response:
+    async def _change(self, request: Request, change: Change) -> Response:
         who, desk = await self._callers.depositor(request), self._callers.desk
         label = record_target(request.scope, "/relations").required_label
         item = await self._callers.beside(lambda: change(desk.relating, label, who.name))
         return _json(item_record(self._site, item, in_full=True))
 
 
-def _recording(said: dict[str, Any]) -> Change:
-    kind, new, language = _read(said)
+def _change_to_record(said: dict[str, Any]) -> Change:
+    kind, new, language = _parse_relation(said)
     if language is None and kind == "metadata_item":
         return lambda relating, label, who: relating.record_metadata_item(label, new, who)
     if language is None:
@@ -70,8 +70,8 @@ def _recording(said: dict[str, Any]) -> Change:
     return lambda relating, label, who: relating.record_translation(label, language, new, who)
 
 
-def _withdrawing(said: dict[str, Any]) -> Change:
-    kind, new, language = _read(said)
+def _change_to_withdraw(said: dict[str, Any]) -> Change:
+    kind, new, language = _parse_relation(said)
     if language is None and kind == "metadata_item":
         return lambda relating, label, who: relating.withdraw_metadata_item(label, new, who)
     if language is None:
@@ -79,7 +79,7 @@ def _withdrawing(said: dict[str, Any]) -> Change:
     return lambda relating, label, who: relating.withdraw_translation(label, language, new, who)
 
 
-def _read(said: dict[str, Any]) -> tuple[str, Label, LanguageTag | None]:
+def _parse_relation(said: dict[str, Any]) -> tuple[str, Label, LanguageTag | None]:
     """Return the kind of relation, the other item, and the language of a translation. Exactly one relation may be
     given."""
     unknown = next((name for name in said if name not in _MEMBERS), None)

@@ -83,7 +83,7 @@ class UploadPages:
         headers = request.scope["headers"]
         draft, path = _file(record_target(request.scope, "", names_file=True))
         _check_whole(headers)
-        media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced(headers)
+        media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced_length(headers)
         check = _conditions(headers)
         begin = partial(desk.drafts.uploads.begin, who, draft, path, announced, check, with_sha256="sha-256" in digests)
         upload = await self._callers.beside(begin)
@@ -175,7 +175,7 @@ def _media_type(headers: RawHeaders) -> str | None:
         raise InvalidParameter(field="Content-Type", reason=error.reason) from None
 
 
-def _announced(headers: RawHeaders) -> int:
+def _announced_length(headers: RawHeaders) -> int:
     try:
         length = (only_value(headers, b"content-length") or "0").lstrip("0") or "0"
     except ValueError:

@@ -29,11 +29,11 @@ from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnder
 from ibi.vocabulary import State
 from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_answer import FileAnswer
-from ibi.web.archive.metadata import MetadataPage, gone
+from ibi.web.archive.metadata import MetadataPage, gone_answer
 from ibi.web.http.content_security import is_to_run, safety_headers
 from ibi.web.http.headers import values
 from ibi.web.http.media_types import media_type_in_full
-from ibi.web.http.raw_target import decoded, raw_path, raw_query
+from ibi.web.http.raw_target import percent_decode, raw_path, raw_query
 from ibi.web.http.reader_address import reader_address
 from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, NotFound
 from ibi.web.pages import redirect, refusal
@@ -67,14 +67,14 @@ class Collection:
         """Return the answer; None if it is a file, which is sent already."""
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
-        path = decoded(raw_path(scope)).removeprefix(PREFIX)
+        path = percent_decode(raw_path(scope)).removeprefix(PREFIX)
         found = match_label(path)
         if found is None:
             raise NotFound()
         label, rest = found[0], path[found[1] :]
         item = await self._site.find(label)
         if item is None:
-            return self._sent_on(label, rest, raw_query(scope))
+            return self._redirect_to_resolver(label, rest, raw_query(scope))
         is_file = rest.startswith(_DOC) and len(rest) > len(_DOC)
         elsewhere = self._host.for_bytes(scope) if is_file else self._host.for_pages(scope)
         if elsewhere is not None:
@@ -93,7 +93,7 @@ class Collection:
         if rest not in {"", "/", "/doc", _DOC}:
             raise NotFound()
         if item.state is State.DELETED:
-            return await gone(self._site, item, scope)
+            return await gone_answer(self._site, item, scope)
         if rest != _DOC:
             place = _DOC if rest == "/doc" else _METADATA
             return redirect(f"{self._site.public_url}/col/{item.rep.spelling}{place}")
@@ -124,7 +124,7 @@ class Collection:
 
     async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
         if item.state is State.DELETED:
-            return await gone(self._site, item, scope)
+            return await gone_answer(self._site, item, scope)
         file, address = item.file(path), reader_address(scope, self._site.proxies)
         may_see = self._may_see(item, address)
         # A reader who may neither list the files nor see them does not learn which names exist.
@@ -135,7 +135,7 @@ class Collection:
         if file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
         at_once = scope["method"] == "GET" and not any(name in _CONDITIONS for name, _ in scope["headers"])
-        opened, media_type = await asyncio.to_thread(self._opened, item, file, at_once=at_once)
+        opened, media_type = await asyncio.to_thread(self._open, item, file, at_once=at_once)
         with opened:
             answer = FileAnswer(item, opened, scope["method"], scope["headers"])
             await self._check(item, file, opened, answer)
@@ -157,7 +157,7 @@ class Collection:
             except TimeoutError:
                 raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
 
-    def _opened(self, item: Item, file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:
+    def _open(self, item: Item, file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:
         """Open the file and return it with its media type. Blocks. A file that lost bytes on the disk is never sent as
         if it were whole. A small one that is certainly sent is read `at_once`: another trip to a thread would cost
         more."""
@@ -186,7 +186,7 @@ class Collection:
 
     # --- what is not here ---
 
-    def _sent_on(self, label: Label, rest: str, query: str) -> Response:
+    def _redirect_to_resolver(self, label: Label, rest: str, query: str) -> Response:
         """Redirect to the resolver (E34): links between repositories are relative, and lead here wherever the other one
         is kept."""
         resolver = self._resolver

@@ -16,7 +16,7 @@ from ibi.origin import Origin, served_origin
 from ibi.services.archive_site import ArchiveSite
 from ibi.web.http.errors import problem
 from ibi.web.http.hosts import requested_origin
-from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
 from ibi.web.http.request_errors import NotFound
 
 _PLACE: Final = "/col/"
@@ -70,7 +70,7 @@ class BytesAlone:
 
 
 def _is_for_bytes(scope: Scope) -> bool:
-    return decoded(raw_path(scope)).startswith(_PLACE)
+    return percent_decode(raw_path(scope)).startswith(_PLACE)
 
 
 def _target(scope: Scope) -> str:

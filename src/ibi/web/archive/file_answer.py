@@ -122,7 +122,7 @@ class FileAnswer:
 
     async def _send_body(self, rest: Iterator[bytes], receive: Receive, send: Send) -> None:
         """uvicorn reports no error when the reader has gone, so for a large file the disconnect is watched for."""
-        leaving = asyncio.ensure_future(_left(receive)) if self.length > PIECE else None
+        leaving = asyncio.ensure_future(_wait_for_disconnect(receive)) if self.length > PIECE else None
         left, coming = self.length, None
         piece, self._first = self._first, b""
         try:
@@ -166,7 +166,7 @@ async def _send_piece(piece: bytes, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"", "more_body": True})
 
 
-async def _left(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

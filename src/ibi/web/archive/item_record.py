@@ -61,11 +61,11 @@ def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
     its content be guessed, so that of restricted files it is left out."""
     hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512"})
 
-    def shown(file: File) -> dict[str, Any]:
+    def file_record(file: File) -> dict[str, Any]:
         told = {name: value for name, value in file_document(file).items() if name not in hidden}
         return {**told, "url": site.urls.file(item, file.path)}
 
-    return LongList(lambda: map(shown, item.files))
+    return LongList(lambda: map(file_record, item.files))
 
 
 def public_service_url(site: ArchiveSite, item: Item) -> str | None:

@@ -18,7 +18,7 @@ from ibi.web.http.long_json import json_answer
 from ibi.web.http.media_types import choose
 from ibi.web.http.request_errors import ItemDeleted, NotAcceptable, UnknownFormat
 from ibi.web.pages import HTML, refusal, wants_page
-from ibi.web.pages.citing import written
+from ibi.web.pages.citing import write_citation
 from ibi.web.pages.item_page import ItemPage, tombstone_page
 from ibi.web.pages.signposting import FORMATS as FOR_PROGRAMS
 
@@ -42,17 +42,17 @@ class MetadataPage:
         headers = _NO_CACHE if named else {**_NO_CACHE, "vary": "Accept"}
         if chosen == "json":
             return json_answer(item_record(self._site, item), status, headers, FOR_PROGRAMS[chosen])
-        return Response(self._written(item, chosen), status, headers, FOR_PROGRAMS[chosen])
+        return Response(self._write(item, chosen), status, headers, FOR_PROGRAMS[chosen])
 
-    def _written(self, item: Item, name: str) -> bytes:
+    def _write(self, item: Item, name: str) -> bytes:
         site = self._site
         cited = site.persistent_url(item.labels)
         if name == "oai_dc":
             return oai_dc(item, cited)  # the document itself says that it is UTF-8 (RFC 7303 §3)
-        return written(name, item, cited, site.now)
+        return write_citation(name, item, cited, site.now)
 
 
-async def gone(site: ArchiveSite, item: Item, scope: Scope) -> Response:
+async def gone_answer(site: ArchiveSite, item: Item, scope: Scope) -> Response:
     """The answer to a request for any part of a deleted item but its description: a problem, or a page."""
     if wants_page(scope["headers"]):
         return await tombstone_page(site, item, scope)

@@ -38,12 +38,12 @@ def _values(item: Item, persistent_url: str) -> Iterator[tuple[str, str, str | N
         for value in item.metadata.values(name):
             said.add((name, str(value)))
             yield name, str(value), None if value.language is None else str(value.language)
-    for name, text in _implied(item, persistent_url):
+    for name, text in _implied_values(item, persistent_url):
         if (name, text) not in said:
             yield name, text, None
 
 
-def _implied(item: Item, persistent_url: str) -> Iterator[tuple[str, str]]:
+def _implied_values(item: Item, persistent_url: str) -> Iterator[tuple[str, str]]:
     yield "identifier", persistent_url
     yield from (("identifier", f"ibi:{label.spelling}") for label in item.labels.labels)
     if item.language is not None:

@@ -27,9 +27,9 @@ from ibi.resolver.outcome import (
 from ibi.services.archive_site import ArchiveSite
 from ibi.services.local_resolver import LocalResolver
 from ibi.web.archive.collection import without_body
-from ibi.web.archive.metadata import gone
+from ibi.web.archive.metadata import gone_answer
 from ibi.web.http.headers import values
-from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
 from ibi.web.http.reader_address import reader_address
 from ibi.web.http.request_errors import (
     ItemElsewhere,
@@ -59,7 +59,7 @@ class PersistentUrls:
         await without_body(answer, scope)(scope, receive, send)
 
     async def _answer(self, scope: Scope) -> Response:
-        wanted = _read(scope)
+        wanted = _parse_target(scope)
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
         site = self._site
@@ -70,12 +70,12 @@ class PersistentUrls:
                 await self._count(wanted, str(address), scope)
                 return redirect(outcome.url)
             case Deleted(label) if (item := await site.find(label)) is not None:
-                return await gone(site, item, scope)
+                return await gone_answer(site, item, scope)
             case RelatedItemMissing() if not _may_be_elsewhere(outcome, next_edition):
-                raise _lacking(wanted, outcome)
+                raise _missing_error(wanted, outcome)
         if site.resolver is not None:
             return redirect(wanted.text(site.resolver, keep_spelling=True))
-        raise _elsewhere(wanted, outcome, next_edition)
+        raise _elsewhere_error(wanted, outcome, next_edition)
 
     async def _count(self, wanted: PersistentUrl, address: str, scope: Scope) -> None:
         site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
@@ -85,12 +85,12 @@ class PersistentUrls:
             site.count(counted_resolution(item, f"{address} {agent}", site.recent, site.now, robot=robot))
 
 
-def _read(scope: Scope) -> PersistentUrl:
+def _parse_target(scope: Scope) -> PersistentUrl:
     try:
         return PersistentUrl.parse(raw_target(scope))
     except InvalidPersistentUrl:
         # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
-        if "/" not in decoded(raw_path(scope)).strip("/"):
+        if "/" not in percent_decode(raw_path(scope)).strip("/"):
             raise NotFound() from None
         raise
 
@@ -106,7 +106,7 @@ def _may_be_elsewhere(outcome: RelatedItemMissing, next_edition: LabelForms | No
     return outcome.missing is Missing.ITEM
 
 
-def _elsewhere(wanted: PersistentUrl, outcome: Outcome, next_edition: LabelForms | None) -> IbiError:
+def _elsewhere_error(wanted: PersistentUrl, outcome: Outcome, next_edition: LabelForms | None) -> IbiError:
     label = wanted.label.spelling
     match outcome:
         case OriginalNotFound():
@@ -120,7 +120,7 @@ def _elsewhere(wanted: PersistentUrl, outcome: Outcome, next_edition: LabelForms
     return UnknownItem(label=label)
 
 
-def _lacking(wanted: PersistentUrl, outcome: RelatedItemMissing) -> IbiError:
+def _missing_error(wanted: PersistentUrl, outcome: RelatedItemMissing) -> IbiError:
     label = wanted.label.spelling
     match outcome.missing:
         case Missing.FILE:

@@ -17,7 +17,7 @@ from ibi.services.archive_site import ArchiveSite
 from ibi.web.fast.fast_path import Answer
 from ibi.web.http.errors import UNTOLD, answer_to, log_untold
 from ibi.web.http.headers import RawHeaders, is_cross_site
-from ibi.web.http.raw_target import as_text, decoded, has_subject
+from ibi.web.http.raw_target import as_text, has_subject, percent_decode
 from ibi.web.http.request_errors import MethodNotAllowed
 
 _PLAIN_TEXT: Final = (b"content-type", b"text/plain")
@@ -44,7 +44,7 @@ class ArchiveService:
         return has_subject(query) and (path in self._paths or self._is_ours(path))
 
     def _is_ours(self, path: bytes) -> bool:
-        text = decoded(path)
+        text = percent_decode(path)
         found = match_label(text, 1) if text[:1] == "/" else None
         if found is None or found[1] != len(text):
             return False
@@ -66,7 +66,7 @@ class ArchiveService:
 
     def _response(self, scope: Scope) -> Response:
         if scope["method"] == "GET":
-            return _written(*self.answered(scope["query_string"], scope["headers"]))
+            return _written(*self.http_answer(scope["query_string"], scope["headers"]))
         return self._other_method(scope)
 
     async def _slow_response(self, scope: Scope) -> Response:
@@ -80,22 +80,22 @@ class ArchiveService:
             )
         except IbiError as error:
             return _written(*self._refusal(error))
-        return _written(200, body, self._caching(age), fields)
+        return _written(200, body, self._cache_control(age), fields)
 
     def _other_method(self, scope: Scope) -> Response:
         """R §6.1: every message is a GET."""
         return _written(*self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET")))
 
-    def answered(self, query: bytes, headers: RawHeaders = ()) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
+    def http_answer(self, query: bytes, headers: RawHeaders = ()) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
         """Status, body, Cache-Control and further fields of the answer to that query of a GET with these headers, as
         they are sent over HTTP. A refusal is an answer too (E18)."""
         try:
             body, age, fields = self._reply(as_text(query), is_counted=_is_counted(query, headers))
         except IbiError as error:
             return self._refusal(error)
-        return 200, body, self._caching(age), fields
+        return 200, body, self._cache_control(age), fields
 
-    def _caching(self, max_age: int) -> bytes:
+    def _cache_control(self, max_age: int) -> bytes:
         if max_age == self._site.max_age:
             return self._longest
         return b"max-age=%d" % max_age if max_age else _NO_STORE

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from ibi.errors import IbiError
 from ibi.web.http.errors import problem
 from ibi.web.http.headers import RawHeaders
-from ibi.web.http.request_middleware import hardened
+from ibi.web.http.request_middleware import harden_headers
 
 Refusals: TypeAlias = Callable[[IbiError, bytes], bytes]
 """Makes the answer from a reason and the first bytes that the client sent, perhaps none."""
@@ -26,12 +26,12 @@ _MOST_FIELDS: Final = 128
 
 def plain_refusal(error: IbiError, _: bytes = b"") -> bytes:
     """The answer for programs."""
-    return written(problem(error))
+    return response_bytes(problem(error))
 
 
-def written(response: Response) -> bytes:
+def response_bytes(response: Response) -> bytes:
     """The bytes of an answer after which the connection ends."""
-    headers = [*hardened(response.raw_headers), (b"connection", b"close")]
+    headers = [*harden_headers(response.raw_headers), (b"connection", b"close")]
     lines = b"".join(b"%b: %b\r\n" % header for header in headers)
     return b"%b%b\r\n%b" % (STATUS_LINE[response.status_code], lines, bytes(response.body))
 

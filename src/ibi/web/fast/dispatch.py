@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.web.fast.fast_path import Answer
-from ibi.web.http.raw_target import decoded, raw_path
+from ibi.web.http.raw_target import percent_decode, raw_path
 
 RESERVED: Final = frozenset(
     "about account api claims col explain healthz language metrics readyz search search.atom sign-in sign-out"
@@ -62,7 +62,7 @@ class Dispatcher:
     def may_be_persistent(self, scope: Scope) -> bool:
         """Whether the path can only be a persistent URL: it has two segments, and no page is below the first of
         them."""
-        first, slash, rest = decoded(raw_path(scope)).removeprefix("/").partition("/")
+        first, slash, rest = percent_decode(raw_path(scope)).removeprefix("/").partition("/")
         return bool(first and slash and rest) and first.encode() not in self._taken
 
 

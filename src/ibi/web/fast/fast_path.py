@@ -15,7 +15,7 @@ from starlette.types import Scope
 from structlog.typing import FilteringBoundLogger
 
 from ibi.web.http.metrics import Metrics
-from ibi.web.http.request_middleware import REQUEST, REQUEST_HEADER, hardened
+from ibi.web.http.request_middleware import REQUEST, REQUEST_HEADER, harden_headers
 
 Begun = TypeVar("Begun")
 
@@ -34,14 +34,14 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, headers: Iterable[tuple[bytes, bytes]]) -> Head:
-        lines = [b"%b: %b\r\n" % header for header in hardened(headers)]
+        lines = [b"%b: %b\r\n" % header for header in harden_headers(headers)]
         return cls(b"".join(lines), len(lines))
 
-    def filled(self, *values: bytes) -> Head:
+    def fill(self, *values: bytes) -> Head:
         """The same with `values` in place of each `%b`, so that lines common to all answers are written once."""
         return Head(self.lines % values, self.number)
 
-    def named(self, request: str) -> Head:
+    def with_request_name(self, request: str) -> Head:
         """The same with the header that names the request."""
         return Head(_NAMED % (self.lines, request.encode("ascii")), self.number + 1)
 
@@ -139,11 +139,11 @@ class FastPath:
         head = headers if isinstance(headers, Head) else Head.of(headers)
         name = scope[REQUEST] = next(self._names)
         finish = partial(self._finish, after, name, self._routes.get(endpoint), scope["method"], status)
-        return RawResponse(status, head.named(name), body, finish)
+        return RawResponse(status, head.with_request_name(name), body, finish)
 
     def _finish(self, after: Callable[[], object], name: str, route: str | None, method: str, status: int) -> None:
         """Count the answer, which the reader has already: an error from here on does not concern them."""
-        self._metrics.answered(route, method, status)
+        self._metrics.count_answer(route, method, status)
         try:
             after()
         except Exception:  # noqa: BLE001 - the parser must not mistake it for a bad request

@@ -117,7 +117,7 @@ class WriteWatchdog:
     def _untaken(self) -> int:
         """Bytes that wait here and in the system, which takes megabytes at a time: a slow reader needs minutes for
         them."""
-        return self._transport.get_write_buffer_size() + _queued(self._transport.get_extra_info("socket"))
+        return self._transport.get_write_buffer_size() + _queued_bytes(self._transport.get_extra_info("socket"))
 
 
 def forget(connection: socket.socket | None) -> None:
@@ -127,7 +127,7 @@ def forget(connection: socket.socket | None) -> None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def _queued(connection: socket.socket | None) -> int:
+def _queued_bytes(connection: socket.socket | None) -> int:
     """Bytes that the system has and the other side has not; 0 where the system does not report it."""
     if connection is None:
         return 0

@@ -13,7 +13,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from ibi.web.http.metrics import Metrics
-from ibi.web.http.reader_address import truncated
+from ibi.web.http.reader_address import truncate_address
 
 _PAUSE: Final = 60.0
 """Seconds between two lines of one kind."""
@@ -26,24 +26,24 @@ class LoadLog:
         self._log, self._metrics, self._now = log, metrics, now
         self._since: dict[str, tuple[float, int]] = {}
 
-    def refused(self, client: str, is_full: bool) -> None:
+    def note_refused(self, client: str, is_full: bool) -> None:
         if is_full:
-            self._metrics.connection_refused("server")
+            self._metrics.count_connection_refused("server")
             self._tell("connections refused: the server has as many as its descriptors allow", client)
         else:
-            self._metrics.connection_refused("client")
+            self._metrics.count_connection_refused("client")
             self._tell("connections refused: their client has too many, see connections_per_client", client)
 
-    def displaced(self, client: str) -> None:
-        self._metrics.connection_broken("displaced")
+    def note_displaced(self, client: str) -> None:
+        self._metrics.count_connection_broken("displaced")
         self._tell("connections closed: other clients needed their places", client)
 
-    def unread(self, client: str) -> None:
-        self._metrics.connection_broken("unread")
+    def note_unread(self, client: str) -> None:
+        self._metrics.count_connection_broken("unread")
         self._tell("connections broken: too much waited for clients that do not read", client)
 
-    def exhausted(self) -> None:
-        self._metrics.descriptors_exhausted()
+    def note_exhausted(self) -> None:
+        self._metrics.count_descriptors_exhausted()
         self._tell("too many open files: raise the limit of descriptors (ulimit -n, LimitNOFILE)")
 
     def _tell(self, words: str, client: str | None = None) -> None:
@@ -54,5 +54,5 @@ class LoadLog:
             self._since[words] = told, number
             return
         self._since[words] = now, 0
-        more = {} if client is None else {"client": truncated(client.partition("/")[0])}
+        more = {} if client is None else {"client": truncate_address(client.partition("/")[0])}
         self._log.warning(words, number=number, **more)

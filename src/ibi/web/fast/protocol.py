@@ -139,7 +139,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._taken().watch()
+        self._write_watchdog().watch()
         # While it is paused nothing is added, so that this many bytes wait at most.
         self._unwritten = self.transport.get_write_buffer_size()
         self._count_waiting()
@@ -149,14 +149,14 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unwritten = 0
         self._count_waiting()
         if not self.transport.is_closing():
-            self._taken().end()
+            self._write_watchdog().end()
             if self._held:
                 self.loop.call_soon(self._go_on)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.transport.is_closing():
-            self._taken().see_off()
+            self._write_watchdog().see_off()
         elif self._held:
             self.loop.call_soon(self._go_on)
 
@@ -166,7 +166,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         super().shutdown()
         if self.transport.is_closing():
-            self._taken().see_off()
+            self._write_watchdog().see_off()
 
     def on_message_begin(self) -> None:
         self._in_head, self._in_message, self._size, self._hosts = True, True, 0, 0
@@ -232,9 +232,9 @@ class GuardedProtocol(HttpToolsProtocol):
             self._held += data
         else:
             self._left = _MOST_IN_ONE_GO
-            self._read(data)
+            self._parse(data)
 
-    def _read(self, data: bytes) -> None:
+    def _parse(self, data: bytes) -> None:
         """Give the parser one message after the other. Bytes behind one that is not answered yet are held."""
         start, end, size = 0, 0, len(data)
         for _ in range(_MOST_SLICES):
@@ -320,7 +320,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         rest, self._held = self._held, b""
         self._left = _MOST_IN_ONE_GO
-        self._read(rest)
+        self._parse(rest)
         if not self._held and not self.transport.is_closing():
             self.flow.release()
             self._count_waiting()
@@ -394,7 +394,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _say_400(self, msg: str) -> None:
         super().send_400_response(msg)
-        self._taken().see_off()
+        self._write_watchdog().see_off()
 
     def _unsupported_upgrade_warning(self) -> None:
         """No other protocol is supported. The parser reads no further, so that the answer is the last one."""
@@ -530,9 +530,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """Close the connection after the answers already written, as long as the client takes them."""
         if not self.transport.is_closing():
             self.transport.close()
-        self._taken().see_off()
+        self._write_watchdog().see_off()
 
-    def _taken(self) -> WriteWatchdog:
+    def _write_watchdog(self) -> WriteWatchdog:
         """The watchdog, made only for connections that have to wait."""
         if self._taking is None:
             self._taking = WriteWatchdog(self.loop, self.transport, self.taking_patience)

@@ -161,7 +161,7 @@ class Server(uvicorn.Server):
         """Notice that no descriptor is left: the event loop then drops new connections without an error."""
         if are_exhausted():
             if self._load is not None:
-                self._load.exhausted()
+                self._load.note_exhausted()
             if self._bound is not None:
                 self._bound.shed(_MOST_SHED)
 

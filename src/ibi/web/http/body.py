@@ -23,7 +23,7 @@ async def read_body(headers: RawHeaders, receive: Receive, most: int = MOST, pat
     _check_announced(headers, most)
     try:
         async with asyncio.timeout(patience):
-            return await _arriving(receive, most)
+            return await _receive_all(receive, most)
     except TimeoutError:
         raise BodyTooSlow(seconds=f"{patience:g}") from None
 
@@ -38,7 +38,7 @@ def _check_announced(headers: RawHeaders, most: int) -> None:
         raise BodyTooLarge(most=most)
 
 
-async def _arriving(receive: Receive, most: int) -> bytes:
+async def _receive_all(receive: Receive, most: int) -> bytes:
     body, more = bytearray(), True
     while more:
         message = await receive()
@@ -53,13 +53,13 @@ async def _arriving(receive: Receive, most: int) -> bytes:
 
 def check_json(headers: RawHeaders) -> None:
     """Refuse a body that is not declared as JSON without an encoding."""
-    if _named(headers, "Content-Type").partition(";")[0].strip() != "application/json":
+    if _only_header(headers, "Content-Type").partition(";")[0].strip() != "application/json":
         raise UnsupportedMediaType(field="Content-Type", wanted="application/json")
-    if _named(headers, "Content-Encoding") not in {"", "identity"}:
+    if _only_header(headers, "Content-Encoding") not in {"", "identity"}:
         raise UnsupportedMediaType(field="Content-Encoding", wanted="sent as it is, without a coding")
 
 
-def _named(headers: RawHeaders, name: str) -> str:
+def _only_header(headers: RawHeaders, name: str) -> str:
     try:
         return (only_value(headers, name.lower().encode("ascii")) or "").lower()
     except ValueError:

@@ -67,15 +67,15 @@ def _renderer(form: Format, stream: TextIO) -> Processor:
 
 def without_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Mask secrets anywhere in an event."""
-    return {name: "…" if name.lower() in _SECRET_NAMES else _covered(value) for name, value in event.items()}
+    return {name: "…" if name.lower() in _SECRET_NAMES else _mask(value) for name, value in event.items()}
 
 
 def printable(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     """Escape characters that would act on a terminal or hide text in the log: they may come from a request."""
-    return {name: _written_out(value, name in _OF_LINES) for name, value in event.items()}
+    return {name: _escape(value, name in _OF_LINES) for name, value in event.items()}
 
 
-def _written_out(value: object, has_lines: bool) -> object:
+def _escape(value: object, has_lines: bool) -> object:
     if not isinstance(value, str) or value.isprintable():
         return value
     kept = "\n" if has_lines else ""
@@ -84,11 +84,11 @@ def _written_out(value: object, has_lines: bool) -> object:
     )
 
 
-def _covered(value: object) -> object:
+def _mask(value: object) -> object:
     if isinstance(value, str):
         return _LINK.sub(r"\1…", _BEARER.sub(r"\1…", _TOKEN.sub(r"\1…", value)))
     if isinstance(value, dict):
-        return {name: "…" if str(name).lower() in _SECRET_NAMES else _covered(each) for name, each in value.items()}
+        return {name: "…" if str(name).lower() in _SECRET_NAMES else _mask(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_covered(each) for each in value]
+        return [_mask(each) for each in value]
     return value

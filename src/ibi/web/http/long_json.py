@@ -31,7 +31,7 @@ class LongList:
 
 def json_answer(document: Mapping[str, Any], status: int, headers: Mapping[str, str], media_type: str) -> Response:
     """Make the answer. A member that is a `LongList` is made as the reader takes it."""
-    written, begun, size = _written(document), [], 0
+    written, begun, size = _encode(document), [], 0
     for piece in written:
         begun.append(piece)
         size += len(piece)
@@ -61,7 +61,7 @@ class _Long(StreamingResponse):
             # Chunks came with HTTP/1.1: a client of 1.0 would take their sizes for a part of the document. It gets a
             # Content-Length instead, for which the document is made twice: kept until it is taken, it would fill the
             # memory.
-            length = sum([len(piece) async for piece in _in_turn(_written(self._document))])
+            length = sum([len(piece) async for piece in _in_turn(_encode(self._document))])
             self.headers["content-length"] = str(length)
         await super().__call__(scope, receive, send)
 
@@ -72,7 +72,7 @@ async def _in_turn(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
         await asyncio.sleep(0)  # other requests have their turn, however quick this reader is
 
 
-def _written(document: Mapping[str, Any]) -> Iterator[bytes]:
+def _encode(document: Mapping[str, Any]) -> Iterator[bytes]:
     before = b"{"
     for name, value in document.items():
         yield before + msgspec.json.encode(name) + b":"

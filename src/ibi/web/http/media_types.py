@@ -26,7 +26,7 @@ def media_type_in_full(media_type: str, file: VerifiedFile) -> str:
     beginning cannot be checked gets no charset."""
     if not _TEXT.match(media_type) or "charset" in media_type.lower():
         return media_type
-    begun = file.beginning(MOST_LOOKED_AT)
+    begun = file.read_beginning(MOST_LOOKED_AT)
     if begun is None:
         return media_type
     is_whole = file.size <= MOST_LOOKED_AT

@@ -199,7 +199,7 @@ class Metrics:
         )
         self._minted = self._requests.labels("minted")
 
-    def group(self, group: MintGroup) -> None:
+    def count_group(self, group: MintGroup) -> None:
         """A commit was made, or failed."""
         self._group.observe(group.requests)
         self._commit.observe(group.seconds)
@@ -208,29 +208,29 @@ class Metrics:
         if group.failure is not None:
             self._failures.inc()
 
-    def served(self, seconds: float) -> None:
+    def count_served(self, seconds: float) -> None:
         self._minted.inc()
         self._latency.observe(seconds)
 
-    def refused(self, error: IbiError) -> None:
+    def count_refused(self, error: IbiError) -> None:
         self._requests.labels(error.code if error.code in ANSWERS else _OTHER).inc()
 
-    def connection_refused(self, reason: str) -> None:
+    def count_connection_refused(self, reason: str) -> None:
         self._connections_refused.labels(reason).inc()
 
-    def connection_broken(self, reason: str) -> None:
+    def count_connection_broken(self, reason: str) -> None:
         self._connections_broken.labels(reason).inc()
 
-    def descriptors_exhausted(self) -> None:
+    def count_descriptors_exhausted(self) -> None:
         self._descriptors_exhausted.inc()
 
-    def upload_refused(self, code: str) -> None:
+    def count_upload_refused(self, code: str) -> None:
         self._uploads_refused.labels(code if code in ANSWERS else _OTHER).inc()
 
-    def misdirected(self) -> None:
+    def count_misdirected(self) -> None:
         self._misdirected.inc()
 
-    def answered(self, route: str | None, method: str, status: int) -> None:
+    def count_answer(self, route: str | None, method: str, status: int) -> None:
         """Count an answer. `route` is a pattern of ours, None where no route matched."""
         self._answers.add(route or _OTHER, method if method in _METHODS else _OTHER, status)
 

@@ -26,15 +26,15 @@ def byte_range(fields: Sequence[str], size: int) -> tuple[int, int] | None:
         return None
     if match[1] == "":
         length = min(int(match[2]), size)
-        return _checked(size - length, length, size)
+        return _check_range(size - length, length, size)
     first = int(match[1])
     last = min(int(match[2]), size - 1) if match[2] else size - 1
     if match[2] and int(match[2]) < first:
         return None
-    return _checked(first, last - first + 1, size)
+    return _check_range(first, last - first + 1, size)
 
 
-def _checked(offset: int, length: int, size: int) -> tuple[int, int]:
+def _check_range(offset: int, length: int, size: int) -> tuple[int, int]:
     if length <= 0:
         raise RangeNotSatisfiable(size=size)
     return offset, length

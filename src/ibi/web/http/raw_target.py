@@ -31,7 +31,7 @@ def raw_target(scope: Scope) -> str:
     return as_text(raw_path(scope)) + (f"?{query}" if query else "")
 
 
-def decoded(raw: bytes) -> str:
+def percent_decode(raw: bytes) -> str:
     """The text of percent-encoded bytes, decoded once."""
     return as_text(unquote_to_bytes(raw) if b"%" in raw else raw)
 

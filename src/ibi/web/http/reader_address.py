@@ -15,7 +15,7 @@ from ibi.web.http.headers import values
 
 
 @lru_cache(maxsize=1024)
-def truncated(address: str) -> str:
+def truncate_address(address: str) -> str:
     """The network of an address: its first 24 bits (IPv4) or 48 bits (IPv6)."""
     try:
         parsed = ip_address(address.partition("%")[0])
@@ -27,7 +27,7 @@ def truncated(address: str) -> str:
     return str(ip_network((parsed, bits), strict=False))
 
 
-NOBODY: Final = IPv4Address("0.0.0.0")  # noqa: S104 - the unspecified address, not one to listen on
+UNKNOWN_READER: Final = IPv4Address("0.0.0.0")  # noqa: S104 - the unspecified address, not one to listen on
 """Stands for a reader whose address is not known: no permitted network contains it."""
 
 _MOST_HOPS: Final = 63
@@ -50,9 +50,9 @@ def client_addresses(scope: Scope, proxies: Sequence[IpNetwork]) -> tuple[IpAddr
     """The reader's address, then those of our proxies in the order in which the request passed them (R Table 8.10)."""
     way = _way(scope, proxies)
     if len(way) == 1:
-        return (way[0] or NOBODY,)
+        return (way[0] or UNKNOWN_READER,)
     reader, *passed = reversed(way)
-    return (reader or NOBODY, *(address for address in passed if address is not None))
+    return (reader or UNKNOWN_READER, *(address for address in passed if address is not None))
 
 
 def _way(scope: Scope, proxies: Sequence[IpNetwork]) -> list[IpAddress | None]:

@@ -20,7 +20,7 @@ from ibi.storage.errors import TooManyOpenFiles
 from ibi.web.http.errors import problem
 from ibi.web.http.headers import HARDENING
 from ibi.web.http.metrics import Metrics
-from ibi.web.http.reader_address import truncated
+from ibi.web.http.reader_address import truncate_address
 from ibi.web.http.request_errors import InternalError, ServerStopping
 
 REQUEST = "ibi.request"
@@ -48,7 +48,7 @@ def request_names() -> Iterator[str]:
     return (f"{chance}{number:08x}" for number in count(1))
 
 
-def hardened(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def harden_headers(given: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers of an answer with those of every answer, except the name of its request."""
     given = list(given)
     needed = _OF_NOTHING if _EMPTY in given else HARDENING
@@ -89,7 +89,7 @@ class RequestMiddleware:
             await problem(ServerStopping())(scope, receive, answer.send)
         except Exception as error:
             # The last resort: the caller gets a problem, the log the traceback.
-            self._log.error("request failed", request=name, **_described(scope), exc_info=True)
+            self._log.error("request failed", request=name, **_log_fields(scope), exc_info=True)
             if answer.status is not None:
                 raise  # half the answer is sent: the server breaks the connection, so that it is not taken for whole
             told = TooManyOpenFiles() if is_exhaustion(error) else InternalError(request=name)
@@ -100,10 +100,10 @@ class RequestMiddleware:
     def _account(self, scope: Scope, status: int | None, name: str, seconds: float) -> None:
         if status is None:
             return
-        self._metrics.answered(self._routes.get(scope.get("endpoint")), scope["method"], status)
+        self._metrics.count_answer(self._routes.get(scope.get("endpoint")), scope["method"], status)
         level = DEBUG if status < 400 else INFO if status < 500 else WARNING
         if self._log.is_enabled_for(level):
-            told = {**_described(scope), "status": int(status), "seconds": round(seconds, 6)}
+            told = {**_log_fields(scope), "status": int(status), "seconds": round(seconds, 6)}
             self._log.log(level, "request", request=name, **told)
 
 
@@ -119,17 +119,17 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = hardened(message.get("headers", ()))
+            headers = harden_headers(message.get("headers", ()))
             headers.append((REQUEST_HEADER, self._name))
             message = {**message, "headers": headers}
         await self._send(message)
 
 
-def _described(scope: Scope) -> dict[str, object]:
+def _log_fields(scope: Scope) -> dict[str, object]:
     """A request for the log, without query and headers: they may hold secrets."""
     client = scope.get("client")
     return {
         "method": scope["method"],
         "path": scope["path"][:_LONGEST_PATH],
-        "client": truncated(client[0]) if client else "unknown",
+        "client": truncate_address(client[0]) if client else "unknown",
     }

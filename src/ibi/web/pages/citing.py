@@ -53,7 +53,7 @@ def citations(work: Work, on: Instant) -> tuple[Citation, ...]:
     return Citation("ABNT", abnt(work, Day.of(on))), Citation("APA", apa(work))
 
 
-def written(name: str, item: Item, url: str, on: Instant) -> bytes:
+def write_citation(name: str, item: Item, url: str, on: Instant) -> bytes:
     """The item in one of `WRITERS`."""
     return WRITERS[name](work_of(item, url, most=_MOST_WRITTEN), Day.of(on))
 
@@ -67,7 +67,7 @@ def head_tags(site: ArchiveSite, item: Item, work: Work) -> tuple[tuple[str, str
     return highwire(work, pdf_url=pdf_url)
 
 
-def structured(work: Work, licence: Licence | None) -> Markup:
+def structured_data(work: Work, licence: Licence | None) -> Markup:
     """The item as schema.org data, safe inside a `<script>`."""
     text = script_text(json_ld(work, licence))
     return Markup(text)  # noqa: S704 - nothing in it can end the element

@@ -6,7 +6,7 @@ Each page is made once: it depends on nothing but the language.
 from __future__ import annotations
 
 from ibi.errors import IbiError
-from ibi.web.fast.connection_refusals import fields_of, plain_refusal, written
+from ibi.web.fast.connection_refusals import fields_of, plain_refusal, response_bytes
 from ibi.web.pages import HTML, refusal, wants_page
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import SITE, SiteFacts
@@ -40,4 +40,4 @@ class ConnectionRefusals:
             "headers": wishes,
             SITE: self._facts,
         }
-        return written(refusal(error, scope))
+        return response_bytes(refusal(error, scope))

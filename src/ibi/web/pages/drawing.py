@@ -17,7 +17,7 @@ def element(name: str, *content: object, **attributes: object) -> Markup:
         for key, value in attributes.items()
         if value is not None
     )
-    inside = joined(map(escape, content))
+    inside = join_markup(map(escape, content))
     written = f"<{name}{shown}>{inside}</{name}>" if content else f"<{name}{shown}/>"
     return Markup(written)  # noqa: S704 - values and content are escaped above
 
@@ -43,7 +43,7 @@ def drawing(
     )
 
 
-def joined(parts: Iterable[Markup]) -> Markup:
+def join_markup(parts: Iterable[Markup]) -> Markup:
     return Markup("").join(parts)
 
 

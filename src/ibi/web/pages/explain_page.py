@@ -95,13 +95,13 @@ class ExplainPage:
         context: dict[str, Any] = {"q": text, "fault": None, "url": None, "can_trace": self._resolver is not None}
         if text:
             try:
-                context |= await self._explained(read(text), "trace" in request.query_params, request.scope)
+                context |= await self._explain(parse_link(text), "trace" in request.query_params, request.scope)
             except InvalidInput as error:
                 context |= {"fault": Fault.of(error), "reason": _reason(error, page_language(request.scope))}
         # The item has a page of its own: search engines need not index this one.
         return render(request.scope, "explain.html", headers={"x-robots-tag": "noindex"}, **context)
 
-    async def _explained(self, url: PersistentUrl, traced: bool, scope: Scope) -> dict[str, Any]:
+    async def _explain(self, url: PersistentUrl, traced: bool, scope: Scope) -> dict[str, Any]:
         base = self._site.resolver or self._public_url if self._site else self._public_url
         item = None if self._site is None else await self._site.find(url.label)
         return {
@@ -112,10 +112,10 @@ class ExplainPage:
             "here": None if item is None or self._site is None else Relative.here(self._site, item),
             "forms": None if item is None else item.labels,
             "figure": None,
-            **(await self._traced(url, scope) if traced else {}),
+            **(await self._trace(url, scope) if traced else {}),
         }
 
-    async def _traced(self, url: PersistentUrl, scope: Scope) -> dict[str, Any]:
+    async def _trace(self, url: PersistentUrl, scope: Scope) -> dict[str, Any]:
         if self._resolver is None:
             return {}
         proxies = () if self._site is None else self._site.proxies
@@ -140,7 +140,7 @@ def _reason(error: InvalidInput, language: str) -> str:
     return translations(language).gettext(error.reason).format(**{**error.details, **named})
 
 
-def read(text: str) -> PersistentUrl:
+def parse_link(text: str) -> PersistentUrl:
     """Parse a link, or a label as the link to its item. The errors of any other text are those of a label."""
     try:
         return PersistentUrl(parse(text))

@@ -33,18 +33,18 @@ class Choice:
     number: int | None = None
 
 
-def chosen(query: SearchQuery) -> Iterator[tuple[str, Choice]]:
+def chosen_filters(query: SearchQuery) -> Iterator[tuple[str, Choice]]:
     """The name of each filter that is set, and the link to the list without it."""
     for facet, value in query.filters:
         rest = tuple(pair for pair in query.filters if pair != (facet, value))
         yield FACETS[facet], _choice(replace(query, filters=rest, page=1), facet, value)
 
 
-def offered(query: SearchQuery, counts: FacetCounts) -> Iterator[tuple[str, tuple[Choice, ...]]]:
+def offered_facets(query: SearchQuery, counts: FacetCounts) -> Iterator[tuple[str, tuple[Choice, ...]]]:
     """The name of each facet, and the links to narrower lists."""
     for facet, name in FACETS.items():
         choices = tuple(
-            _choice(_narrowed(query, facet, each.value), facet, each.value, each.number)
+            _choice(_narrow(query, facet, each.value), facet, each.value, each.number)
             for each in counts.of(facet)
             if (facet, each.value) not in query.filters
         )
@@ -52,7 +52,7 @@ def offered(query: SearchQuery, counts: FacetCounts) -> Iterator[tuple[str, tupl
             yield name, choices
 
 
-def _narrowed(query: SearchQuery, facet: Facet, value: str) -> SearchQuery:
+def _narrow(query: SearchQuery, facet: Facet, value: str) -> SearchQuery:
     return replace(query, filters=(*query.filters, (facet, value)), page=1)
 
 

@@ -23,7 +23,7 @@ from ibi.web.fast.dispatch import Dispatcher
 from ibi.web.http.errors import PROBLEM, problem
 from ibi.web.http.headers import values
 from ibi.web.http.hosts import ServedHosts
-from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
 from ibi.web.pages import HTML, wants_page
 from ibi.web.pages.language import page_language
 from ibi.web.pages.rendering import render_text
@@ -67,7 +67,7 @@ class HostCheck:
         if scope["type"] != "http" or self._hosts.serves(scope):
             await self._app(scope, receive, send)
             return
-        if decoded(raw_path(scope)) in _ALWAYS or self._dispatcher.is_for_service(scope):
+        if percent_decode(raw_path(scope)) in _ALWAYS or self._dispatcher.is_for_service(scope):
             await self._app(scope, receive, send)
         elif self._dispatcher.may_be_persistent(scope):
             await self._app(scope, receive, _WithoutPages(self, scope, receive, send).send)

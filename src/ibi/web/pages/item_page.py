@@ -16,7 +16,7 @@ from ibi.vocabulary import State
 from ibi.web.http.content_security import safety_headers
 from ibi.web.http.reader_address import reader_address
 from ibi.web.http.text import shown_title
-from ibi.web.pages.citing import citations, head_tags, shown_work, structured
+from ibi.web.pages.citing import citations, head_tags, shown_work, structured_data
 from ibi.web.pages.item_words import ELEMENTS, KINDS, STATE_MEANINGS, STATES
 from ibi.web.pages.language import page_language
 from ibi.web.pages.persistent_links import persistent_links
@@ -137,7 +137,7 @@ def _common(site: ArchiveSite, item: Item) -> dict[str, Any]:
         "alternates": tuple(alternates(site, item)),
         "citations": citations(work, site.now),
         "head_tags": head_tags(site, item, work),
-        "structured": structured(work, item.metadata.licence),
+        "structured": structured_data(work, item.metadata.licence),
         "element_names": ELEMENTS,
         "kind": None if item.metadata.resource_type is None else KINDS[item.metadata.resource_type],
         "state_name": STATES[item.state],

@@ -50,7 +50,7 @@ def first_look(site: ArchiveSite, item: Item) -> Preview | None:
     if file.media_type.lower() == PDF:  # without parameters: it is framed without a sandbox
         return Preview("pdf", file)
     if essence == "text/plain" or essence in _TEXTS or essence in {"text/csv", "text/markdown", "text/x-bibtex"}:
-        begun = _beginning(site, item, file)
+        begun = _read_beginning(site, item, file)
         if begun is None:
             return None
         is_whole = file.size <= MOST_TEXT
@@ -58,10 +58,10 @@ def first_look(site: ArchiveSite, item: Item) -> Preview | None:
     return None
 
 
-def _beginning(site: ArchiveSite, item: Item, file: File) -> bytes | None:
+def _read_beginning(site: ArchiveSite, item: Item, file: File) -> bytes | None:
     try:
         with site.open_file(item, file.path) as opened:
-            return opened.beginning(MOST_TEXT)
+            return opened.read_beginning(MOST_TEXT)
     except ContentDamaged:
         return None  # noted, and shown on the page
 

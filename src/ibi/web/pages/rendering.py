@@ -64,7 +64,7 @@ class SiteFacts:
     csrf: str | None = None
 
 
-_NOBODYS = SiteFacts()
+_NO_FACTS = SiteFacts()
 
 
 def render(
@@ -94,7 +94,7 @@ def render(
 
 
 def _site(scope: Scope) -> SiteFacts:
-    facts: SiteFacts = scope.get(SITE, _NOBODYS)
+    facts: SiteFacts = scope.get(SITE, _NO_FACTS)
     sessions: Sessions | None = scope.get(SESSIONS)
     signed = None if sessions is None else sessions.current(scope)
     if signed is None:

@@ -14,8 +14,8 @@ from ibi.model.search import Order, SearchQuery
 from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
 from ibi.web.pages import redirect
-from ibi.web.pages.explain_page import read
-from ibi.web.pages.facet_choices import chosen, offered
+from ibi.web.pages.explain_page import parse_link
+from ibi.web.pages.facet_choices import chosen_filters, offered_facets
 from ibi.web.pages.listed import Listed
 from ibi.web.pages.rendering import render
 from ibi.web.pages.search_address import feed_address, query_of, search_address
@@ -48,8 +48,8 @@ class SearchPages:
             query=query,
             found=found,
             listed=Listed(self._site),
-            chosen=tuple(chosen(query)),
-            facets=tuple(offered(query, counts)),
+            chosen=tuple(chosen_filters(query)),
+            facets=tuple(offered_facets(query, counts)),
             shown=_SHOWN,
             orders=tuple(_orders(query)),
             feed=feed_address(replace(query, page=1)),
@@ -64,7 +64,7 @@ async def direct_link(site: ArchiveSite, text: str) -> str | None:
     if "/" not in text:
         return None
     try:
-        wanted = read(text)
+        wanted = parse_link(text)
     except InvalidInput:
         return None
     item = await site.find(wanted.label)

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
-from ibi.web.pages.drawing import drawing, element, joined
+from ibi.web.pages.drawing import drawing, element, join_markup
 from ibi.web.pages.trace_words import FAILURES, REASONS, outcome_words, verdict_words
 
 MOST_LANES: Final = 5
@@ -88,7 +88,7 @@ class _Diagram:
     def _all_messages(self) -> Iterator[_Message]:
         _, hops = self._gettext, self._trace.hops
         if hops:
-            yield _Message(_READER, _RESOLVER, _wanted(hops[0]), "ask")
+            yield _Message(_READER, _RESOLVER, _request_words(hops[0]), "ask")
         timed = sorted((each for hop in hops for each in self._of_hop(hop)), key=lambda each: each.at or 0.0)
         yield from timed[:MOST_MESSAGES]
         if self._outcome is None:
@@ -112,21 +112,22 @@ class _Diagram:
         lane = self._lanes[report.archive]
         yield _Message(_RESOLVER, lane, self._question(hop), "ask", self._since(report.asked_at))
         kind = "bad" if report.verdict in _BAD else "good" if report.verdict is Verdict.CHOSEN else "answer"
-        yield _Message(lane, _RESOLVER, self._said(report), kind, self._since(_end(report)))
+        yield _Message(lane, _RESOLVER, self._reply_words(report), kind, self._since(_end(report)))
 
     def _of_others(self, hop: Hop, reports: Sequence[Report]) -> Iterator[_Message]:
         lane = _FIRST_ARCHIVE + len(self._lanes)
         asked = self._since(min(report.asked_at for report in reports))
         yield _Message(_RESOLVER, lane, self._question(hop), "ask", asked)
-        said = Counter(map(self._said, reports))
+        said = Counter(map(self._reply_words, reports))
         words = "; ".join(f"{number} × {each}" for each, number in said.most_common(3))
         kind = "bad" if all(report.verdict in _BAD for report in reports) else "answer"
         yield _Message(lane, _RESOLVER, words, kind, self._since(max(map(_end, reports))))
 
     def _question(self, hop: Hop) -> str:
-        return _wanted(hop) if hop.number == 0 else f"{_wanted(hop)} ({self._gettext(REASONS[hop.reason])})"
+        words = _request_words(hop)
+        return words if hop.number == 0 else f"{words} ({self._gettext(REASONS[hop.reason])})"
 
-    def _said(self, report: Report) -> str:
+    def _reply_words(self, report: Report) -> str:
         return self._gettext(verdict_words(report) if report.failure is None else FAILURES[report.failure])
 
     def _since(self, at: float) -> float:
@@ -139,8 +140,8 @@ class _Diagram:
         step = min(_MOST, max(_LEAST, _WIDE // (len(names) - 1)))
         width = 2 * _MARGIN + (len(names) - 1) * step
         height = _HEAD + (len(self._messages) + 1) * _ROW
-        lanes = joined(_drawn_lane(_x(index, step), name, height) for index, name in enumerate(names))
-        arrows = joined(_drawn_message(row, each, step, width) for row, each in enumerate(self._messages))
+        lanes = join_markup(_draw_lane(_x(index, step), name, height) for index, name in enumerate(names))
+        arrows = join_markup(_draw_message(row, each, step, width) for row, each in enumerate(self._messages))
         title = _("How the link is resolved")
         return drawing("trace", width, height, title, self._description(), lanes, arrows, class_="sequence-picture")
 
@@ -180,7 +181,7 @@ def _end(report: Report) -> float:
     return float("inf") if report.verdict is Verdict.SILENT else report.asked_at
 
 
-def _wanted(hop: Hop) -> str:
+def _request_words(hop: Hop) -> str:
     return f"{hop.label.spelling}{hop.relation.modifier}"
 
 
@@ -192,27 +193,27 @@ def _x(lane: int, step: int) -> int:
     return _MARGIN + lane * step
 
 
-def _shortened(words: str, most: int) -> str:
+def _shorten(words: str, most: int) -> str:
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def _drawn_lane(x: int, name: str, height: float) -> Markup:
+def _draw_lane(x: int, name: str, height: float) -> Markup:
     half = _LEAST / 2 - 8
     box = element("rect", x=x - half, y=8, width=2 * half, height=32, rx=6, class_="lane-head")
     words = element(
         "text",
         element("title", name),
-        _shortened(name, 20),
+        _shorten(name, 20),
         x=x,
         y=29,
         text_anchor="middle",
         class_="lane-name",
     )
     line = element("line", x1=x, y1=40, x2=x, y2=height - 10, class_="lane-line")
-    return joined((line, box, words))
+    return join_markup((line, box, words))
 
 
-def _drawn_message(row: int, each: _Message, step: int, width: int) -> Markup:
+def _draw_message(row: int, each: _Message, step: int, width: int) -> Markup:
     y = _HEAD + (row + 0.75) * _ROW
     start, end = _x(each.source, step), _x(each.target, step)
     direction = 1 if end > start else -1
@@ -226,7 +227,7 @@ def _drawn_message(row: int, each: _Message, step: int, width: int) -> Markup:
     words = element(
         "text",
         element("title", each.words),
-        _shortened(each.words, room),
+        _shorten(each.words, room),
         x=near,
         y=y - 7,
         text_anchor=anchor,

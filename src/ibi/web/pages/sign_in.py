@@ -19,7 +19,7 @@ from ibi.ports.errors import StorageError
 from ibi.services.accounts.sign_in import SignedIn, SignIn, TooManyGuesses
 from ibi.services.integrity.integrity import Integrity
 from ibi.web.http.errors import answer_to
-from ibi.web.http.reader_address import reader_address, truncated
+from ibi.web.http.reader_address import reader_address, truncate_address
 from ibi.web.pages.language_choice import local_target
 from ibi.web.pages.rendering import render
 from ibi.web.pages.sessions import ForeignForm, Sessions, read_form
@@ -68,7 +68,7 @@ class SignInPages:
             signed = await self._sign_in.with_password(name, password, self._network(request), mark=mark)
         except (BadSignIn, TooManyGuesses, ForeignForm) as error:
             return self._form(request, to=to, name=name[:100], error=error)
-        return await self._entered(request, signed, to)
+        return await self._start_session(request, signed, to)
 
     async def link(self, request: Request) -> Response:
         """A page that asks for confirmation. A link alone changes nothing: programs that scan mail follow links, and a
@@ -82,7 +82,7 @@ class SignInPages:
             signed = await self._sign_in.with_link(secret)
         except (BadSignIn, ForeignForm) as error:
             return self._form(request, to="/", error=error)
-        return await self._entered(request, signed, "/")
+        return await self._start_session(request, signed, "/")
 
     async def leave(self, request: Request) -> Response:
         signed = self._sessions.current(request.scope)
@@ -121,7 +121,7 @@ class SignInPages:
             return self._account(request, signed, error=error)
         return self._sessions.begin(_see("/account?changed=1"), anew)
 
-    async def _entered(self, request: Request, signed: SignedIn, to: str) -> Response:
+    async def _start_session(self, request: Request, signed: SignedIn, to: str) -> Response:
         before = self._sessions.current(request.scope)
         if before is not None:
             await self._sign_in.sign_out(before)
@@ -164,7 +164,7 @@ class SignInPages:
         """The reader's network, as it is logged and counted: a whole address would be too much personal data, and one
         client may have many."""
         address = reader_address(request.scope, self._proxies)
-        return "unknown" if address is None else truncated(str(address))
+        return "unknown" if address is None else truncate_address(str(address))
 
 
 def _problem(error: BadSignIn | TooManyGuesses | WeakPassword | ForeignForm | None) -> str:

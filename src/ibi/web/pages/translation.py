@@ -39,12 +39,12 @@ def translations(language: str) -> NullTranslations:
     merged: Translations | None = None
     for file in sorted(folder.iterdir(), key=lambda each: each.name):
         if file.name.endswith(".po"):
-            read = _read(file.read_bytes(), language)
+            read = _parse_catalogue(file.read_bytes(), language)
             merged = read if merged is None else merged.merge(read)
     return merged or NullTranslations()
 
 
-def _read(po: bytes, language: str) -> Translations:
+def _parse_catalogue(po: bytes, language: str) -> Translations:
     catalog, compiled = read_po(BytesIO(po), locale=locale_of(language)), BytesIO()
     write_mo(compiled, catalog)
     compiled.seek(0)

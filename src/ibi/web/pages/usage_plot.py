@@ -76,7 +76,7 @@ def usage_plot(months: Sequence[MonthlyUse], language: str) -> Markup:
         _WIDTH,
         _HEIGHT,
         words.gettext("Use in the last twelve months"),
-        _described(months, words),
+        _description(months, words),
         *content,
         class_="usage-plot",
     )
@@ -87,7 +87,7 @@ def _bar(x: float, width: float, number: int, most: int, kind: str) -> Markup:
     return element("rect", x=x, y=_BASE - height, width=width, height=height, class_=kind)
 
 
-def _described(months: Sequence[MonthlyUse], words: NullTranslations) -> str:
+def _description(months: Sequence[MonthlyUse], words: NullTranslations) -> str:
     downloads = sum(each.usage.downloads for each in months)
     resolutions = sum(each.usage.resolutions for each in months)
     sentence = words.gettext("{downloads} downloads and {resolutions} resolutions by people; the table has each month.")

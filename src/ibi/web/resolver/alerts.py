@@ -67,7 +67,7 @@ class _Alerts:
             case NotFound():
                 return self._not_found(outcome)
             case Deleted():
-                return self._deleted(outcome)
+                return self._item_deleted(outcome)
             case RelatedItemMissing():
                 return self._related_missing(outcome)
             case OriginalNotFound():
@@ -108,7 +108,7 @@ class _Alerts:
             silence=silence,
         )
 
-    def _deleted(self, outcome: Deleted) -> Alert:
+    def _item_deleted(self, outcome: Deleted) -> Alert:
         _, when, label = self._gettext, outcome.when, outcome.label.spelling
         said = (
             _("{label} was deleted, says {archive}, the Archive that kept it.")
@@ -197,10 +197,10 @@ class _Alerts:
             "at": outcome.at.spelling,
             "languages": [str(tag) for tag in outcome.languages],
         }
-        code, title, said, advice = self._lacking(outcome)
+        code, title, said, advice = self._missing_words(outcome)
         return Alert(code, HTTPStatus.NOT_FOUND, title, said, facts, advice, silence=outcome.silence)
 
-    def _lacking(self, outcome: RelatedItemMissing) -> tuple[str, str, str, tuple[Advice, ...]]:
+    def _missing_words(self, outcome: RelatedItemMissing) -> tuple[str, str, str, tuple[Advice, ...]]:
         """Code, title, message and advice."""
         _, label = self._gettext, outcome.at.spelling
         itself = self._link(_("See the item itself:"), relation=Relation.ITSELF, file_list=False, file_path=None)
@@ -220,7 +220,7 @@ class _Alerts:
                     said = _("The metadata of {label} is not there in the language asked for.").format(label=label)
                     plain = self._link(_("See its metadata as a page:"), label=outcome.at, relation=_METADATA)
                     return "no-such-translation", _("There is no such translation"), said, there or (plain,)
-                said = self._untranslated(label, outcome.languages)
+                said = self._untranslated_words(label, outcome.languages)
                 return "no-such-translation", _("There is no such translation"), said, there or (itself,)
             case Missing.METADATA:
                 said = _("No Archive gives the metadata of {label} in this form.").format(label=label)
@@ -237,7 +237,7 @@ class _Alerts:
                 said = said.format(label=label, relation=outcome.relation.modifier)
                 return "related-item-missing", _("There is nothing where it leads"), said, (itself,)
 
-    def _untranslated(self, label: str, there: tuple[LanguageTag, ...]) -> str:
+    def _untranslated_words(self, label: str, there: tuple[LanguageTag, ...]) -> str:
         _ = self._gettext
         steps = (step for step in self._url.relation.steps if isinstance(step, Translation))
         wanted = [str(step.language) for step in steps if step.language is not None]

@@ -20,7 +20,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
 from ibi.web.http.headers import refuse_other_sites
-from ibi.web.http.raw_target import as_text, decoded, has_subject
+from ibi.web.http.raw_target import as_text, has_subject, percent_decode
 from ibi.web.http.reader_address import reader_address
 from ibi.web.http.request_errors import MethodNotAllowed
 
@@ -55,7 +55,7 @@ class ResolverEndpoint:
         return has_subject(query) and (path in self._paths or self._is_ours(path))
 
     def _is_ours(self, path: bytes) -> bool:
-        text = decoded(path)
+        text = percent_decode(path)
         found = match_label(text, 1) if text[:1] == "/" else None
         return found is not None and found[1] == len(text) and found[0] in self._labels
 

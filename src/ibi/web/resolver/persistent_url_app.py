@@ -21,7 +21,7 @@ from ibi.services.resolving.resolver_service import Resolved, Unfinished
 from ibi.web.fast.fast_path import Answer, Handover, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem
 from ibi.web.http.headers import values
-from ibi.web.http.raw_target import decoded, raw_path, raw_target
+from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
 from ibi.web.http.reader_address import client_addresses
 from ibi.web.http.request_errors import MethodNotAllowed, NotFound
 from ibi.web.http.request_middleware import REQUEST
@@ -124,7 +124,7 @@ class PersistentUrlApp:
         resolved = wanted.begun
         if not isinstance(resolved, Resolved) or (redirect := _redirect(wanted, resolved)) is None:
             return None
-        head = _REDIRECTS[wanted.by_language].filled(redirect.url.encode("ascii"), _caching(resolved.max_age))
+        head = _REDIRECTS[wanted.by_language].fill(redirect.url.encode("ascii"), _cache_control(resolved.max_age))
         return Answer(302, head, b"", partial(self._thank, redirect, scope))
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
@@ -135,14 +135,14 @@ class PersistentUrlApp:
         resolved = wanted.begun if isinstance(wanted.begun, Resolved) else await wanted.begun()
         redirect = _redirect(wanted, resolved)
         if redirect is None:
-            return self._told(wanted.url, wanted.view, resolved, scope)
-        location, caching = redirect.url.encode("ascii"), _caching(resolved.max_age)
+            return self._information(wanted.url, wanted.view, resolved, scope)
+        location, caching = redirect.url.encode("ascii"), _cache_control(resolved.max_age)
         await _respond(send, 302, _redirect_headers(location, caching, by_language=wanted.by_language))
         self._thank(redirect, scope)
         return None
 
     def _begin(self, scope: Scope) -> _Wanted:
-        url, view, site = _read(scope), view_of(scope), self._site
+        url, view, site = _parse_target(scope), view_of(scope), self._site
         by_language = _hangs_on_language(url)
         wishes = _wishes(scope) if by_language else ()
         clients = client_addresses(scope, site.proxies)
@@ -158,7 +158,7 @@ class PersistentUrlApp:
         if scope["method"] == "GET" and redirect.acknowledgment is not None:
             self._site.acknowledgments.send(redirect.archive, redirect.acknowledgment)
 
-    def _told(self, url: PersistentUrl, view: View, resolved: Resolved, scope: Scope) -> Response:
+    def _information(self, url: PersistentUrl, view: View, resolved: Resolved, scope: Scope) -> Response:
         base, outcome = f"{self._site.public_url}/", resolved.outcome
         if view is View.TRACE_JSON:
             return _json(trace_record(url, resolved, base), {"vary": "Accept-Language"})
@@ -178,13 +178,13 @@ _read_before: Final = lru_cache(maxsize=2048)(PersistentUrl.parse)
 """Many readers follow the same link, so it is parsed once. Errors are not cached."""
 
 
-def _read(scope: Scope) -> PersistentUrl:
+def _parse_target(scope: Scope) -> PersistentUrl:
     target = raw_target(scope)
     try:
         return _read_before(target) if len(target) <= _LONGEST_REMEMBERED else PersistentUrl.parse(target)
     except InvalidPersistentUrl:
         # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
-        if "/" not in decoded(raw_path(scope)).strip("/"):
+        if "/" not in percent_decode(raw_path(scope)).strip("/"):
             raise NotFound() from None
         raise
 
@@ -218,7 +218,7 @@ def _redirect_headers(location: bytes, caching: bytes, *, by_language: bool) -> 
     return [(b"location", location), (b"cache-control", caching), vary, _ANY_ORIGIN, _EMPTY]
 
 
-def _caching(max_age: int) -> bytes:
+def _cache_control(max_age: int) -> bytes:
     """Cache-Control of a redirect: it may be cached for as long as the Archive allows (E32)."""
     return b"max-age=%d" % max_age if max_age > 0 else b"no-store"
 
@@ -248,13 +248,13 @@ def _alert_answer(
     if alert.retry_after is not None:
         headers["retry-after"] = str(alert.retry_after)
     if not as_json and wants_page(scope["headers"]):
-        shown = {"alert": alert, "trace_link": None if url is None else _traced(url)}
+        shown = {"alert": alert, "trace_link": None if url is None else _trace_address(url)}
         return render(scope, "resolver_alert.html", status=int(alert.status), headers=headers, **shown)
     headers["content-language"] = page_language(scope)
     return Response(msgspec.json.encode(alert.record()), int(alert.status), headers, PROBLEM)
 
 
-def _traced(url: PersistentUrl) -> str:
+def _trace_address(url: PersistentUrl) -> str:
     """The address of the same resolution with its trace."""
     text = url.text("", keep_spelling=True)
     return f"/{text}{'&' if '?' in text else '?'}ibiurl.trace=html"

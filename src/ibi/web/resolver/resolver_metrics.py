@@ -65,25 +65,25 @@ class ResolverMetrics:
         )
         self._known: set[str] = set()
 
-    def resolved(self, resolved: Resolved) -> None:
+    def on_resolved(self, resolved: Resolved) -> None:
         self._outcomes.add(outcome_name(resolved), "yes" if resolved.was_kept else "no")
         self._seconds.observe(resolved.seconds)
 
-    def turned_away(self, refusal: LimitExceeded) -> None:
+    def on_turned_away(self, refusal: LimitExceeded) -> None:
         refused = self._links_refused if isinstance(refusal, TooManyLinks) else self._turned_away
         refused.labels(refusal.bound.value).inc()
 
-    def claimed(self, claim: NewClaim) -> None:
+    def on_claimed(self, claim: NewClaim) -> None:
         self._claims.labels(claim.kind.value).inc()
 
-    def held_back(self) -> None:
+    def on_held_back(self) -> None:
         self._held_back.inc()
 
-    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
+    def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self._replies.add(self._name(archive), _reply_name(reply))
         self._reply_seconds.observe(seconds)
 
-    def acknowledged(self, result: str) -> None:
+    def on_acknowledged(self, result: str) -> None:
         """`received`, `lost` or `dropped`."""
         self._thanks.add(result)
 

@@ -70,11 +70,11 @@ def _report(report: Report, resolved: Resolved) -> dict[str, object]:
         "failure": None if report.failure is None else report.failure.value,
         "broken_rule": report.broken_rule,
         "because": None if report.because is None else report.because.value,
-        "said": None if report.said is None else _said(report.said),
+        "said": None if report.said is None else _answer_pairs(report.said),
     }
 
 
-def _said(answer: UrlList | Deletion) -> dict[str, str]:
+def _answer_pairs(answer: UrlList | Deletion) -> dict[str, str]:
     pairs = answer.to_pairs()
     shown = {name: value if isinstance(value, str) else " ".join(value) for name, value in pairs.items()}
     shown.pop(_SECRET, None)

@@ -43,13 +43,13 @@ def view_of(scope: Scope) -> View:
     query = scope["query_string"]
     # Few URLs have these pairs: only a query that may contain one, perhaps percent-encoded, is parsed.
     if query and (b"ibiurl." in query.lower() or b"%" in query):
-        found = _named(raw_query(scope))
+        found = _named_view(raw_query(scope))
         if found is not None:
             return found
     return View.INFO if _wants_json(scope) else View.REDIRECT
 
 
-def _named(query: str) -> View | None:
+def _named_view(query: str) -> View | None:
     for name, value in decode_query(query):
         name = name.lower()
         if name in {_INFO, _TRACE}:

@@ -174,12 +174,12 @@ def test_no_digests_are_kept_of_small_files() -> None:
 
 def test_the_beginning_is_checked() -> None:
     right, digests = content_of(BLOCK), Digests()
-    assert opened(right, digests=digests)[0].beginning(10) == right[:10]
+    assert opened(right, digests=digests)[0].read_beginning(10) == right[:10]
     for offset in (0, BLOCK - 1):
         with pytest.raises(ContentDamaged):
-            opened(flipped(right, offset), right)[0].beginning(10)
-    assert opened(content_of(BLOCK + 1))[0].beginning(10) is None  # not without reading all of it
-    assert opened(b"")[0].beginning(10) == b""
+            opened(flipped(right, offset), right)[0].read_beginning(10)
+    assert opened(content_of(BLOCK + 1))[0].read_beginning(10) is None  # not without reading all of it
+    assert opened(b"")[0].read_beginning(10) == b""
 
 
 def test_records_are_read_as_a_whole() -> None:

@@ -466,16 +466,16 @@ class Counted:
     refusals: list[LimitScope] = field(default_factory=list)
     claims: list[NewClaim] = field(default_factory=list)
 
-    def resolved(self, resolved: Resolved) -> None:
+    def on_resolved(self, resolved: Resolved) -> None:
         self.outcomes.append(type(resolved.outcome).__name__)
 
-    def turned_away(self, refusal: LimitExceeded) -> None:
+    def on_turned_away(self, refusal: LimitExceeded) -> None:
         self.refusals.append(refusal.bound)
 
-    def claimed(self, claim: NewClaim) -> None:
+    def on_claimed(self, claim: NewClaim) -> None:
         self.claims.append(claim)
 
-    def replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
+    def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
         self.replies.append((archive.address, isinstance(reply, Failure)))
 
 

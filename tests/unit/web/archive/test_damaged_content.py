@@ -124,7 +124,7 @@ class Receiver:
 
 def answer_of(content: bytes, integrity: Integrity, memory: BlockMemory, deposited: bytes | None = None) -> FileAnswer:
     item, _ = kept(REP, files={"a": ("text/plain", deposited or content)})
-    file = integrity.verified(MemoryFile(content, item.files[0].sha512), REP, "a")
+    file = integrity.verified_file(MemoryFile(content, item.files[0].sha512), REP, "a")
     return FileAnswer(item, file, "GET", [], memory)
 
 
@@ -133,7 +133,7 @@ async def test_pieces_are_small_where_there_is_no_memory_for_blocks(
     integrity: Integrity, most: int, pieces: int
 ) -> None:
     memory, to = BlockMemory(most), Receiver()
-    integrity.verified(
+    integrity.verified_file(
         MemoryFile(BYTES, kept(REP, files={"a": ("x/y", BYTES)})[0].files[0].sha512), REP, "a"
     ).learn_blocks()
     await answer_of(BYTES, integrity, memory).send(to.receive, to.send, {})
@@ -147,7 +147,7 @@ async def test_pieces_are_small_where_there_is_no_memory_for_blocks(
 async def test_an_answer_is_broken_before_its_end(integrity: Integrity, most: int, known: bool) -> None:
     if known:
         file = MemoryFile(BYTES, kept(REP, files={"a": ("x/y", BYTES)})[0].files[0].sha512)
-        integrity.verified(file, REP, "a").learn_blocks()
+        integrity.verified_file(file, REP, "a").learn_blocks()
     damaged, to, memory = BYTES[:-1] + b"x", Receiver(), BlockMemory(most)
     with pytest.raises(AnswerBroken):
         await answer_of(damaged, integrity, memory, BYTES).send(to.receive, to.send, {})

@@ -198,7 +198,7 @@ async def test_a_resolver_in_the_same_process_is_told_what_is_sent_over_http(ibi
     path = url_request(ibi=quote(ibi))
     for _ in range(2):
         sent = await app.get(path)
-        status, told, caching, _ = service.answered(path.partition("?")[2].encode())
+        status, told, caching, _ = service.http_answer(path.partition("?")[2].encode())
         assert (status, caching.decode()) == (sent.status, sent.headers["cache-control"])
         assert told.rpartition(b"urlkey ")[0] == sent.body.rpartition(b"urlkey ")[0]
         assert len(told) == len(sent.body)
@@ -218,7 +218,7 @@ def test_the_message_is_the_one_that_would_be_read(
     for _ in range(2):
         told = app.site.answers.answer(request)
         message, max_age = told.answer, told.max_age
-        _, sent, caching, _ = service.answered(query.encode())
+        _, sent, caching, _ = service.http_answer(query.encode())
         read = parse_url_list(Pairs.decode(sent))
         assert freshness(caching) == max_age
         if isinstance(message, UrlList) and isinstance(read, UrlList) and read.url_key is not None:
@@ -321,7 +321,7 @@ def test_one_in_the_same_process_is_counted_as_well_while_the_item_is_there() ->
     item, content = kept(REP, IBIP)
     app = archive_app((item, content))
     service = ArchiveService(app.site, structlog.get_logger())
-    key = service.answered(url_request().partition("?")[2].encode())[1].rpartition(b"urlkey ")[2].decode()
+    key = service.http_answer(url_request().partition("?")[2].encode())[1].rpartition(b"urlkey ")[2].decode()
     for client in ("8.8.8.8", "8.8.8.8", "8.8.4.4"):
         app.site.answers.acknowledge(Acknowledgment.from_query(acknowledgment(key, client).partition("?")[2]))
     assert used(app, item) == Usage(resolutions=2)

@@ -22,9 +22,9 @@ def test_a_flood_of_refusals_is_a_line_a_minute() -> None:
     with capture_logs() as lines:
         load = LoadLog(structlog.get_logger(), metrics, clock)
         for _ in range(1000):
-            load.refused("192.0.2.7", False)
+            load.note_refused("192.0.2.7", False)
         clock.now = 61.0
-        load.refused("2001:db8::/64", False)
+        load.note_refused("2001:db8::/64", False)
     assert [line["number"] for line in lines] == [1, 1000]
     assert [line["client"] for line in lines] == ["192.0.2.0/24", "2001:db8::/48"]
     assert all("connections_per_client" in line["event"] for line in lines)
@@ -35,11 +35,11 @@ def test_every_kind_has_a_line_of_its_own() -> None:
     metrics = Metrics()
     with capture_logs() as lines:
         load = LoadLog(structlog.get_logger(), metrics, Minute())
-        load.refused("192.0.2.7", False)
-        load.refused("192.0.2.7", True)
-        load.displaced("192.0.2.7")
-        load.unread("192.0.2.7")
-        load.exhausted()
+        load.note_refused("192.0.2.7", False)
+        load.note_refused("192.0.2.7", True)
+        load.note_displaced("192.0.2.7")
+        load.note_unread("192.0.2.7")
+        load.note_exhausted()
     assert len({line["event"] for line in lines}) == 5
     assert {line["log_level"] for line in lines} == {"warning"}
     told = generate_latest(metrics.registry)

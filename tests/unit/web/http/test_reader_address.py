@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.web.http.reader_address import truncated
+from ibi.web.http.reader_address import truncate_address
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from ibi.web.http.reader_address import truncated
     ],
 )
 def test_an_address_becomes_its_network(address: str, network: str) -> None:
-    assert truncated(address) == network
+    assert truncate_address(address) == network

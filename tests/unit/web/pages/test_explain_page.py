@@ -14,7 +14,7 @@ import ibi
 from ibi.errors import InvalidInput
 from ibi.label import parse
 from ibi.web.pages.error_words import SENTENCES
-from ibi.web.pages.explain_page import Fault, read
+from ibi.web.pages.explain_page import Fault, parse_link
 from ibi.web.pages.label_anatomy import Role, anatomy
 from ibi.web.pages.label_faults import REASONS
 from tests.support.archive_app import BASE, IBIP, REP, ArchiveApp, archive_app, kept
@@ -144,7 +144,7 @@ async def test_punctuation_behind_a_link_is_seen_through() -> None:
 
 def test_a_long_text_is_shown_around_its_fault() -> None:
     with pytest.raises(InvalidInput) as caught:
-        read(f"http://x.example/{'a' * 4000}é")
+        parse_link(f"http://x.example/{'a' * 4000}é")
 
     fault = Fault.of(caught.value)
 
