@@ -18,7 +18,7 @@ from ibi.label import RepositoryName
 from ibi.model.minting import Identity
 from ibi.ports.errors import CatalogDamaged, StorageError
 from ibi.services.integrity.integrity import Integrity
-from ibi.services.items.archive_store import ArchiveStore, Listed
+from ibi.services.items.archive_store import ArchiveStore, ListingResult
 from ibi.storage.batching import batched
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.locks import FileItemLocks
@@ -140,7 +140,7 @@ def open_repaired(
     return opened()
 
 
-def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> Listed:
+def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> ListingResult:
     """Make the catalogue say what the store says, and nothing else. One that is damaged is set aside.
 
     What was given out before is uncertain from then on: who does this has often put something back from a backup.
@@ -153,6 +153,6 @@ def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> List
     return _rebuilt(data, on_item)
 
 
-def _rebuilt(data: Path, on_item: Callable[[], None]) -> Listed:
+def _rebuilt(data: Path, on_item: Callable[[], None]) -> ListingResult:
     with open_repaired(data, on_item=on_item, give_up_missing=True) as store:
         return store.swept if store.is_rebuilt else store.rebuild(on_item)

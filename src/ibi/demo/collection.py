@@ -20,7 +20,7 @@ _EMBARGO: Final = Instant.parse("2031-01-01T00:00:00Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class DemoDeletion:
     """An item that is deposited and then deleted; `replaced_by` is the name of another one of this list."""
 
     reason: str
@@ -42,7 +42,7 @@ class DemoItem:
     edition_of: str | None = None
     translation_of: str | None = None
     visibility: Visibility = Visibility.PUBLIC
-    deleted: Deletion | None = None
+    deleted: DemoDeletion | None = None
 
 
 def demo_items() -> tuple[DemoItem, ...]:
@@ -209,7 +209,7 @@ def _withdrawn() -> DemoItem:
             "rainfall",
         ),
         files=lambda: {"rain.csv": _rainfall_table(1, 2022)},
-        deleted=Deletion("One of the gauges had been read in inches.", replaced_by="rainfall"),
+        deleted=DemoDeletion("One of the gauges had been read in inches.", replaced_by="rainfall"),
     )
 
 

@@ -48,7 +48,7 @@ from ibi.web.http.hosts import ServedHosts
 from ibi.web.http.methods import by_method
 from ibi.web.http.metrics import IntegrityMetrics, Metrics, MetricsPage
 from ibi.web.http.raw_target import percent_decode, raw_path
-from ibi.web.http.request_errors import InternalError, MethodNotAllowed, NotFound
+from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
 from ibi.web.http.request_middleware import REQUEST, RequestMiddleware, request_names
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.claims_page import ClaimPages
@@ -264,7 +264,7 @@ async def _not_routed(request: Request, error: Exception) -> Response:
         allowed = ", ".join(sorted(dict(error.headers or {}).get("Allow", "").split(", ")))
         return _error_answer(MethodNotAllowed(method=request.method[:20], allowed=allowed), request)
     if error.status_code == 404:
-        return _error_answer(NotFound(), request)
+        return _error_answer(PathNotFound(), request)
     return problem(InternalError(request=request.scope.get(REQUEST)))
 
 
@@ -302,5 +302,5 @@ class FallbackApp:
         if first == "col" and rest and self._collection is not None:
             return self._collection
         if first in RESERVED or not first or self._persistent is None:
-            raise NotFound()
+            raise PathNotFound()
         return self._persistent

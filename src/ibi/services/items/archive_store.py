@@ -41,7 +41,7 @@ def _ignore() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListingResult:
     """What became of items that were read in from the store."""
 
     looked_at: int = 0
@@ -125,7 +125,7 @@ class ArchiveStore(ItemRepository):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _sweep(self, on_item: Callable[[], None]) -> Listed:
+    def _sweep(self, on_item: Callable[[], None]) -> ListingResult:
         """Finish what dead processes have begun: in the store, then in the catalogue, then of the pairs of items."""
         finished = self.content.sweep()
         with self._changes.take_abandoned() as left:
@@ -156,7 +156,7 @@ class ArchiveStore(ItemRepository):
         self._listing.end_rebuild()
         return True
 
-    def _agree(self, on_item: Callable[[], None], *, always: bool) -> Listed | None:
+    def _agree(self, on_item: Callable[[], None], *, always: bool) -> ListingResult | None:
         """Make the catalogue agree with the store, whatever it says. None if another process did, and it is not
         `always` to be done."""
         self._listing.check_store()
@@ -189,13 +189,15 @@ class ArchiveStore(ItemRepository):
         """The names of items that the catalogue has and the store has not."""
         return (name for name in map(str, self._listing.names()) if not self._objects.holds(name))
 
-    def rebuild(self, on_item: Callable[[], None] = _ignore) -> Listed:
+    def rebuild(self, on_item: Callable[[], None] = _ignore) -> ListingResult:
         """Make the catalogue say what the store says, item by item, and nothing else. Others may go on working."""
         self._listing.check_search()
         removed = self._forget_missing()
         return replace(self._list_all(self.content.iterate(), on_item), removed=removed)
 
-    def _list_all(self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False) -> Listed:
+    def _list_all(
+        self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False
+    ) -> ListingResult:
         """Some hundred in a commit, during which nobody else lists them.
 
         With `only_changed`, what the catalogue lists already is not written again: what is found by words is written
@@ -219,7 +221,7 @@ class ArchiveStore(ItemRepository):
                 unreadable += self._put_all([item for item in items if not only_changed or not self._lists(item)])
             self.step("items read in")
             looked_at += len(batch)
-        return Listed(looked_at, unreadable=tuple(unreadable))
+        return ListingResult(looked_at, unreadable=tuple(unreadable))
 
     def _lists(self, item: Item) -> bool:
         return self.catalog.find(item.rep) == item

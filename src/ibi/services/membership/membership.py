@@ -23,7 +23,7 @@ _BUDGET: Final = 3.0
 """Seconds that a stop may take to tell the resolver."""
 
 
-class Resolver(Protocol):
+class MembershipGateway(Protocol):
     """Sends requests to the resolver; `ibi.transport.resolver_gateway` implements it."""
 
     async def send(self, request: InclusionRequest | ExclusionRequest, *, within: float | None = None) -> Outcome: ...
@@ -38,7 +38,7 @@ class MembershipService:
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: MembershipGateway,
         request: InclusionRequest,
         files: MembershipState,
         *,

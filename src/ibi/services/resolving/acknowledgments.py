@@ -28,7 +28,7 @@ _GRACE: Final = 3.0
 """Seconds that a stop may take for those that are waiting."""
 
 
-class Gateway(Protocol):
+class AcknowledgmentGateway(Protocol):
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool: ...
 
 
@@ -41,7 +41,7 @@ class Acknowledgments:
 
     def __init__(
         self,
-        gateway: Gateway,
+        gateway: AcknowledgmentGateway,
         *,
         at_once: Callable[[ArchiveRef, Acknowledgment], bool | None] = _not_here,
         watch: Callable[[str], None] | None = None,

@@ -16,7 +16,7 @@ from ibi.label import RepositoryName
 from ibi.model.account import Scope
 from ibi.web.api.callers import Callers
 from ibi.web.api.records import JSON, usage_counts
-from ibi.web.http.request_errors import InvalidParameter, NotFound
+from ibi.web.http.request_errors import InvalidParameter, PathNotFound
 
 MOST_TOTALS: Final = 10_000
 """Items in one answer."""
@@ -47,7 +47,7 @@ class StandingPages:
         await self._callers.token(request, Scope.READ)
         log, after = self._site.usage, _after(request)
         if log is None:
-            raise NotFound()
+            raise PathNotFound()
         found = await self._callers.beside(
             lambda: list(
                 islice(((rep, usage) for rep, usage in log.totals() if after is None or rep > after), MOST_TOTALS + 1)

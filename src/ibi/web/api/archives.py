@@ -27,7 +27,7 @@ from ibi.web.http.body import check_json, read_body
 from ibi.web.http.headers import values
 from ibi.web.http.methods import by_method
 from ibi.web.http.raw_target import percent_decode, raw_path
-from ibi.web.http.request_errors import MalformedBody, NotFound
+from ibi.web.http.request_errors import MalformedBody, PathNotFound
 
 PREFIX: Final = b"/api/archives/"
 
@@ -132,7 +132,7 @@ class ArchivePages:
 def _label(request: Request) -> Label:
     path = raw_path(request.scope)
     if not path.startswith(PREFIX):
-        raise NotFound()
+        raise PathNotFound()
     return parse(percent_decode(path[len(PREFIX) :]))
 
 

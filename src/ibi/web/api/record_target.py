@@ -15,7 +15,7 @@ from ibi.archive.drafts import NotADraft
 from ibi.label import Label, match_label, parse
 from ibi.model.errors import InvalidFileName
 from ibi.web.http.raw_target import percent_decode, raw_path
-from ibi.web.http.request_errors import NotFound
+from ibi.web.http.request_errors import PathNotFound
 
 PREFIX = b"/api/records/"
 _DRAFT = re.compile(rb"(draft-[a-z2-7]{16})(/.*|)", re.DOTALL)
@@ -34,7 +34,7 @@ class RecordTarget:
     @property
     def required_label(self) -> Label:
         if self.label is None:
-            raise NotFound()
+            raise PathNotFound()
         return self.label
 
     @property
@@ -46,11 +46,11 @@ class RecordTarget:
 
 
 def record_target(scope: Scope, rest: str, *, names_file: bool = False) -> RecordTarget:
-    """Parse a path that ends with `rest` after the label or id, or with the name of a file. Otherwise raise `NotFound`,
-    or the error in the label."""
+    """Parse a path that ends with `rest` after the label or id, or with the name of a file. Otherwise raise
+    `PathNotFound`, or the error in the label."""
     path = raw_path(scope)
     if not path.startswith(PREFIX):
-        raise NotFound()
+        raise PathNotFound()
     path = path[len(PREFIX) :]
     draft = _DRAFT.fullmatch(path)
     if draft is not None:
@@ -61,10 +61,10 @@ def record_target(scope: Scope, rest: str, *, names_file: bool = False) -> Recor
 def _of_draft(draft: str, after: bytes, rest: str, *, names_file: bool) -> RecordTarget:
     if names_file:
         if not after.startswith(_FILES) or len(after) == len(_FILES):
-            raise NotFound()
+            raise PathNotFound()
         return RecordTarget(draft=draft, file=_file_name(after[len(_FILES) :]))
     if percent_decode(after) != rest:
-        raise NotFound()
+        raise PathNotFound()
     return RecordTarget(draft=draft)
 
 
@@ -72,12 +72,12 @@ def _of_item(text: str, rest: str, *, names_file: bool) -> RecordTarget:
     found = match_label(text)
     if found is None:
         parse(text.removesuffix(rest))  # says what is wrong with it
-        raise NotFound()
+        raise PathNotFound()
     label, after = found[0], text[found[1] :]
     if names_file and after.startswith("/files/") and after != "/files/":
         return RecordTarget(label, file=after.removeprefix("/files/"))
     if names_file or after != rest:
-        raise NotFound()
+        raise PathNotFound()
     return RecordTarget(label)
 
 

@@ -25,7 +25,7 @@ from ibi.web.api.drafts import DraftPages
 from ibi.web.api.record_target import record_target
 from ibi.web.archive.item_record import item_files, item_record, record_links
 from ibi.web.http.long_json import json_answer
-from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, MemberMissing, NotFound, UnknownMember
+from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, MemberMissing, PathNotFound, UnknownMember
 
 JSON: Final = "application/json"
 MOST_REASON: Final = 10_000
@@ -62,7 +62,7 @@ class RecordPages:
     async def usage(self, request: Request) -> Response:
         item = await self._item(record_target(request.scope, "/usage").required_label)
         if self._site.usage is None:
-            raise NotFound()
+            raise PathNotFound()
         counted = await asyncio.to_thread(self._site.usage.days, item.rep)
         days = [{"date": day.date, **usage_counts(usage)} for day, usage in counted]
         return _answer({"days": days, "links": record_links(self._site, item)}, item)

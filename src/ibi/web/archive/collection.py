@@ -35,7 +35,7 @@ from ibi.web.http.headers import values
 from ibi.web.http.media_types import media_type_in_full
 from ibi.web.http.raw_target import percent_decode, raw_path, raw_query
 from ibi.web.http.reader_address import reader_address
-from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, NotFound
+from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound
 from ibi.web.pages import redirect, refusal
 from ibi.web.pages.item_page import FilePage
 from ibi.web.pages.preview import PREVIEW
@@ -70,7 +70,7 @@ class Collection:
         path = percent_decode(raw_path(scope)).removeprefix(PREFIX)
         found = match_label(path)
         if found is None:
-            raise NotFound()
+            raise PathNotFound()
         label, rest = found[0], path[found[1] :]
         item = await self._site.find(label)
         if item is None:
@@ -91,7 +91,7 @@ class Collection:
             named = next((value for name, value in query if name == "format"), None)
             return await self._metadata.answer(item, named, scope)
         if rest not in {"", "/", "/doc", _DOC}:
-            raise NotFound()
+            raise PathNotFound()
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
         if rest != _DOC:
@@ -131,7 +131,7 @@ class Collection:
         if file is None and (may_see or item.visibility.listing):
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
         if is_to_run(scope["headers"]):
-            raise NotFound()
+            raise PathNotFound()
         if file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
         at_once = scope["method"] == "GET" and not any(name in _CONDITIONS for name, _ in scope["headers"])

@@ -17,7 +17,7 @@ from ibi.services.archive_site import ArchiveSite
 from ibi.web.http.errors import problem
 from ibi.web.http.hosts import requested_origin
 from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
-from ibi.web.http.request_errors import NotFound
+from ibi.web.http.request_errors import PathNotFound
 
 _PLACE: Final = "/col/"
 
@@ -64,7 +64,7 @@ class BytesAlone:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._host.is_asked(scope) and not _is_for_bytes(scope):
-            await problem(NotFound())(scope, receive, send)
+            await problem(PathNotFound())(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

@@ -37,8 +37,8 @@ from ibi.web.http.request_errors import (
     NoSuchFile,
     NoSuchRelation,
     NoSuchTranslation,
-    NotFound,
     OriginalElsewhere,
+    PathNotFound,
     UnknownFormat,
 )
 from ibi.web.pages import redirect, refusal
@@ -91,7 +91,7 @@ def _parse_target(scope: Scope) -> PersistentUrl:
     except InvalidPersistentUrl:
         # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
         if "/" not in percent_decode(raw_path(scope)).strip("/"):
-            raise NotFound() from None
+            raise PathNotFound() from None
         raise
 
 

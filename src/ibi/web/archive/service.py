@@ -14,7 +14,7 @@ from ibi.messages.answers import ErrorAnswer
 from ibi.messages.home_fields import Field
 from ibi.model.item import name_one_item
 from ibi.services.archive_site import ArchiveSite
-from ibi.web.fast.fast_path import Answer
+from ibi.web.fast.fast_path import FastAnswer
 from ibi.web.http.errors import UNTOLD, answer_to, log_untold
 from ibi.web.http.headers import RawHeaders, is_cross_site
 from ibi.web.http.raw_target import as_text, has_subject, percent_decode
@@ -61,8 +61,8 @@ class ArchiveService:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def at_once(self, scope: Scope) -> Answer | None:
-        return Answer(*self._response(scope)) if self._is_prompt else None
+    def at_once(self, scope: Scope) -> FastAnswer | None:
+        return FastAnswer(*self._response(scope)) if self._is_prompt else None
 
     def _response(self, scope: Scope) -> Response:
         if scope["method"] == "GET":

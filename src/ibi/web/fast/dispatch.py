@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ibi.web.fast.fast_path import Answer
+from ibi.web.fast.fast_path import FastAnswer
 from ibi.web.http.raw_target import percent_decode, raw_path
 
 RESERVED: Final = frozenset(
@@ -20,7 +20,7 @@ RESERVED: Final = frozenset(
 class FastApp(Protocol):
     """An ASGI application that has some of its answers at once."""
 
-    def at_once(self, scope: Scope) -> Answer | None: ...
+    def at_once(self, scope: Scope) -> FastAnswer | None: ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 

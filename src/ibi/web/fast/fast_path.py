@@ -61,7 +61,7 @@ def server_lines(headers: Sequence[tuple[bytes, bytes]]) -> Head:
     return _server_lines[1]
 
 
-class Answer(NamedTuple):
+class FastAnswer(NamedTuple):
     """A whole answer, and a function to call once it is on its way."""
 
     status: int
@@ -82,7 +82,7 @@ class RawResponse(NamedTuple):
 class FastEndpoint(Protocol):
     """An ASGI application that has some of its answers at once."""
 
-    def at_once(self, scope: Scope) -> Answer | None:
+    def at_once(self, scope: Scope) -> FastAnswer | None:
         """Return the answer; None if the request has to go through the application, with work already begun in its
         scope."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ibi.errors import IbiError
 
 
-class NotFound(IbiError):
+class PathNotFound(IbiError):
     """There is nothing here."""
 
     code = "not-found"

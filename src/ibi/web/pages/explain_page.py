@@ -36,7 +36,7 @@ _AROUND: Final = 60
 """Characters that are shown on either side of a fault."""
 
 
-class Resolved(Protocol):
+class TracedResolution(Protocol):
     """The outcome of a resolution, and its trace."""
 
     @property
@@ -47,7 +47,7 @@ class Resolved(Protocol):
     def seconds(self) -> float: ...
 
 
-class Resolver(Protocol):
+class LinkResolver(Protocol):
     async def resolve(
         self,
         url: PersistentUrl,
@@ -56,7 +56,7 @@ class Resolver(Protocol):
         *,
         base: str,
         fresh: bool = False,
-    ) -> Resolved: ...
+    ) -> TracedResolution: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ExplainPage:
     """The page that explains a link. Without a resolver, the link is not followed. No acknowledgment is sent to
     Archives."""
 
-    def __init__(self, public_url: str, site: ArchiveSite | None = None, resolver: Resolver | None = None) -> None:
+    def __init__(self, public_url: str, site: ArchiveSite | None = None, resolver: LinkResolver | None = None) -> None:
         self._public_url, self._site, self._resolver = public_url, site, resolver
 
     async def get(self, request: Request) -> Response:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ibi.model.search import Order, SearchQuery
 from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
-from ibi.web.pages.listed import Listed
+from ibi.web.pages.listed import ItemListing
 from ibi.web.pages.rendering import render
 
 RECENT: Final = 8
@@ -23,4 +23,4 @@ class HomePage:
 
     async def get(self, request: Request) -> Response:
         newest = await self._searching.search(SearchQuery(order=Order.NEWEST, size=RECENT))
-        return render(request.scope, "home.html", recent=newest.items, listed=Listed(self._site))
+        return render(request.scope, "home.html", recent=newest.items, listed=ItemListing(self._site))

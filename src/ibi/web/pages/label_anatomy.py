@@ -11,7 +11,7 @@ from ibi.label import Ibip, Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
 
 
-class Role(Enum):
+class PartRole(Enum):
     """What a part of a label is about."""
 
     WHO = "who"
@@ -26,7 +26,7 @@ class Part:
     """A part of a label. `text` is its spelling; all parts together are the label. `meaning` is its decoded value."""
 
     text: str
-    role: Role
+    role: PartRole
     meaning: str = ""
 
 
@@ -63,14 +63,14 @@ def _of_repository_name(label: RepositoryName) -> tuple[Part, ...]:
     found = _REPOSITORY_NAME.fullmatch(label.spelling)
     assert found is not None, label.spelling  # the grammar has no other shape
     subdomain, slash, word, separator, port, second_slash, date = found.groups()
-    written = (Part(separator, Role.SIGN), Part(port, Role.PORT, str(label.port))) if port else ()
+    written = (Part(separator, PartRole.SIGN), Part(port, PartRole.PORT, str(label.port))) if port else ()
     return (
-        Part(subdomain, Role.WHO, label.host),
-        Part(slash, Role.SIGN),
-        Part(word, Role.WHO, label.host),
+        Part(subdomain, PartRole.WHO, label.host),
+        Part(slash, PartRole.SIGN),
+        Part(word, PartRole.WHO, label.host),
         *written,
-        Part(second_slash, Role.SIGN),
-        Part(date, Role.WHEN, str(label.instant)),
+        Part(second_slash, PartRole.SIGN),
+        Part(date, PartRole.WHEN, str(label.instant)),
     )
 
 
@@ -78,13 +78,13 @@ def _of_ibip(label: Ibip) -> tuple[Part, ...]:
     found = _IBIP.fullmatch(label.spelling)
     assert found is not None, label.spelling
     address, separator, port, slash, date = found.groups()
-    written = (Part(port, Role.PORT, str(label.port)),) if port else ()
+    written = (Part(port, PartRole.PORT, str(label.port)),) if port else ()
     return (
-        Part(address, Role.WHO, label.ip),
-        Part(separator, Role.SIGN, "IPv4" if separator in "Ww" else "IPv6"),
+        Part(address, PartRole.WHO, label.ip),
+        Part(separator, PartRole.SIGN, "IPv4" if separator in "Ww" else "IPv6"),
         *written,
-        Part(slash, Role.SIGN),
-        Part(date, Role.WHEN, str(label.instant)),
+        Part(slash, PartRole.SIGN),
+        Part(date, PartRole.WHEN, str(label.instant)),
     )
 
 

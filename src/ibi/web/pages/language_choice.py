@@ -7,7 +7,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ibi.web.http.request_errors import NotFound
+from ibi.web.http.request_errors import PathNotFound
 from ibi.web.pages.language import COOKIE, named_language
 
 _YEAR: Final = 365 * 24 * 3600
@@ -16,7 +16,7 @@ _YEAR: Final = 365 * 24 * 3600
 async def choose_language(request: Request) -> Response:
     chosen = named_language(request.path_params["tag"])
     if chosen is None:
-        raise NotFound()
+        raise PathNotFound()
     to = local_target(request.query_params.get("to", "/"))
     answer = Response(b"", 303, {"location": to, "cache-control": "no-store"})
     answer.set_cookie(

@@ -9,7 +9,7 @@ from ibi.web.pages.item_words import KINDS
 from ibi.web.pages.translation import message
 
 
-class Listed:
+class ItemListing:
     """Used for one page. Words are English, to be translated where they are shown."""
 
     kinds = KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.routing import Route
 
 from ibi.services.archive_site import ArchiveSite
-from ibi.web.pages.explain_page import ExplainPage, Resolver
+from ibi.web.pages.explain_page import ExplainPage, LinkResolver
 from ibi.web.pages.feed_page import FeedPage
 from ibi.web.pages.home_page import HomePage
 from ibi.web.pages.language_choice import choose_language
@@ -21,7 +21,7 @@ def common_routes() -> list[Route]:
     ]
 
 
-def page_routes(archive: ArchiveSite | None, resolver: Resolver | None = None, public_url: str = "") -> list[Route]:
+def page_routes(archive: ArchiveSite | None, resolver: LinkResolver | None = None, public_url: str = "") -> list[Route]:
     """Routes of the pages: search needs an Archive, traces need a resolver.
 
     `public_url` is that of the resolver; without one, links begin as those of the Archive do.

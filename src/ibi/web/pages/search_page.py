@@ -16,7 +16,7 @@ from ibi.services.items.searching import Searching
 from ibi.web.pages import redirect
 from ibi.web.pages.explain_page import parse_link
 from ibi.web.pages.facet_choices import chosen_filters, offered_facets
-from ibi.web.pages.listed import Listed
+from ibi.web.pages.listed import ItemListing
 from ibi.web.pages.rendering import render
 from ibi.web.pages.search_address import feed_address, query_of, search_address
 from ibi.web.pages.translation import message
@@ -47,7 +47,7 @@ class SearchPages:
             "search.html",
             query=query,
             found=found,
-            listed=Listed(self._site),
+            listed=ItemListing(self._site),
             chosen=tuple(chosen_filters(query)),
             facets=tuple(offered_facets(query, counts)),
             shown=_SHOWN,

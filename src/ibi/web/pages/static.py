@@ -10,7 +10,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ibi.web.http.request_errors import NotFound
+from ibi.web.http.request_errors import PathNotFound
 
 _FOLDER: Final = files("ibi.web.pages") / "static"
 _MEDIA: Final = {
@@ -31,7 +31,7 @@ def static_url(name: str) -> str:
 async def static_file(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _names():
-        raise NotFound()
+        raise PathNotFound()
     # An address with the right digest may be cached for good; one without it may change.
     named = request.query_params.get("v") == _digest(name)
     caching = "public, max-age=31536000, immutable" if named else "public, max-age=300"

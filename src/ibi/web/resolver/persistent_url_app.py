@@ -18,12 +18,12 @@ from ibi.resolver.outcome import Redirect
 from ibi.services.limits import LimitExceeded
 from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.resolver_service import Resolved, Unfinished
-from ibi.web.fast.fast_path import Answer, Handover, Head
+from ibi.web.fast.fast_path import FastAnswer, Handover, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem
 from ibi.web.http.headers import values
 from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
 from ibi.web.http.reader_address import client_addresses
-from ibi.web.http.request_errors import MethodNotAllowed, NotFound
+from ibi.web.http.request_errors import MethodNotAllowed, PathNotFound
 from ibi.web.http.request_middleware import REQUEST
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.language import page_language
@@ -109,7 +109,7 @@ class PersistentUrlApp:
         self._log.error("refused", request=scope.get(REQUEST), code=error.code, detail=str(error), exc_info=error)
         return problem(error)
 
-    def at_once(self, scope: Scope) -> Answer | None:
+    def at_once(self, scope: Scope) -> FastAnswer | None:
         """The redirect, if no remote Archive has to be asked. Otherwise None, and the resolution begun is left in the
         scope."""
         if scope["method"] not in _READING:
@@ -125,7 +125,7 @@ class PersistentUrlApp:
         if not isinstance(resolved, Resolved) or (redirect := _redirect(wanted, resolved)) is None:
             return None
         head = _REDIRECTS[wanted.by_language].fill(redirect.url.encode("ascii"), _cache_control(resolved.max_age))
-        return Answer(302, head, b"", partial(self._thank, redirect, scope))
+        return FastAnswer(302, head, b"", partial(self._thank, redirect, scope))
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """Return the answer; None if it is a redirect, which is sent already."""
@@ -185,7 +185,7 @@ def _parse_target(scope: Scope) -> PersistentUrl:
     except InvalidPersistentUrl:
         # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
         if "/" not in percent_decode(raw_path(scope)).strip("/"):
-            raise NotFound() from None
+            raise PathNotFound() from None
         raise
 
 

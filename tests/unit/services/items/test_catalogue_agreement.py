@@ -13,7 +13,7 @@ import pytest
 from ibi.composition.archive_store import CATALOGUE, STORE, open_repaired, open_store, rebuild_catalogue
 from ibi.model.item import Item
 from ibi.ports.errors import CatalogDamaged, StoreIncomplete
-from ibi.services.items.archive_store import Listed
+from ibi.services.items.archive_store import ListingResult
 from ibi.services.items.item_repository import ChangeUnfinished, name_of
 from ibi.storage.errors import NotAStore
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
@@ -318,7 +318,7 @@ def test_a_directory_of_an_earlier_version_is_taken_over(data: Path) -> None:
         before = dump(store.catalog)
     as_an_earlier_version(data)
     with open_store(data) as store:
-        assert (store.is_rebuilt, store.swept) == (False, Listed())
+        assert (store.is_rebuilt, store.swept) == (False, ListingResult())
         assert dump(store.catalog) == before
     check_all_found(data, before)
 

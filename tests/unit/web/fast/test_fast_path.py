@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from ibi.web.fast.fast_path import Answer, FastPath
+from ibi.web.fast.fast_path import FastAnswer, FastPath
 from ibi.web.fast.protocol import GuardedProtocol
 from ibi.web.http.metrics import Metrics
 from tests.support.archive_app import IBIP, OTHER, REP, SERVICE
@@ -219,10 +219,10 @@ def test_an_idle_connection_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -
 class FastEndpoint:
     """Says what a test wants; the application around it answers 204."""
 
-    def __init__(self, answer: Answer | Exception) -> None:
+    def __init__(self, answer: FastAnswer | Exception) -> None:
         self._answer = answer
 
-    def at_once(self, _: Scope) -> Answer:
+    def at_once(self, _: Scope) -> FastAnswer:
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer
@@ -258,12 +258,12 @@ def info_log() -> Iterator[None]:
     "prompt",
     [
         FastEndpoint(ValueError("unforeseen")),
-        FastEndpoint(Answer(302, [(b"location", b"http://x/\r\nset-cookie: a=b")])),
-        FastEndpoint(Answer(302, [(b"location", b"http://x/\nset-cookie: a=b")])),
-        FastEndpoint(Answer(302, [(b"location", b"http://x/\0")])),
-        FastEndpoint(Answer(302, [(b"location", b"http://x/\rset-cookie: a=b")])),
-        FastEndpoint(Answer(302, [(b"location", b"http://x/\x7f")])),
-        FastEndpoint(Answer(302, [(b"location", b"http://x/\x1b[2J")])),
+        FastEndpoint(FastAnswer(302, [(b"location", b"http://x/\r\nset-cookie: a=b")])),
+        FastEndpoint(FastAnswer(302, [(b"location", b"http://x/\nset-cookie: a=b")])),
+        FastEndpoint(FastAnswer(302, [(b"location", b"http://x/\0")])),
+        FastEndpoint(FastAnswer(302, [(b"location", b"http://x/\rset-cookie: a=b")])),
+        FastEndpoint(FastAnswer(302, [(b"location", b"http://x/\x7f")])),
+        FastEndpoint(FastAnswer(302, [(b"location", b"http://x/\x1b[2J")])),
     ],
     ids=["error", "line", "feed", "nul", "return", "del", "escape"],
 )
@@ -278,7 +278,7 @@ def test_what_cannot_be_answered_like_this_is_left_to_the_application(prompt: Fa
 def test_what_was_not_sent_is_not_counted() -> None:
     """The application counts what it answers instead."""
     metrics, thanked = Metrics(), []
-    answer = Answer(302, [(b"location", b"http://x/\r")], b"", lambda: thanked.append(1))
+    answer = FastAnswer(302, [(b"location", b"http://x/\r")], b"", lambda: thanked.append(1))
     with running(app_with(FastEndpoint(answer), metrics)) as server:
         assert server.ask("GET", "/a/b")[0].status == 204
     assert b"ibi_http_requests_total{" not in generate_latest(metrics.registry)
@@ -290,7 +290,7 @@ def test_what_fails_after_an_answer_is_logged_and_disturbs_nobody() -> None:
     def fail() -> None:
         raise ValueError("unforeseen")
 
-    with capture_logs() as logged, running(app_with(FastEndpoint(Answer(200, [], b"", fail)))) as server:
+    with capture_logs() as logged, running(app_with(FastEndpoint(FastAnswer(200, [], b"", fail)))) as server:
         answers = exchange(
             server,
             written("GET", "/a/b", {}, last=False),

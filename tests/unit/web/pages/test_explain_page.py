@@ -15,7 +15,7 @@ from ibi.errors import InvalidInput
 from ibi.label import parse
 from ibi.web.pages.error_words import SENTENCES
 from ibi.web.pages.explain_page import Fault, parse_link
-from ibi.web.pages.label_anatomy import Role, anatomy
+from ibi.web.pages.label_anatomy import PartRole, anatomy
 from ibi.web.pages.label_faults import REASONS
 from tests.support.archive_app import BASE, IBIP, REP, ArchiveApp, archive_app, kept
 from tests.support.page_reader import Page, read_page
@@ -57,7 +57,7 @@ def test_all_parts_together_are_the_label(text: str) -> None:
     taken = anatomy(parse(text))
 
     assert "".join(part.text for part in taken.parts) == text
-    assert {Role.WHO, Role.WHEN} <= {part.role for part in taken.parts}
+    assert {PartRole.WHO, PartRole.WHEN} <= {part.role for part in taken.parts}
 
 
 async def test_who_where_and_when() -> None:
