@@ -57,7 +57,7 @@ class OnePort:
             ),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
-            desk=self.desk,
+            registrations=self.desk,
         )
         self.app = made(clocks=self.archive.clocks, archive=site, resolver=self.resolver, **options).app
 

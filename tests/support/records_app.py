@@ -108,7 +108,7 @@ async def records_app(
             clocks=clocks,
             public_url=BASE,
             usage=usage,
-            desk=ItemServices(store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}),
+            item_services=ItemServices(store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}),
             **options,
         )
         minting = made(clocks=clocks, tokens=tokens, archive=site)

@@ -61,7 +61,7 @@ def item(of: ArchiveRef, state: str = "Original", host: str | None = None, **mor
 
 
 def resolver_app(archives: Mapping[ArchiveRef, Said | Script | After], **options: Any) -> ResolverApp:
-    site_options = {name: options.pop(name) for name in ("proxies", "public_url", "desk") if name in options}
+    site_options = {name: options.pop(name) for name in ("proxies", "public_url", "registrations") if name in options}
     gateway = ScriptedGateway(
         {each: said if isinstance(said, After) else at_once(said) for each, said in archives.items()},
         away=options.pop("away", ()),

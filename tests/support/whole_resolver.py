@@ -128,7 +128,9 @@ def whole_resolver(
         ),
         acknowledgments=Acknowledgments(http),
         public_url=public_url,
-        desk=RegistrationAdmin(registry, http.confirm, clocks, resolver_url=public_url, hasher=KeyHasher(CHEAP)),
+        registrations=RegistrationAdmin(
+            registry, http.confirm, clocks, resolver_url=public_url, hasher=KeyHasher(CHEAP)
+        ),
         proxies=(ip_network(PROXY),),
         close=http.close,
     )

@@ -44,11 +44,14 @@ USAGE = "usage.sqlite"
 
 def verification_schedule(settings: Settings, site: ArchiveSite) -> VerificationSchedule | None:
     """The verification of a server's Archive; wrong mail settings are logged and otherwise ignored."""
-    if site.desk is None or not isinstance(site.desk.kept, ArchiveStore):
+    if site.item_services is None or not isinstance(site.item_services.repository, ArchiveStore):
         return None
     archive = settings.archive
     return VerificationSchedule(
-        site.desk.kept, days=archive.verify_days, rate=archive.verify_rate, mail=_damage_mail(settings, site.public_url)
+        site.item_services.repository,
+        days=archive.verify_days,
+        rate=archive.verify_rate,
+        mail=_damage_mail(settings, site.public_url),
     )
 
 
@@ -117,7 +120,7 @@ def open_archive_site(
         given_out=given_out,
         usage=usage,
         is_robot=is_robot,
-        desk=_item_services(settings, store, minter, record),
+        item_services=_item_services(settings, store, minter, record),
         search=searching,
         integrity=store.integrity,
     )

@@ -61,7 +61,7 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     )
     registry = SqliteRegistry(settings.data)
     try:
-        desk = RegistrationAdmin(
+        admin = RegistrationAdmin(
             registry,
             _not_called,
             MachineClocks(),
@@ -71,7 +71,7 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
             sandbox=identity is not None and identity.sandbox,
             log=_silent(),
         )
-        yield LocalArchiveAdmin(desk)
+        yield LocalArchiveAdmin(admin)
     finally:
         registry.close()
 

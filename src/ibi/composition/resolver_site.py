@@ -84,7 +84,7 @@ def open_resolver_site(
         resolving=_resolver_service(settings, registry, beliefs, gateway, archive, misses),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
-        desk=RegistrationAdmin(
+        registrations=RegistrationAdmin(
             registry,
             gateway.confirm,
             clocks,

@@ -58,8 +58,8 @@ class ArchiveSite:
     `changes` returns another value after every change of the catalogue, by any process; without it nothing is cached
     between requests. `given_out` tells whether a label unknown here was certainly never given out for use elsewhere;
     without it no answer is final. `proxies` are the networks that are trusted to name their client. `is_robot` judges
-    by the header User-Agent. The `desk` takes deposits and changes; without it the Archive is read-only. Without
-    `search` it has no search pages. `integrity` records damage.
+    by the header User-Agent. The `item_services` take deposits and changes; without them the Archive is read-only.
+    Without `search` it has no search pages. `integrity` records damage.
     """
 
     profile: ArchiveProfile
@@ -77,7 +77,7 @@ class ArchiveSite:
     is_robot: Callable[[str], bool] = _no_robot
     max_age: int = MAX_AGE
     recent: Recent = field(default_factory=Recent)
-    desk: ItemServices | None = None
+    item_services: ItemServices | None = None
     search: Searching | None = None
     integrity: Integrity | None = None
     answers: ArchiveAnswers = field(init=False)

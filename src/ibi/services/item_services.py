@@ -26,7 +26,7 @@ class _NoLabels:
 class ItemServices:
     """The services of one Archive. Their calls block, from any thread."""
 
-    kept: ItemRepository
+    repository: ItemRepository
     drafts: Drafts
     clocks: Clocks
     service: LabelForms | None = None
@@ -37,8 +37,8 @@ class ItemServices:
     @property
     def deposits(self) -> Deposits:
         """Changes of published items."""
-        return Deposits(self.kept, _NoLabels(), self.clocks, service=self.service)
+        return Deposits(self.repository, _NoLabels(), self.clocks, service=self.service)
 
     @property
     def relating(self) -> Relating:
-        return Relating(self.kept, self.deposits)
+        return Relating(self.repository, self.deposits)

@@ -21,14 +21,14 @@ async def _nothing_to_close() -> None:
 class ResolverSite:
     """All that the resolver's endpoints need. URLs come from the settings, never from a request's Host header.
 
-    `desk` keeps the register of Archives; without it none can be included. `beliefs` know false claims. `close` ends
-    the connections of `resolving`. `proxies` are the networks that are trusted to name their client.
+    `registrations` keep the register of Archives; without them none can be included. `beliefs` know false claims.
+    `close` ends the connections of `resolving`. `proxies` are the networks that are trusted to name their client.
     """
 
     resolving: ResolverService
     acknowledgments: Acknowledgments
     public_url: str
-    desk: RegistrationAdmin | None = None
+    registrations: RegistrationAdmin | None = None
     beliefs: Beliefs | None = None
     proxies: tuple[IpNetwork, ...] = ()
     close: Callable[[], Awaitable[None]] = _nothing_to_close
@@ -43,12 +43,12 @@ class ResolverSite:
 
     def start(self) -> None:
         """Start the background work; on the event loop."""
-        if self.desk is not None:
-            self.desk.start()
+        if self.registrations is not None:
+            self.registrations.start()
 
     async def stop(self) -> None:
         """Send the acknowledgments that are due, and close the connections."""
         await self.acknowledgments.drain()
-        if self.desk is not None:
-            await self.desk.close()
+        if self.registrations is not None:
+            await self.registrations.close()
         await self.close()

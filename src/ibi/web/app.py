@@ -95,7 +95,7 @@ def create_app(
     queue.watch(metrics.count_group)
     authentication = Authentication(tokens, clocks)
     token_pages = TokenPages(LocalTokenAdmin(tokens, clocks), authentication)
-    registers = resolver is not None and resolver.desk is not None
+    registers = resolver is not None and resolver.registrations is not None
     routes = [
         *_routes(
             queue,
@@ -109,7 +109,11 @@ def create_app(
         ),
         *_token_routes(token_pages),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
-        *(ArchivePages(resolver.desk, authentication).routes() if resolver is not None and resolver.desk else []),
+        *(
+            ArchivePages(resolver.registrations, authentication).routes()
+            if resolver is not None and resolver.registrations
+            else []
+        ),
         *(ClaimPages(resolver.beliefs).routes() if resolver is not None and resolver.beliefs is not None else []),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
@@ -179,8 +183,8 @@ def _services(
     archive: ArchiveSite | None, resolver: ResolverSite | None, log: FilteringBoundLogger
 ) -> tuple[Service, ...]:
     found: list[Service] = [] if archive is None else [ArchiveService(archive, log)]
-    if resolver is not None and resolver.desk is not None:
-        found.append(ResolverEndpoint(resolver.desk, log, proxies=resolver.proxies))
+    if resolver is not None and resolver.registrations is not None:
+        found.append(ResolverEndpoint(resolver.registrations, log, proxies=resolver.proxies))
     return tuple(found)
 
 

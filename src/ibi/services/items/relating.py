@@ -59,25 +59,25 @@ class WrongLanguage(IbiError):
 class Relating:
     """Records and withdraws relations of one Archive's items. Each call returns the changed item."""
 
-    kept: ItemRepository
+    repository: ItemRepository
     deposits: Deposits
 
     def record_next_edition(self, label: Label, new: Label, who: str) -> Item:
         return self._record(label, new, "edition_of", record_next_edition, who, "Next edition")
 
     def withdraw_next_edition(self, label: Label, new: Label, who: str) -> Item:
-        known = self.kept.find(label).next_edition
+        known = self.repository.find(label).next_edition
         return self._withdraw(label, new, known, "edition_of", withdraw_next_edition, who, "Not the next edition")
 
     def record_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
         return self._record(label, metadata, "describes", record_metadata_item, who, "Metadata")
 
     def withdraw_metadata_item(self, label: Label, metadata: Label, who: str) -> Item:
-        known = self.kept.find(label).metadata_item
+        known = self.repository.find(label).metadata_item
         return self._withdraw(label, metadata, known, "describes", withdraw_metadata_item, who, "Not the metadata")
 
     def record_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
-        source, forms = self.kept.find(label), self.deposits.forms(new)
+        source, forms = self.repository.find(label), self.deposits.forms(new)
         changes: dict[Label, Into] = {}
         if self._is_ours(new):
             check_source(self._catalog, source.labels, language, forms)
@@ -90,7 +90,7 @@ class Relating:
         return _with_claim(_in_language(item, language), "translation_of", source.labels)
 
     def withdraw_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
-        source = self.kept.find(label)
+        source = self.repository.find(label)
         known = source.translation(language)
         if known is not None and name_one_item(known, source.labels):
             known = None  # the source itself is not a translation
@@ -99,7 +99,7 @@ class Relating:
 
     def _record(self, label: Label, other: Label, claim: Claim, record: Record, who: str, words: str) -> Item:
         """Record the relation to `other` in the item, and the claim in `other` if that is ours."""
-        named, forms = self.kept.find(label), self.deposits.forms(other)
+        named, forms = self.repository.find(label), self.deposits.forms(other)
         record(self._catalog, named, forms)  # first, so that its errors, which name the relation, win
         changes: dict[Label, Into] = {}
         if self._is_ours(other):
@@ -111,7 +111,7 @@ class Relating:
         self, label: Label, other: Label, known: LabelForms | None, claim: Claim, withdraw: Into, who: str, words: str
     ) -> Item:
         """Withdraw both halves. `known` is the present value of the item."""
-        named, forms = self.kept.find(label), self.deposits.forms(other)
+        named, forms = self.repository.find(label), self.deposits.forms(other)
         if known is None or not name_one_item(known, forms):
             raise NotRelated(label=str(label), other=str(other))
         changes: dict[Label, Into] = {label: withdraw}
@@ -121,7 +121,7 @@ class Relating:
 
     @property
     def _catalog(self) -> Catalog:
-        return self.kept.catalog
+        return self.repository.catalog
 
     def _is_ours(self, label: Label) -> bool:
         item = self._catalog.find(label)

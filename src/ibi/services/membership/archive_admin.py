@@ -64,8 +64,8 @@ class ArchiveAdmin(Protocol):
 class LocalArchiveAdmin:
     """Administration of the register in a data directory, for a command: each call blocks until it is done."""
 
-    def __init__(self, desk: RegistrationAdmin) -> None:
-        self._desk = desk
+    def __init__(self, admin: RegistrationAdmin) -> None:
+        self._admin = admin
 
     def register_archive(self, wanted: ApplicationWords) -> dict[str, object]:
         application = Application.of_words(
@@ -78,22 +78,22 @@ class LocalArchiveAdmin:
             shared=wanted["shared"],
         )
         registered = self._wait(
-            self._desk.register(application, allow_weak_key=wanted["allow_weak_key"], replace_key=wanted["replace"])
+            self._admin.register(application, allow_weak_key=wanted["allow_weak_key"], replace_key=wanted["replace"])
         )
         return registered_facts(registered)
 
     def list_archives(self) -> list[dict[str, object]]:
-        return [all_facts(registration) for registration in self._desk.all()]
+        return [all_facts(registration) for registration in self._admin.all()]
 
     def forget_archive(self, label: str) -> dict[str, object]:
-        return all_facts(self._wait(self._desk.forget(parse(label))))
+        return all_facts(self._wait(self._admin.forget(parse(label))))
 
     def allow_networks(self, label: str, allow: Sequence[str], disallow: Sequence[str]) -> dict[str, object]:
-        changed = self._desk.allow_networks(parse(label), tuple(map(network, allow)), tuple(map(network, disallow)))
+        changed = self._admin.allow_networks(parse(label), tuple(map(network, allow)), tuple(map(network, disallow)))
         return all_facts(self._wait(changed))
 
     def change_archive(self, label: str, change: ChangeWords) -> dict[str, object]:
-        return all_facts(self._wait(self._desk.set(parse(label), RegistrationChange.of_words(**change))))
+        return all_facts(self._wait(self._admin.set(parse(label), RegistrationChange.of_words(**change))))
 
     def _wait(self, work: Coroutine[Any, Any, Made]) -> Made:
         return asyncio.run(work)

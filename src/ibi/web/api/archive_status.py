@@ -29,7 +29,7 @@ class StandingPages:
     async def archive(self, request: Request) -> Response:
         await self._callers.token(request, Scope.READ)
         site, service = self._site, self._site.profile.service
-        standing = {} if site.desk is None else await self._callers.beside(site.desk.standing)
+        standing = {} if site.item_services is None else await self._callers.run_short(site.item_services.standing)
         return _json(
             {
                 "begun": True,
@@ -48,7 +48,7 @@ class StandingPages:
         log, after = self._site.usage, _after(request)
         if log is None:
             raise PathNotFound()
-        found = await self._callers.beside(
+        found = await self._callers.run_short(
             lambda: list(
                 islice(((rep, usage) for rep, usage in log.totals() if after is None or rep > after), MOST_TOTALS + 1)
             )

@@ -65,8 +65,8 @@ class ArchivePages:
     """Endpoints of the register. Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any
     case."""
 
-    def __init__(self, desk: RegistrationAdmin, authentication: Authentication) -> None:
-        self._desk, self._authentication = desk, authentication
+    def __init__(self, admin: RegistrationAdmin, authentication: Authentication) -> None:
+        self._admin, self._authentication = admin, authentication
 
     def routes(self) -> list[Route]:
         all_archives = by_method(GET=self.list, POST=self.register)
@@ -78,17 +78,17 @@ class ArchivePages:
 
     async def list(self, request: Request) -> Response:
         facts = all_facts if await self._is_admin(request) else public_facts
-        found = await asyncio.to_thread(self._desk.all)
+        found = await asyncio.to_thread(self._admin.all)
         return _answer({"archives": [facts(registration) for registration in found]})
 
     async def get(self, request: Request) -> Response:
         facts = all_facts if await self._is_admin(request) else public_facts
-        return _answer(facts(self._desk.find(_label(request))))
+        return _answer(facts(self._admin.find(_label(request))))
 
     async def register(self, request: Request) -> Response:
         await self._require_admin(request)
         wanted = await _body(request, _Application)
-        registered = await self._desk.register(
+        registered = await self._admin.register(
             Application.of_words(
                 wanted.labels,
                 wanted.key,
@@ -107,11 +107,11 @@ class ArchivePages:
         await self._require_admin(request)
         label, wanted = _label(request), await _body(request, _Change)
         change = RegistrationChange.of_words(**msgspec.structs.asdict(wanted))
-        return _answer(all_facts(await self._desk.set(label, change)))
+        return _answer(all_facts(await self._admin.set(label, change)))
 
     async def forget(self, request: Request) -> Response:
         await self._require_admin(request)
-        return _answer(all_facts(await self._desk.forget(_label(request))))
+        return _answer(all_facts(await self._admin.forget(_label(request))))
 
     async def _require_admin(self, request: Request) -> None:
         await self._authentication.require(request.scope["headers"], Scope.ADMIN)

@@ -51,21 +51,21 @@ class Callers:
         return True
 
     @property
-    def desk(self) -> ItemServices:
-        if self.site.desk is None:
+    def item_services(self) -> ItemServices:
+        if self.site.item_services is None:
             raise ReadOnlyArchive()
-        return self.site.desk
+        return self.site.item_services
 
-    async def beside(self, work: Callable[[], Made]) -> Made:
+    async def run_short(self, work: Callable[[], Made]) -> Made:
         """Run short work that waits for the disk or for a draft's lock, in a thread. Its pool is not the one of
         requests that only read: a hundred changes of one draft keep no reader waiting."""
         return await asyncio.get_running_loop().run_in_executor(self._short_works, work)
 
-    async def in_bulk(self, work: Callable[[], Made]) -> Made:
+    async def run_bulk(self, work: Callable[[], Made]) -> Made:
         """Hash and write what a client sends, in a thread and in the order of arrival."""
         return await asyncio.get_running_loop().run_in_executor(self._bulk_works, work)
 
-    async def at_length(self, work: Callable[[], Made]) -> Made:
+    async def run_long(self, work: Callable[[], Made]) -> Made:
         """Run long work in threads of its own, so that short work does not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
 

@@ -51,46 +51,49 @@ class DraftPages:
         self._site = callers.site
 
     async def begin(self, request: Request) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         description = parse_description(await json_object(request) or {})
-        return self._answer(await self._callers.beside(lambda: desk.drafts.begin(who, description)), HTTPStatus.CREATED)
+        return self._answer(
+            await self._callers.run_short(lambda: services.drafts.begin(who, description)), HTTPStatus.CREATED
+        )
 
     async def list(self, request: Request) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         after, most = _page(request)
-        found = await self._callers.beside(lambda: desk.drafts.list(who, after, most + 1))
-        held = await self._callers.beside(lambda: desk.drafts.held(who))
+        found = await self._callers.run_short(lambda: services.drafts.list(who, after, most + 1))
+        held = await self._callers.run_short(lambda: services.drafts.held(who))
         links = {"self": f"{self._site.public_url}/api/records?state=draft"}
         if len(found) > most:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].record.id}"
         drafts = [draft_document(self._site, view) for view in found[:most]]
-        quota = quota_document(desk.drafts.rules.quota, held)
+        quota = quota_document(services.drafts.rules.quota, held)
         return _json({"drafts": drafts, "quota": quota, "links": links}, HTTPStatus.OK)
 
     # --- /api/records/<draft> ---
 
     async def get(self, request: Request, draft: str) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
-        return self._answer(await self._callers.beside(lambda: desk.drafts.find(who, draft)), HTTPStatus.OK)
+        who, services = await self._callers.depositor(request), self._callers.item_services
+        return self._answer(await self._callers.run_short(lambda: services.drafts.find(who, draft)), HTTPStatus.OK)
 
     async def files(self, request: Request, draft: str) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
-        view = await self._callers.beside(lambda: desk.drafts.find(who, draft))
+        who, services = await self._callers.depositor(request), self._callers.item_services
+        view = await self._callers.run_short(lambda: services.drafts.find(who, draft))
         document = draft_document(self._site, view)
         return _json({"files": document["files"], "target": document.get("target")}, HTTPStatus.OK)
 
     async def describe(self, request: Request) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         draft = record_target(request.scope, "").required_draft
         description = parse_description(await json_object(request) or {})
         check = _conditions(request)
         return self._answer(
-            await self._callers.beside(lambda: desk.drafts.describe(who, draft, description, check)), HTTPStatus.OK
+            await self._callers.run_short(lambda: services.drafts.describe(who, draft, description, check)),
+            HTTPStatus.OK,
         )
 
     async def discard(self, request: Request, draft: str) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
-        await self._callers.beside(lambda: desk.drafts.discard(who, draft, _conditions(request)))
+        who, services = await self._callers.depositor(request), self._callers.item_services
+        await self._callers.run_short(lambda: services.drafts.discard(who, draft, _conditions(request)))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
     # --- /api/records/<label>/draft ---
@@ -99,35 +102,35 @@ class DraftPages:
         return self._answer(await self._find_draft(request), HTTPStatus.OK)
 
     async def begin_update(self, request: Request) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/draft").required_label
         document = await json_object(request)
         description = None if document is None else parse_description(document)
-        begun = await self._callers.beside(lambda: desk.drafts.begin_update(who, label, description))
+        begun = await self._callers.run_short(lambda: services.drafts.begin_update(who, label, description))
         return self._answer(begun, HTTPStatus.CREATED)
 
     async def describe_update(self, request: Request) -> Response:
         """Describe the existing draft of an item, or else a new one."""
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/draft").required_label
         description, check = parse_description(await json_object(request) or {}), _conditions(request)
 
         def change() -> tuple[DraftView, HTTPStatus]:
-            found = desk.drafts.of_item(who, label)
+            found = services.drafts.of_item(who, label)
             if found is None:
-                return desk.drafts.begin_update(who, label, description), HTTPStatus.CREATED
-            return desk.drafts.describe(who, found.record.id, description, check), HTTPStatus.OK
+                return services.drafts.begin_update(who, label, description), HTTPStatus.CREATED
+            return services.drafts.describe(who, found.record.id, description, check), HTTPStatus.OK
 
-        return self._answer(*await self._callers.beside(change))
+        return self._answer(*await self._callers.run_short(change))
 
     async def discard_update(self, request: Request) -> Response:
         found = await self._find_draft(request)
         return await self.discard(request, found.record.id)
 
     async def _find_draft(self, request: Request) -> DraftView:
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/draft").required_label
-        found = await self._callers.beside(lambda: desk.drafts.of_item(who, label))
+        found = await self._callers.run_short(lambda: services.drafts.of_item(who, label))
         if found is None:
             raise UnknownDraft(draft=f"of {label}")
         return found
@@ -137,13 +140,13 @@ class DraftPages:
     async def publish(self, request: Request) -> Response:
         """Answers when everything is on the disk. A client that gets no answer may repeat the request: it becomes one
         item."""
-        token, desk = await self._callers.token(request, Scope.DEPOSIT), self._callers.desk
+        token, services = await self._callers.token(request, Scope.DEPOSIT), self._callers.item_services
         who, draft = depositor(token), record_target(request.scope, "/publish").required_draft
         key, check = idempotency_key(request.scope["headers"]), _conditions(request)
         message = _message(await json_object(request, most=_SMALL) or {})
         labels = QueuedLabels(self._queue, asyncio.get_running_loop(), name_of(token))
-        published = await self._callers.at_length(
-            lambda: desk.drafts.publish(
+        published = await self._callers.run_long(
+            lambda: services.drafts.publish(
                 who, draft, labels, key=None if key is None else _own_key(key), message=message, check=check
             )
         )

@@ -77,9 +77,9 @@ class RecordPages:
         if purge:
             # A purge removes every version for good, which only a librarian should do.
             await self._callers.token(request, Scope.ADMIN)
-        label, desk, who = target.required_label, self._callers.desk, depositor(token)
-        item = await self._callers.beside(
-            lambda: desk.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge)
+        label, services, who = target.required_label, self._callers.item_services, depositor(token)
+        item = await self._callers.run_short(
+            lambda: services.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge)
         )
         body = item_record(self._site, item, in_full=True)
         return json_answer(body, HTTPStatus.OK, {"cache-control": "no-store"}, JSON)

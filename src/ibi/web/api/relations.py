@@ -55,9 +55,9 @@ class RelationPages:
         return await json_object(request, most=_SMALL) or {}
 
     async def _change(self, request: Request, change: Change) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/relations").required_label
-        item = await self._callers.beside(lambda: change(desk.relating, label, who.name))
+        item = await self._callers.run_short(lambda: change(services.relating, label, who.name))
         return _json(item_record(self._site, item, in_full=True))
 
 

@@ -31,8 +31,8 @@ _BODY = msgspec.json.Decoder(_Body)
 class TokenPages:
     """Endpoints of tokens. Changing tokens waits for the disk, so it runs in a thread."""
 
-    def __init__(self, desk: TokenAdmin, authentication: Authentication) -> None:
-        self._desk, self._authentication = desk, authentication
+    def __init__(self, admin: TokenAdmin, authentication: Authentication) -> None:
+        self._admin, self._authentication = admin, authentication
 
     async def create(self, request: Request) -> Response:
         await self._require_admin(request)
@@ -42,23 +42,23 @@ class TokenPages:
             wanted = _BODY.decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise MalformedBody(reason=_one_line(error)) from None
-        made = await _beside(lambda: self._desk.create_token(wanted.scope, wanted.name, wanted.expires))
+        made = await _run_in_thread(lambda: self._admin.create_token(wanted.scope, wanted.name, wanted.expires))
         return _answer(made, 201)
 
     async def list(self, request: Request) -> Response:
         await self._require_admin(request)
-        return _answer({"tokens": await _beside(self._desk.list_tokens)}, 200)
+        return _answer({"tokens": await _run_in_thread(self._admin.list_tokens)}, 200)
 
     async def revoke(self, request: Request) -> Response:
         await self._require_admin(request)
         identity = str(request.path_params["id"])
-        return _answer(await _beside(lambda: self._desk.revoke_token(identity)), 200)
+        return _answer(await _run_in_thread(lambda: self._admin.revoke_token(identity)), 200)
 
     async def _require_admin(self, request: Request) -> None:
         await self._authentication.require(request.scope["headers"], Scope.ADMIN)
 
 
-async def _beside(work: Callable[[], Made]) -> Made:
+async def _run_in_thread(work: Callable[[], Made]) -> Made:
     return await asyncio.to_thread(work)
 
 

@@ -79,34 +79,36 @@ class UploadPages:
     async def _put(self, request: Request) -> Response:
         """Check all that can be checked before a byte is asked for: `Expect: 100-continue` spares the client the
         rest."""
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         headers = request.scope["headers"]
         draft, path = _file(record_target(request.scope, "", names_file=True))
         _check_whole(headers)
         media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced_length(headers)
         check = _conditions(headers)
-        begin = partial(desk.drafts.uploads.begin, who, draft, path, announced, check, with_sha256="sha-256" in digests)
-        upload = await self._callers.beside(begin)
+        begin = partial(
+            services.drafts.uploads.begin, who, draft, path, announced, check, with_sha256="sha-256" in digests
+        )
+        upload = await self._callers.run_short(begin)
         try:
             await self._take(request.receive, upload)
             check_digests(digests, upload.digests(), path)
-            file, is_new = await self._callers.beside(lambda: upload.finish(media_type, check))
+            file, is_new = await self._callers.run_short(lambda: upload.finish(media_type, check))
         except BaseException:
             upload.abandon()
             raise
         return self._answer(draft, file, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
 
     async def delete(self, request: Request) -> Response:
-        who, desk = await self._callers.depositor(request), self._callers.desk
+        who, services = await self._callers.depositor(request), self._callers.item_services
         draft, path = _file(record_target(request.scope, "", names_file=True))
         check = _conditions(request.scope["headers"])
-        if not await self._callers.beside(lambda: desk.drafts.uploads.remove(who, draft, path, check)):
+        if not await self._callers.run_short(lambda: services.drafts.uploads.remove(who, draft, path, check)):
             raise NoSuchFile(label=draft, path=repr(path[:200]))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
     async def _take(self, receive: Receive, upload: Upload) -> None:
         async for piece in _pieces(receive, self._patience, self._least_speed):
-            await self._callers.in_bulk(partial(upload.write, piece))
+            await self._callers.run_bulk(partial(upload.write, piece))
 
     def _answer(self, draft: str, file: File, status: HTTPStatus) -> Response:
         document = sent_file(self._site, draft, file)

@@ -38,7 +38,7 @@ class ResolverEndpoint:
 
     def __init__(
         self,
-        desk: RegistrationAdmin,
+        admin: RegistrationAdmin,
         log: FilteringBoundLogger,
         *,
         proxies: Sequence[IpNetwork] = (),
@@ -46,7 +46,7 @@ class ResolverEndpoint:
     ) -> None:
         """`proxies` are trusted to name their client. `forms` are those of the resolver's own label; the standard's if
         not given."""
-        self._desk, self._log, self._proxies = desk, log, tuple(proxies)
+        self._admin, self._log, self._proxies = admin, log, tuple(proxies)
         self._labels = frozenset((LabelForms.of(resolver_service()) if forms is None else forms).labels)
         self._paths = {f"/{text}".encode() for label in self._labels for text in (label.spelling, str(label))}
 
@@ -83,9 +83,9 @@ class ResolverEndpoint:
         request = parse_request(as_text(scope["query_string"]))
         client = reader_address(scope, self._proxies)
         if isinstance(request, InclusionRequest):
-            return await self._desk.include(request, client)
+            return await self._admin.include(request, client)
         if isinstance(request, ExclusionRequest):
-            return await self._desk.exclude(request, client)
+            return await self._admin.exclude(request, client)
         raise UnknownSubject(request.subject.value, 0, "it is asked of Archives, not of a resolver")
 
     def _refusal(self, error: IbiError, query: bytes) -> tuple[int, bytes]:
