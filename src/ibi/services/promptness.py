@@ -16,14 +16,14 @@ _THREADS: Final = 32
 """Calls of slow stores at a time. They wait, and use no processor meanwhile."""
 
 
-class Store(Protocol):
+class StorePort(Protocol):
     """Any storage port that says how soon it answers."""
 
     @property
     def prompt(self) -> bool: ...
 
 
-async def ask(store: Store, call: Callable[[], T]) -> T:
+async def ask(store: StorePort, call: Callable[[], T]) -> T:
     """What `call` gives, which asks `store` and changes nothing that the event loop uses."""
     return call() if store.prompt else await beside(call)
 
