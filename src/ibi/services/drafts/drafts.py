@@ -1,9 +1,8 @@
-"""Drafts: made, filled over days and restarts, published once.
+"""Drafts of items: made, filled over days and restarts, published once.
 
-A draft belongs to the depositor who began it; librarians see all. What is published is made by
-`ibi.services.items.deposits`: a draft only gathers what goes there. The labels of a new item are written into its
-draft before anything is published under them, so that a publication that is asked for twice, because its answer was
-lost or its server died, makes one item.
+A draft belongs to the depositor who began it; librarians see all. Publication is done by `ibi.services.items.deposits`:
+a draft only collects its input. The labels of a new item are written into its draft before anything is published under
+them, so that a publication requested twice, because its answer was lost or its server died, makes one item.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _BETWEEN_SWEEPS: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The item that a draft became, or changed, and what was the last word on it."""
+    """The item that a draft became or changed, and the record of its publication."""
 
     item: Item
     publication: Publication
 
 
 Check = Callable[[DraftView], None]
-"""Raises what the caller's conditions say of the draft as it is."""
+"""Raises an error if the draft does not meet the caller's conditions."""
 
 
 def new_draft_id() -> str:
@@ -54,7 +53,7 @@ def new_draft_id() -> str:
 
 
 def _no_conditions(_: object) -> None:
-    """Whatever it is by now."""
+    """Default: the draft may have changed."""
 
 
 class Drafts:
@@ -79,12 +78,12 @@ class Drafts:
         self.uploads: Final = DraftUploads(files, self._views, self._ledger)
 
     def begin(self, who: Depositor, description: Description) -> DraftView:
-        """A draft of a new item."""
+        """Begin a draft of a new item."""
         self._sweep_now_and_then()
         return self._begun(self._new(who, description))
 
     def begin_update(self, who: Depositor, label: Label, description: Description | None = None) -> DraftView:
-        """A draft that changes a published item: with its files, and its description unless told another."""
+        """Begin a draft that changes a published item: with its files, and its description unless another is given."""
         self._sweep_now_and_then()
         item = self._kept.find(label)
         require(item, Act.UPDATE)
@@ -99,11 +98,11 @@ class Drafts:
         return self._begun(record)
 
     def find(self, who: Depositor, draft: str) -> DraftView:
-        """`UnknownDraft` for those of others too: that there is one is nobody else's business."""
+        """The draft; `UnknownDraft` also for those of other depositors, so that their existence is not revealed."""
         return self._views.view(self._views.record(who, draft))
 
     def of_item(self, who: Depositor, label: Label) -> DraftView | None:
-        """The draft of this item that was changed last."""
+        """The draft of this item that was changed last, if there is one."""
         item = self._kept.find(label)
         found = [
             record
@@ -113,11 +112,11 @@ class Drafts:
         return self._views.view(max(found, key=lambda record: self._files.last_change(record.id))) if found else None
 
     def list(self, who: Depositor, after: str = "", most: int = 100) -> tuple[DraftView, ...]:
-        """Those that were not published, in the order of their ids; `most` and no more."""
+        """Unpublished drafts in the order of their ids, at most `most`."""
         return tuple(self._views.view(record) for record in islice(self._views.open_records(who, after), most))
 
     def held(self, who: Depositor) -> Holding:
-        """What counts for the quota of whoever asks: their own, also if they see all."""
+        """What counts for the depositor's quota: their own drafts, even if they may see all."""
         return self._ledger.held(who.owner)
 
     def describe(
@@ -149,8 +148,8 @@ class Drafts:
         message: str | None = None,
         check: Check = _no_conditions,
     ) -> Published:
-        """The item that the draft becomes; the same, if it became one before. With a `key`, whatever draft it was that
-        was published with it first, the item of that."""
+        """Publish the draft and return its item; the same item if it was published before. With a `key`, the item of
+        the draft that was first published with it."""
         self._views.record(who, draft)
         with self._files.alone_on(draft):
             view = self.find(who, draft)
@@ -158,7 +157,7 @@ class Drafts:
                 return self._published(view.record.publication)
             check(view)
             publication = self._publishing.publish(view.record, view.files, who.name, labels, key, message)
-            with suppress(StorageError):  # then the next attempt finds out by itself that it is published
+            with suppress(StorageError):  # the next attempt will find that it is published
                 self._files.write(replace(view.record, publication=publication, kept=()))
                 self._files.drop_all(draft)
             self._ledger.forget(draft)
@@ -170,14 +169,14 @@ class Drafts:
     # --- order ---
 
     def sweep(self) -> int:
-        """Remove drafts that were left alone for too long, and what crashes have left; how many drafts went."""
+        """Remove abandoned drafts and the remains of crashes; return the number of drafts removed."""
         self._files.sweep_removed()
         swept = sum(self._swept_away(draft) for draft in self._files.ids())
         self._ledger.look()
         return swept
 
     def _swept_away(self, draft: str) -> bool:
-        """What the disk refuses to remove now, or a person has to look at, is no reason to fail."""
+        """Remove a draft; return whether it went. Failures of the disk, and damaged drafts, are left for later."""
         with suppress(StorageError):
             if self._views.is_stale(draft):
                 self._files.remove(draft)

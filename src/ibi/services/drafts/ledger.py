@@ -1,11 +1,11 @@
-"""What each depositor has in drafts, and what was promised to files that are on their way.
+"""Accounts of the space of drafts: what each depositor has, and what is reserved for uploads under way.
 
-A file that is announced is refused if there is no room for all of it. Promised to it is what has come and a step beyond
-that: a length that is announced costs its sender nothing, and must not keep others from what is free.
+A file is refused if there is no room for its announced length. Reserved for it is what has arrived and a step beyond:
+an announcement costs its sender nothing, and must not block free space for others.
 
-The disk is the truth, and is looked at when a server starts and now and then: the records of drafts are read, of their
-files only the sizes. Between two looks the ledger adds what this process takes in, so it may say too much, and before
-it refuses anything it looks again. What another process on the same data directory takes in is seen with the next look.
+The disk is the truth, and is read when a server starts and now and then: the records of drafts, and the sizes of their
+files. Between two readings the ledger adds what this process takes in, so that its sum may be too high, and it reads
+again before it refuses anything. What another process on the same data directory takes in is seen at the next reading.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ibi.ports.errors import DraftDamaged, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Depositor:
-    """Who asks: by what drafts are known as theirs, and by what the versions of an item tell who made them."""
+    """A caller: the owner of drafts, and the name recorded in the versions of an item."""
 
     owner: str
     name: str
@@ -55,33 +55,33 @@ class DraftView:
     files: tuple[File, ...]
     changed: Instant
     size: int = 0
-    """Bytes that were sent for it: those of the item that it changes are not the draft's."""
+    """Bytes that were sent for it, without those of the item that it changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftViews:
-    """Calls block, from any thread."""
+    """Reads drafts for a depositor. Calls block, from any thread."""
 
     files: DraftStore
     clocks: Clocks
     rules: DraftRules
 
     def record(self, who: Depositor, draft: str) -> DraftRecord:
-        """`UnknownDraft` for those of others too: that there is one is nobody else's business."""
+        """The record; `UnknownDraft` also for drafts of other depositors, so that their existence is not revealed."""
         record = self.files.read(draft)
         if record is None or not _may_see(who, record) or self.is_stale(draft):
             raise UnknownDraft(draft=draft[:40])
         return record
 
     def open_record(self, who: Depositor, draft: str) -> DraftRecord:
-        """The draft, if it can still be changed; `DraftPublished` if not."""
+        """The record of a draft that can still be changed; otherwise `DraftPublished`."""
         record = self.record(who, draft)
         if record.publication is not None:
             raise DraftPublished(draft=draft, label=str(record.publication.labels.labels[0]))
         return record
 
     def open_records(self, who: Depositor, after: str = "") -> Iterator[DraftRecord]:
-        """Those that were not published, in the order of their ids."""
+        """The records of unpublished drafts, in the order of their ids."""
         for draft in self.files.ids(after):
             try:
                 record = self.files.read(draft)
@@ -108,17 +108,17 @@ def _may_see(who: Depositor, record: DraftRecord) -> bool:
 
 
 STEP: Final = 16 * 1024 * 1024
-"""Bytes that are promised to a file beyond what has come of it."""
+"""Bytes that are reserved for a file beyond those that have arrived."""
 
 _BETWEEN_LOOKS: Final = 60.0
 _UNSEEN: Final = (-1, 0)
 _BEING_MADE: Final = (-2, 0)
-"""Where the stamp of a draft's record would be: it has to be looked at, or is not there yet to be looked at."""
+"""Stands for the stamp of a draft's record that has to be read, or is not written yet."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """One draft, as it was when its record had this stamp."""
+    """A draft as of the time when its record had this stamp."""
 
     owner: str
     size: int = 0
@@ -126,7 +126,7 @@ class _Entry:
     changed: int = 0
     """POSIX seconds."""
     is_open: bool = True
-    """Not any more when it was published."""
+    """False once it is published."""
     is_stale: bool = False
 
     @property
@@ -135,7 +135,7 @@ class _Entry:
 
 
 class Share:
-    """The room that was promised to one file on its way. Ends with `settle` or `release`, or when nobody has it."""
+    """The space reserved for one upload. Ends with `settle` or `release`, or when it is garbage-collected."""
 
     __slots__ = ("__weakref__", "_announced", "_incoming", "_ledger", "draft", "is_open", "owner", "path", "size")
 
@@ -146,7 +146,7 @@ class Share:
         self.is_open = True
 
     def begin(self, incoming: IncomingFile) -> None:
-        """Before its first byte: from now on what comes in is not counted a second time."""
+        """Called before the first byte: from now on the bytes of `incoming` are not counted a second time."""
         self._incoming = incoming
 
     @property
@@ -158,21 +158,21 @@ class Share:
         return self.size if self._incoming is None else max(0, self.size - self._incoming.size)
 
     def write(self, piece: int) -> None:
-        """Before so many bytes are written: refuse them if they are too many, though fewer were announced or none."""
+        """Called before so many bytes are written: refuse them if there is no room, whatever was announced."""
         come = piece if self._incoming is None else self._incoming.size + piece
         self._ledger.grow(self, come - self.size, piece, ahead=min(STEP, max(0, self._announced - come)))
 
     def settle(self) -> None:
-        """All of it has come, and is the draft's; which is said while nobody else changes that."""
+        """The whole file has arrived and belongs to the draft. Called by the holder of the draft's lock."""
         self._ledger.settle(self, 0 if self._incoming is None else self._incoming.size)
 
     def release(self) -> None:
-        """It does not come, and nothing of it is left. Waits for nobody."""
+        """The upload has ended and left nothing. Does not wait."""
         self.is_open = False
 
 
 class DraftLedger:
-    """Calls may block for a look at the disk, from any thread."""
+    """The accounts of all drafts. Calls may block for reading the disk, from any thread."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class DraftLedger:
         self._quota = rules.quota
         self._entries: dict[str, _Entry] = {}
         self._of_owner: defaultdict[str, set[str]] = defaultdict(set)
-        # Whoever asked may have been cancelled before the answer came: what is promised to nobody counts no more.
+        # Weak references: a caller may have been cancelled before it got its reservation, which then no longer counts.
         self._shares: WeakSet[Share] = WeakSet()
         self._looked = float("-inf")
         self._lock = Lock()
@@ -194,7 +194,8 @@ class DraftLedger:
 
     @contextmanager
     def beginning(self, owner: str, draft: str) -> Iterator[None]:
-        """Within the `with` the draft is made. `TooManyDrafts` or `DiskNearlyFull` if it may not be."""
+        """Check that a draft may be made, and count it while the caller makes it inside the `with`. `TooManyDrafts` or
+        `DiskNearlyFull` if it may not be."""
         with self._lock:
             self._judge(lambda: self._quota.check_begin(self._held(owner)))
             self._check_disk(0)
@@ -207,7 +208,8 @@ class DraftLedger:
         self.see_anew(draft)
 
     def promise(self, owner: str, draft: str, path: str, announced: int) -> Share:
-        """`DraftsTooLarge`, `DraftShareUsed` or `DiskNearlyFull` if there is no room for so many bytes."""
+        """Reserve space for an upload. `DraftsTooLarge`, `DraftShareUsed` or `DiskNearlyFull` if there is no room for
+        so many bytes."""
         with self._lock:
             self._check_room(owner, path, announced)
             share = Share(self, owner, draft, path, announced)
@@ -215,8 +217,8 @@ class DraftLedger:
             return share
 
     def grow(self, share: Share, more: int, piece: int, *, ahead: int = 0) -> None:
-        """For a `Share`: `more` bytes, and if there is room some that come after them. What was promised is refused,
-        too, if others have filled the disk meanwhile."""
+        """Enlarge a reservation by `more` bytes, and if there is room by some `ahead`. Even reserved space is refused
+        if the disk was filled meanwhile."""
         if more <= 0:
             if self._quota.reserve:
                 self._quota.check_disk(self._files.free(), piece)
@@ -261,7 +263,7 @@ class DraftLedger:
     # --- what became of it ---
 
     def settle(self, share: Share, size: int) -> None:
-        """For a `Share`. What it took the place of is gone, which the next look sees."""
+        """Count a finished upload. A file that it replaced is gone, which the next reading sees."""
         with self._lock:
             share.is_open = False
             if (entry := self._entries.get(share.draft)) is not None:
@@ -269,13 +271,13 @@ class DraftLedger:
                 entry.stamp = _UNSEEN
 
     def see_anew(self, draft: str) -> None:
-        """Something has gone from the draft, or it is there now."""
+        """Have a draft read again: it is new, or something was removed from it."""
         with self._lock:
             if (entry := self._entries.get(draft)) is not None:
                 entry.stamp = _UNSEEN
 
     def forget(self, draft: str) -> None:
-        """It was published or discarded."""
+        """Drop a draft that was published or discarded."""
         with self._lock:
             self._drop(draft)
 
@@ -307,18 +309,20 @@ class DraftLedger:
             if draft not in there:
                 self._drop(draft)
             else:
-                # Their owners see those no more that were left alone for too long, and could not discard them.
+                # Owners no longer see abandoned drafts, and could not discard them, so these do not count.
                 entry.is_stale = self._rules.is_stale(entry.changed, now)
         self._looked = self._monotonic()
 
     def _look_at(self, draft: str) -> None:
-        """One that is as it was when it was read costs a glance: thousands are looked at while somebody waits."""
+        """Read a draft if its stamp has changed; otherwise it costs next to nothing, since thousands are checked while
+        a caller waits."""
         entry, stamp = self._entries.get(draft), self._files.stamp(draft)
         if entry is None or entry.stamp not in {stamp, _BEING_MADE}:
             self._read(draft, stamp)
 
     def _read(self, draft: str, stamp: tuple[int, int]) -> None:
-        """One that cannot be read is nobody's: who runs the server has to look at it, and its owner does not see it."""
+        """Read a draft. One that cannot be read counts for no depositor: the administrator has to repair it, and its
+        owner does not see it."""
         try:
             record = self._files.read(draft)
         except StorageError:

@@ -42,7 +42,7 @@ class _LabelsOnce:
 
 @dataclass(frozen=True, slots=True)
 class DraftPublishing:
-    """For whoever is alone on the draft. `service` is the Archive's own item."""
+    """Publishes drafts, for the holder of the draft's lock. `service` is the Archive's own item."""
 
     files: DraftStore
     kept: ItemRepository

@@ -1,4 +1,4 @@
-"""The files of drafts, on their way into them and out again."""
+"""Uploading and removing the files of drafts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftViews, Share
 from ibi.services.items.file_selection import media_type_of
 
 _BETWEEN_LOOKS: Final = 32 * 1024 * 1024
-"""Bytes of an upload after which it is looked what else has come into the draft."""
+"""Bytes of an upload after which the size of the draft's other files is read again."""
 
 FileCheck = Callable[[File | None], None]
-"""Raises what the caller's conditions say of the file as it is, None if there is none of that name."""
+"""Raises an error if the file, or None if there is none of that name, does not meet the caller's conditions."""
 
 
 def _no_conditions(_: object) -> None:
-    """Whatever it is by now."""
+    """Default: the file may have changed."""
 
 
 class Upload:
-    """One file on its way into a draft. Calls block, one at a time; ends with `finish` or `abandon`."""
+    """One file being uploaded to a draft. Calls block, one at a time; ends with `finish` or `abandon`."""
 
     def __init__(
         self, uploads: DraftUploads, who: Depositor, share: Share, others: int, incoming: IncomingFile
@@ -37,7 +37,7 @@ class Upload:
         self._others, self._incoming, self._unseen = others, incoming, 0
 
     def write(self, piece: bytes) -> None:
-        """`DepositTooLarge`, `DraftsTooLarge` or `DiskNearlyFull` as soon as there is too much."""
+        """Write a piece; `DepositTooLarge`, `DraftsTooLarge` or `DiskNearlyFull` as soon as there is too much."""
         draft, path = self._share.draft, self._share.path
         self._unseen += len(piece)
         if self._unseen > _BETWEEN_LOOKS:
@@ -51,13 +51,13 @@ class Upload:
         return self._incoming.digests()
 
     def finish(self, media_type: str | None, check: FileCheck = _no_conditions) -> tuple[File, bool]:
-        """The file that the draft has from now on, durably; and whether it had none of that name before."""
+        """Make the upload a file of the draft, durably. Return the file, and whether its name is new."""
         path, digest = self._share.path, self._incoming.digests()["sha-512"].hex()
         file = File(path, self._incoming.size, digest, media_type or media_type_of(path))
         try:
             self._incoming.finish()
         except StorageError:
-            self._uploads.check_open(self._who, self._share.draft)  # it is no fault of the disk if the draft is gone
+            self._uploads.check_open(self._who, self._share.draft)  # the cause may be that the draft is gone
             raise
         return file, self._uploads.keep(self._who, self._share, self._incoming, file, check)
 
@@ -68,7 +68,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class DraftUploads:
-    """Calls block, from any thread."""
+    """The uploads of all drafts. Calls block, from any thread."""
 
     files: DraftStore
     views: DraftViews
@@ -84,8 +84,8 @@ class DraftUploads:
         *,
         with_sha256: bool = False,
     ) -> Upload:
-        """Begin to take a file in, if one of this name and of `announced` bytes may come. Its SHA-256 is among the
-        digests if asked for."""
+        """Begin an upload, if a file of this name and of `announced` bytes is allowed. Its SHA-256 is among the digests
+        if asked for."""
         check_file_name(path)
         record = self.views.open_record(who, draft)
         check(self._file(record, path))
@@ -101,7 +101,7 @@ class DraftUploads:
         return Upload(self, who, share, others, incoming)
 
     def remove(self, who: Depositor, draft: str, path: str, check: FileCheck = _no_conditions) -> bool:
-        """Whether there was one of this name."""
+        """Remove a file; return whether there was one of this name."""
         check_file_name(path)
         self.check_open(who, draft)
         with self.files.alone_on(draft):
@@ -118,19 +118,19 @@ class DraftUploads:
     # --- for an upload under way ---
 
     def check_open(self, who: Depositor, draft: str) -> None:
-        """`UnknownDraft` or `DraftPublished` if it takes no files any more."""
+        """Raise `UnknownDraft` or `DraftPublished` if the draft takes no files any more."""
         self.views.open_record(who, draft)
 
     def check_room(self, path: str, others: int, size: int) -> None:
         self.views.rules.check_room(path, 0, others, size)
 
     def others(self, draft: str, path: str) -> int:
-        """The bytes of the draft without the file that the upload takes the place of. Others may come at the same time,
-        and each of them would fit alone."""
+        """The bytes of the draft without the file that the upload replaces. Read again during it: of several concurrent
+        uploads each might fit alone."""
         return self._held(draft, path)[1]
 
     def keep(self, who: Depositor, share: Share, incoming: IncomingFile, file: File, check: FileCheck) -> bool:
-        """Now that all bytes are there: whether the file is new."""
+        """Store the uploaded file once all bytes are there; return whether its name is new."""
         draft = share.draft
         with self.files.alone_on(draft):
             before = self._file(self.views.open_record(who, draft), file.path)
@@ -143,7 +143,7 @@ class DraftUploads:
     def _file(self, record: DraftRecord, path: str) -> File | None:
         """The file of this name; `InvalidFileName` if one has a name that some system takes for the same.
 
-        Only that is looked at, whatever the number of files: the rest is judged when all are there.
+        Only the name is checked, whatever the number of files: the rest is checked at publication.
         """
         uploaded = self.files.find_upload(record.id, path)
         found = same_name(path, record.kept) if uploaded is None else uploaded.file
@@ -151,7 +151,7 @@ class DraftUploads:
         return found
 
     def _held(self, draft: str, path: str) -> tuple[int, int]:
-        """Number and bytes of the files sent, without the one that another of its name takes the place of."""
+        """Number and bytes of the uploaded files, without the one at `path`, which the upload replaces."""
         number, size = self.files.totals(draft)
         before = self.files.find_upload(draft, path)
         return (number, size) if before is None else (number - 1, size - before.file.size)
