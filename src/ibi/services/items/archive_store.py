@@ -33,31 +33,31 @@ _OTHERWISE: Final = "the catalogue says otherwise: run `ibi rebuild`"
 
 
 def _pass(step: str) -> None:
-    """Nobody watches."""
+    """Default: steps are not watched."""
 
 
 def _ignore() -> None:
-    """Nobody counts."""
+    """Default: items are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListingResult:
-    """What became of items that were read in from the store."""
+    """The result of listing items of the store in the catalogue."""
 
     looked_at: int = 0
-    """How many items were compared with the catalogue, or read: none when a store is opened after a clean end."""
+    """Items that were compared with the catalogue, or read: none when a store is opened after a clean end."""
     removed: int = 0
-    """Items that the catalogue had and the store has not."""
+    """Items that were removed from the catalogue because the store lacks them."""
     unreadable: tuple[tuple[str, IbiError], ...] = ()
-    """Objects that cannot be listed, and why: `verify` says more of them."""
+    """Objects that cannot be listed, and why; `verify` says more about them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was found wrong with one item; nothing, if there are no problems."""
+    """The problems found in one item; none if it is whole."""
 
     name: str | None
-    """That of the item; None for what lies in the store and belongs to none."""
+    """The name of the item; None for files in the store that belong to none."""
     problems: tuple[Problem, ...]
 
 
@@ -95,7 +95,7 @@ class ArchiveStore(ItemRepository):
         self._forget_given_out, self._close = forget_given_out, close
         self._gives_up_missing, self._on_rebuild = give_up_missing, on_rebuild
         self.is_rebuilt = False
-        """Whether all items were looked at to make the catalogue agree with the store."""
+        """Whether all items were read to make the catalogue agree with the store."""
         self.swept = self._sweep(on_item)
 
     @property
@@ -104,7 +104,7 @@ class ArchiveStore(ItemRepository):
         return self._listing
 
     def newest(self, identity: Identity) -> Instant | None:
-        """The newest date of a label that is kept under the prefixes of an identity."""
+        """The newest date of a stored label under the prefixes of an identity."""
         return self._listing.newest(identity.prefixes)
 
     def holds(self, name: RepositoryName) -> bool:
@@ -112,7 +112,7 @@ class ArchiveStore(ItemRepository):
         return self._objects.holds(name_of(name))
 
     def check(self) -> None:
-        """Raise an error if store or catalogue are not those that were opened. For whoever watches the server."""
+        """Raise an error if store or catalogue are not those that were opened. For the check of readiness."""
         self._objects.check()
         self._listing.check()
 
@@ -126,7 +126,7 @@ class ArchiveStore(ItemRepository):
         self.close()
 
     def _sweep(self, on_item: Callable[[], None]) -> ListingResult:
-        """Finish what dead processes have begun: in the store, then in the catalogue, then of the pairs of items."""
+        """Finish the changes of crashed processes: in the store, then in the catalogue, then between related items."""
         finished = self.content.sweep()
         with self._changes.take_abandoned() as left:
             is_whole = all(one.whole for one in left)
@@ -190,7 +190,7 @@ class ArchiveStore(ItemRepository):
         return (name for name in map(str, self._listing.names()) if not self._objects.holds(name))
 
     def rebuild(self, on_item: Callable[[], None] = _ignore) -> ListingResult:
-        """Make the catalogue say what the store says, item by item, and nothing else. Others may go on working."""
+        """Rebuild the catalogue from the store, item by item. Other processes may go on working."""
         self._listing.check_search()
         removed = self._forget_missing()
         return replace(self._list_all(self.content.iterate(), on_item), removed=removed)
@@ -198,10 +198,10 @@ class ArchiveStore(ItemRepository):
     def _list_all(
         self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False
     ) -> ListingResult:
-        """Some hundred in a commit, during which nobody else lists them.
+        """List items, some hundred in a commit, during which no other process lists them.
 
-        With `only_changed`, what the catalogue lists already is not written again: what is found by words is written
-        with it, and a start that is tried again on a full disk does not fill it further.
+        With `only_changed`, items that the catalogue has already are not written again: their search index would be
+        too, and repeated starts on a full disk would fill it further.
         """
         rest, looked_at = iter(names), 0
         unreadable: list[tuple[str, IbiError]] = []
@@ -231,7 +231,7 @@ class ArchiveStore(ItemRepository):
             self._listing.put_all(items)
             return
         except LabelTaken:
-            pass  # by which of them, is told one by one
+            pass  # which of them failed shows one by one
         for item in items:
             try:
                 self.catalog.put(item)
@@ -239,7 +239,7 @@ class ArchiveStore(ItemRepository):
                 yield name_of(item), error
 
     def _forget_missing(self) -> int:
-        """One that is there but damaged stays listed: what it was, the catalogue alone knows."""
+        """Remove items that the store lacks. A damaged one stays listed: only the catalogue knows what it was."""
         removed = 0
         for transfer in self._listing.transfers():
             with self.locks.hold(name_of(transfer.rep)):
@@ -252,7 +252,7 @@ class ArchiveStore(ItemRepository):
         return removed
 
     def _transfer_of(self, name: str) -> Transfer | None:
-        """Where the item went, by its object; what cannot be read is left as the catalogue has it."""
+        """Where the item went, by its object; if that cannot be read, the catalogue stays as it is."""
         try:
             self.read(name)
         except ItemTransferred as gone:
@@ -264,7 +264,7 @@ class ArchiveStore(ItemRepository):
         return None
 
     def verify(self, labels: Iterable[Label] = (), on_bytes: Callable[[int], None] | None = None) -> Iterator[Verified]:
-        """Read again all that is kept of these items, or of all. `UnknownItem` for a label that nobody bears here."""
+        """Verify these items, or all. `UnknownItem` for a label that no item here has."""
         names = [self._name_of_label(label) for label in labels]
         for name in names or self.content.iterate():
             yield self.verify_item(name, on_bytes)
@@ -276,7 +276,7 @@ class ArchiveStore(ItemRepository):
             yield Verified(None, (stray,))
 
     def verify_item(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Verified:
-        """Read again all that is kept of one item, remember what was found, and list it if it can be read again."""
+        """Verify one item, record the result, and list the item if it can be read again."""
         problems = tuple(self._problems(name, on_bytes))
         if self.integrity is not None:
             was_damaged = self.integrity.is_damaged(name)
@@ -286,7 +286,7 @@ class ArchiveStore(ItemRepository):
         return Verified(name, problems or tuple(self._catalogue_problems(name)))
 
     def _remember(self, integrity: Integrity, name: str, problems: tuple[Problem, ...]) -> None:
-        """A full disk keeps nothing from being verified; what is damaged is known at least in this process."""
+        """Record the result. On a full disk it is remembered in this process, and verification goes on."""
         try:
             integrity.record(name, problems)
         except StorageError:
@@ -303,7 +303,7 @@ class ArchiveStore(ItemRepository):
     def _name_of_label(self, label: Label) -> str:
         try:
             return name_of(self.find(label))
-        except ContentDamaged as error:  # known, and so damaged that the catalogue has not got it
+        except ContentDamaged as error:  # known, but too damaged for the catalogue
             return str(error.parameters["name"])
 
     def _problems(self, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:

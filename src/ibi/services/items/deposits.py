@@ -1,4 +1,4 @@
-"""What somebody does with items: deposit, update, delete, relate. The rules are those of `ibi.archive`.
+"""Changes of items: deposit, update, delete, relate. The rules are those of `ibi.archive`.
 
 Order of a deposit: labels, content, catalogue, then the items that the new one names (see `claims`). Once a call has
 returned, all of it is on the disk. If it raises, nothing has changed; only `ChangeUnfinished` says otherwise. What a
@@ -47,7 +47,7 @@ class Deposits:
     def __init__(
         self, kept: ItemRepository, labels: LabelMinter, clocks: Clocks, *, service: LabelForms | None = None
     ) -> None:
-        """`service` is the Archive's own item, which nobody deletes."""
+        """`service` is the Archive's own item, which cannot be deleted."""
         self._kept, self._catalog = kept, kept.catalog
         self._labels, self._clocks, self._service = labels, clocks, service
 
@@ -119,8 +119,8 @@ class Deposits:
         on_bytes: OnBytes | None = None,
     ) -> Updated:
         """The item with other content; `Keep(path)` among the sources is a file that it has. The warnings name files
-        whose persistent paths die. `ContentChanged` if somebody else has changed it meanwhile: since its object was at
-        `head`, for whoever has looked at it before."""
+        whose persistent paths die. `ContentChanged` if it was changed meanwhile: since its object was at `head`, if the
+        caller gives one."""
         name = name_of(self._kept.find(label))
         self._kept.require_whole(name)
         before = self._kept.read(name)
@@ -196,7 +196,8 @@ class Deposits:
         return life_cycle.publish(draft, _ANY, self._now())
 
     def _alone_on(self, name: str, *held: str) -> AbstractContextManager[None]:
-        """Nobody knows a new item yet; but those it names must not get another edition while its files are read."""
+        """Lock the items that a new one names, which must not get another edition while its files are read; the new one
+        itself is not known to others yet."""
         return self._kept.locks.hold(name, *held) if held else nullcontext()
 
     def _now(self) -> Instant:

@@ -76,7 +76,7 @@ STEPS: Final = ("change noted", "content kept", "item listed", "claim answered",
 
 
 def _pass(step: str) -> None:
-    """Nobody watches."""
+    """Default: steps are not watched."""
 
 
 def name_of(item: Item | RepositoryName) -> str:
@@ -176,7 +176,7 @@ class ItemRepository:
         try:
             return StoredItem(self._decoded(name, kept), kept.head.number)
         except ContentDamaged:
-            # Somebody may have purged it since.
+            # It may have been purged since.
             now = self.content.read(name)
             if now == kept:
                 raise
@@ -197,7 +197,7 @@ class ItemRepository:
     @contextmanager
     def changing(self, *names: str) -> Iterator[None]:
         """Note that these items change within the `with`. If that fails, catalogue and content are made to agree again,
-        now or, where that fails too, by whoever opens the store next."""
+        now or, where that fails too, when the store is opened next."""
         with self._noted(names):
             yield
         self.step("change done")
@@ -308,7 +308,7 @@ class ItemRepository:
         self.step("item listed")
 
     def list(self, item: Item) -> None:
-        """Have the catalogue say what the object says. For whoever holds the item's lock."""
+        """List the item in the catalogue as its object has it. For the holder of the item's lock."""
         with _unfinished_if_refused(item):
             self.catalog.put(item)
         self.step("item listed")
@@ -316,7 +316,7 @@ class ItemRepository:
     def rewrite(self, name: str, into: Callable[[Item], Item], change: Change) -> Item:
         """The item with other relations: `into` makes it of what it is now. Nothing is written if that is the same.
 
-        For whoever holds the item's lock.
+        For the holder of the item's lock.
         """
         before = self.read(name)
         item = into(before.item)
@@ -326,7 +326,7 @@ class ItemRepository:
         return item
 
     def answer_claims(self, item: Item, change: Change) -> None:
-        """Have the items that `item` makes claims on say so. For whoever holds the locks of all."""
+        """Add the back-links in the items that `item` makes claims on. For the holder of the locks of all."""
         for held in items_claimed(self.catalog, item):
             told = replace(change, message=f"Named by {item.rep}")
             with _unfinished_if_refused(item):
@@ -409,7 +409,8 @@ def _unfinished(item: Item | RepositoryName, error: StorageError) -> ChangeUnfin
 
 
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:
-    """`held` with what `claimant` says of it, if it may; if not, somebody was quicker, and the claim stays a claim."""
+    """`held` with the back-link to `claimant`; unchanged if that is refused because another was quicker, and the claim
+    stays without one."""
     try:
         return with_backlink(catalog, held, claimant)
     except StorageError:
