@@ -1,4 +1,4 @@
-"""The store of a data directory, put together: content, catalogue, and the care for both.
+"""Builds the store of a data directory: content, catalogue, and their repair.
 
 `store/` holds the content, `catalogue.sqlite` what is needed to look items up, `changes/` the journal of changes under
 way, `item-locks/` the locks of the items.
@@ -38,11 +38,11 @@ _LOCKS: Final = "item-locks"
 
 
 def _pass(step: str) -> None:
-    """No step is watched."""
+    """Default: steps are not watched."""
 
 
 def _ignore() -> None:
-    """Nothing is counted."""
+    """Default: items are not counted."""
 
 
 def open_store(
@@ -54,7 +54,7 @@ def open_store(
     give_up_missing: bool = False,
     boot: str | None = None,
 ) -> ArchiveStore:
-    """The store of a data directory, begun if there is none; see `ArchiveStore` for what is done when it is opened.
+    """Open the store of a data directory, which is made if there is none; see `ArchiveStore` for what opening does.
 
     `boot` names the start of this machine. `CatalogDamaged` if the catalogue cannot be used.
     """
@@ -96,9 +96,8 @@ def _forget_given_out(data: Path) -> None:
 
 
 def newest_kept(data: Path, identity: Identity) -> Instant | None:
-    """The newest date of a label that is kept in a data directory under the prefixes of an identity. A directory
-    without a store has none, and gets none by this question. A catalogue that does not agree with the store is not
-    believed: then the names in the store tell."""
+    """The newest date of a label in a data directory under the prefixes of an identity. A directory without a store has
+    none, and no store is made. If the catalogue does not agree with the store, the names in the store are read."""
     if not (data / STORE).is_dir():
         return None
     if (data / CATALOGUE).exists():
@@ -127,8 +126,8 @@ def open_repaired(
     on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
     give_up_missing: bool = False,
 ) -> ArchiveStore:
-    """The store, with a catalogue that can be used: one that is damaged, or of another store, is set aside under
-    another name, of which `on_aside` is told, and made anew."""
+    """Open the store, and rebuild a catalogue that is damaged or of another store. The old one is renamed, and
+    `on_aside` called with its new name."""
 
     def opened() -> ArchiveStore:
         return open_store(data, on_item=on_item, on_rebuild=on_rebuild, give_up_missing=give_up_missing)
@@ -141,9 +140,9 @@ def open_repaired(
 
 
 def rebuild_catalogue(data: Path, on_item: Callable[[], None] = _ignore) -> ListingResult:
-    """Make the catalogue say what the store says, and nothing else. One that is damaged is set aside.
+    """Rebuild the catalogue from the store. A damaged one is set aside.
 
-    What was given out before is uncertain from then on: who does this has often put something back from a backup.
+    Labels given out before count as uncertain from then on: a rebuild often follows the restoring of a backup.
     """
     _forget_given_out(data)
     try:
