@@ -40,7 +40,7 @@ class ArchiveService:
         self._longest = b"max-age=%d" % site.max_age if site.max_age else _NO_STORE
 
     def is_asked(self, path: bytes, query: bytes) -> bool:
-        """Whether it is this service's label, in either form and any case, and a request (R §6.1)."""
+        """Whether the path is this service's label, in either form and any case, and the query a request (R §6.1)."""
         return has_subject(query) and (path in self._paths or self._is_ours(path))
 
     def _is_ours(self, path: bytes) -> bool:
@@ -87,8 +87,8 @@ class ArchiveService:
         return _written(*self._refusal(MethodNotAllowed(method=scope["method"][:20], allowed="GET")))
 
     def http_answer(self, query: bytes, headers: RawHeaders = ()) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
-        """Status, body, Cache-Control and further fields of the answer to that query of a GET with these headers, as
-        they are sent over HTTP. A refusal is an answer too (E18)."""
+        """Return status, body, Cache-Control and further fields of the answer to a GET with this query and these
+        headers, as they are sent over HTTP. A refusal is an answer too (E18)."""
         try:
             body, age, fields = self._reply(as_text(query), is_counted=_is_counted(query, headers))
         except IbiError as error:
@@ -101,7 +101,7 @@ class ArchiveService:
         return b"max-age=%d" % max_age if max_age else _NO_STORE
 
     def _refusal(self, error: IbiError) -> tuple[int, bytes, bytes, tuple[Field, ...]]:
-        """E18."""
+        """The answer to a refused request (E18)."""
         log_untold(error, self._log)
         answer = answer_to(error)
         body = ErrorAnswer(str(error) if answer.told else UNTOLD).encode()
@@ -122,7 +122,9 @@ def _written(status: int, body: bytes, caching: bytes, fields: tuple[Field, ...]
 
 
 def _is_counted(query: bytes, headers: RawHeaders) -> bool:
-    """A page elsewhere could have the browsers of its readers acknowledge what they never asked for.
+    """Whether an acknowledgment counts: a page of another site could make its readers' browsers acknowledge what they
+    never asked for.
 
-    The headers are looked at only if the request may be an acknowledgment: most are not, and this is asked of each."""
+    The headers are read only if the request may be an acknowledgment: most are not, and this runs for each.
+    """
     return (b"cknowledgment" not in query and b"%" not in query) or not is_cross_site(headers)
