@@ -1,7 +1,7 @@
-"""What an Archive answers to resolvers (R §9), over HTTP or in the same process: made once, and kept while it is true.
+"""The answers of an Archive to resolvers (R §9), over HTTP or in the same process: made once, and cached while valid.
 
-The answer, once made, costs a look-up and a signature. There is one instance for each Archive of a process, so that
-whoever asks, and by which way, finds what was made for another.
+An answer, once made, costs a look-up and a signature. There is one instance for each Archive of a process, so that all
+callers share one cache, over HTTP and in the process.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from ibi.resolver.trace import Answered
 from ibi.services.promptness import beside
 
 MOST_KEPT = 4096
-"""Answers kept at a time, by the words of the request and by its meaning."""
+"""Answers cached at a time, by the words of the request and by its meaning."""
 MAX_AGE: Final = 300
-"""Seconds for which others may keep an answer, unless it ceases to be true earlier (E32)."""
+"""Seconds for which an answer may be cached, unless it expires earlier (E32)."""
 
 _LONGEST_KEY = 512
-"""Characters of a request that is worth remembering."""
+"""Characters of a request that is worth caching."""
 
 _ACKNOWLEDGMENT = "servicesubject=acknowledgment"
 _NOTICE = Notice().encode()
 
 
 class WireAnswer(NamedTuple):
-    """An answer as it is sent: the body, for how many seconds it may be kept, and header fields that say what R's
+    """An answer as it is sent: the body, for how many seconds it may be cached, and header fields for facts that R's
     answers have no place for."""
 
     body: bytes
@@ -54,15 +54,15 @@ _RECEIVED: Final = WireAnswer(_NOTICE)
 
 
 class KeptAnswers:
-    """What was answered lately but for the key. What was not asked for longest goes first."""
+    """LRU cache of answers without their keys."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
-        # To find the oldest key of a plain dict is to pass all that were forgotten before it.
+        # Not a plain dict: finding its oldest key means passing all deleted ones before it.
         self._kept: OrderedDict[Hashable, StaticAnswer] = OrderedDict()
 
     def find(self, key: Hashable, now: Callable[[], Instant]) -> StaticAnswer | None:
-        """What was kept, if it is still true. The time is asked only of what has an end."""
+        """The cached answer, if it is still valid. `now` is called only for an answer that expires."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -87,12 +87,11 @@ class KeptAnswers:
 class ArchiveAnswers:
     """The answers of one Archive.
 
-    `changes` gives another value after every change of the catalogue; without it nothing is kept. `given_out` tells of
-    a label that is unknown here whether it was certainly not given out for use elsewhere; without it nothing is
-    certain.
+    `changes` returns another value after every change of the catalogue; without it nothing is cached. `given_out` tells
+    whether a label unknown here was certainly never given out for use elsewhere; without it no answer is final.
 
     Where catalogue or `given_out` are slow, which `prompt` tells, an event loop calls the methods whose names end in
-    `_slowly`: they look up in a thread. What is kept belongs to the event loop either way.
+    `_slowly`: they look up in a thread. The caches belong to the event loop either way.
     """
 
     def __init__(
@@ -116,13 +115,13 @@ class ArchiveAnswers:
         self._recent = Recent() if recent is None else recent
         self._by_words, self._by_meaning = KeptAnswers(), KeptAnswers()
         self._reps: dict[Label, RepositoryName] = {}
-        """Of items that were acknowledged lately, by the labels that their keys carry."""
+        """Repository names of recently acknowledged items, by the labels that their keys carry."""
         self._state: Hashable = None
-        # Chance once, then a number: it keeps keys apart, and what keeps them from being forged is their signature.
+        # Random at the start, then counted up: it only keeps keys apart; their signature keeps them from being forged.
         self._chance = count(randbelow(RANDOM_LIMIT))
 
     def reply(self, query: str, *, is_counted: bool = True) -> WireAnswer:
-        """The answer to that query of a request; `IbiError` if it is refused (E18). An acknowledgment that is not to be
+        """The answer to the query of a request; `IbiError` if it is refused (E18). An acknowledgment that is not
         counted is answered all the same."""
         found = self._find_reply(query)
         if found is None:
@@ -151,8 +150,8 @@ class ArchiveAnswers:
         return self._with_key(found, found.missing is not None and await beside(lambda: self._is_final(found)))
 
     def answer(self, request: UrlRequest) -> Answered:
-        """The answer to a resolver in the same process: what it would read from `reply`, without writing and reading
-        it. `IbiError` if it is refused."""
+        """The answer to a resolver in the same process: that of `reply`, without encoding and parsing. `IbiError` if it
+        is refused."""
         found = self._find_answer(request)
         if found is None:
             found = self._make(_key(request), request, self._now())
@@ -166,7 +165,7 @@ class ArchiveAnswers:
         return self._message_with_key(found, found.missing is not None and await beside(lambda: self._is_final(found)))
 
     def acknowledge(self, acknowledgment: Acknowledgment) -> None:
-        """Count it, if its key is one of ours."""
+        """Count an acknowledgment, if its key is one of ours."""
         self._count(acknowledgment, self._rep_of)
 
     async def acknowledge_slowly(self, acknowledgment: Acknowledgment) -> None:
@@ -203,7 +202,7 @@ class ArchiveAnswers:
             self._reps[label] = rep
 
     def _find_reply(self, query: str) -> StaticAnswer | None:
-        # Acknowledgments have each a key of their own: what is kept need not be looked through.
+        # Each acknowledgment has a key of its own, so it is never in the cache.
         if _ACKNOWLEDGMENT in query:
             return None
         self._forget_what_has_changed()
@@ -220,7 +219,7 @@ class ArchiveAnswers:
         return WireAnswer(body)
 
     def _forget_what_has_changed(self) -> None:
-        """Without `changes` nothing was kept."""
+        """Clear the caches after a change of the catalogue. Without `changes` nothing is cached."""
         if self._changes is None:
             return
         state = self._changes()
@@ -234,14 +233,14 @@ class ArchiveAnswers:
         return self._clocks.read().wall
 
     def _make(self, words: Hashable, request: UrlRequest, now: Instant) -> StaticAnswer:
-        """Kept by those words, unless they are None."""
+        """Make the answer and cache it by those words, unless they are None."""
         found = self._find_meaning(request)
         made = self._build(request, now) if found is None else found
         self._keep(words, request, made, is_new=found is None)
         return made
 
     async def _make_slowly(self, words: Hashable, request: UrlRequest) -> StaticAnswer:
-        """`_make`, for an event loop. What the catalogue said before it changed is not kept."""
+        """`_make`, for an event loop. An answer from before a change of the catalogue is not cached."""
         self._forget_what_has_changed()
         found, now, state = self._find_meaning(request), self._now(), self._state
         made = await beside(lambda: self._build(request, now)) if found is None else found
@@ -257,16 +256,16 @@ class ArchiveAnswers:
         return None if self._changes is None else self._by_meaning.find(_meaning(request), self._now)
 
     def _keep(self, words: Hashable, request: UrlRequest, made: StaticAnswer, *, is_new: bool) -> None:
-        """An answer that does not depend on the client is the same for all of them: it is found again by what is
-        asked."""
+        """The answer cached by the meaning of the request: one that does not depend on the client is the same for
+        all."""
         if self._changes is not None and words is not None:
             self._by_words.keep(words, made)
             if is_new and not made.depends_on_client:
                 self._by_meaning.keep(_meaning(request), made)
 
     def _from_reader(self, request: UrlRequest) -> UrlRequest:
-        """Without the addresses of our own proxies, which the request may have passed: all readers come through them,
-        and none is inside a network because a proxy is."""
+        """The request without the addresses of our own proxies: every request passes them, so they do not put a reader
+        inside a network."""
         proxies, (reader, *passed) = self._proxies, request.client_addresses
         if not (proxies and passed):
             return request
@@ -286,14 +285,14 @@ class ArchiveAnswers:
         return Answered(message, self._age(found), False, found.transferred_to, found.copies_at)
 
     def _age(self, found: StaticAnswer) -> int:
-        """Seconds for which it may be kept. What is not here today may be deposited in a minute."""
+        """Seconds for which the answer may be cached. An item that is missing now may be deposited in a minute."""
         if found.is_lasting:
             return self._max_age
         return 0 if found.missing is not None else found.max_age(self._now(), self._max_age)
 
     def _is_final(self, found: StaticAnswer) -> bool:
-        """Asked for each answer: a label may be given out a moment after it was unknown, without a change of the
-        catalogue that would make what is kept forgotten."""
+        """Whether an empty answer is final. Checked for each answer: an unknown label may be minted a moment later,
+        which does not change the catalogue and so does not clear the cache."""
         given_out, label = self._given_out, found.missing
         if given_out is None or label is None or found.transferred_to is not None:
             return False

@@ -81,7 +81,7 @@ class ArchiveSite:
     search: Searching | None = None
     integrity: Integrity | None = None
     answers: ArchiveAnswers = field(init=False)
-    """To resolvers, over HTTP and in this process."""
+    """The answers to resolvers, over HTTP and in this process."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))

@@ -1,7 +1,7 @@
 """Resolutions within one Archive: for a server that keeps items and runs no resolver.
 
-The rules are those of every resolution (`ibi.resolver.resolution`). The only Archive that is asked is the own one, so
-that there is an outcome at once; what leads out of it is left to a resolver.
+The rules are those of every resolution (`ibi.resolver.resolution`). Only the own Archive is asked, so that there is an
+outcome at once; links that lead out of it are left to a resolver.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _UNKNOWN_READER: Final = ip_address("0.0.0.0")  # noqa: S104
 
 
 class LocalOutcome(NamedTuple):
-    """How a resolution ended, and the next edition that an answer named because the line of editions does not end in
-    this Archive."""
+    """The outcome of a resolution, and the next edition that an answer named because the line of editions does not end
+    in this Archive."""
 
     outcome: Outcome
     next_edition: LabelForms | None
 
 
 class LocalResolver:
-    """Asks the Archive of that `profile`, with all relations, whatever it offers to resolvers elsewhere: no other
-    Archive could complete its answers here."""
+    """Asks the Archive of `profile` with all relations, whatever it offers to resolvers elsewhere: no other Archive
+    could complete its answers here."""
 
     def __init__(self, profile: ArchiveProfile, catalog: Catalog, keys: UrlKeys, clocks: Clocks) -> None:
         whole = replace(profile, relations=ALL_RELATIONS, follow_editions=True, filtered=True)
@@ -49,8 +49,8 @@ class LocalResolver:
         self._own = ArchiveRef(profile.service, profile.address)
 
     def resolve(self, url: PersistentUrl, reader: IpAddress | None, preferences: Sequence[Preference]) -> LocalOutcome:
-        """`preferences` are the languages that the reader wants, best first. What the Archive cannot read, such as a
-        damaged record, is raised."""
+        """`preferences` are the languages that the reader wants, best first. Errors of the Archive, such as a damaged
+        record, are raised."""
         clients = (_UNKNOWN_READER if reader is None else reader,)
         run = Resolution(url, (self._own,), clients, preferences, now=0.0, policy=_POLICY)
         next_edition: LabelForms | None = None
