@@ -80,7 +80,7 @@ class Desk:
             raise
 
     def held(self, who: Depositor = ANA) -> tuple[int, int]:
-        held = self.drafts.held(who)
+        held = self.drafts.holding(who)
         return held.drafts, held.size
 
 
@@ -285,7 +285,7 @@ def test_another_server_on_the_same_data_is_seen_with_the_next_look(desk: Desk) 
     with pytest.raises(DraftsTooLarge, match="hold 900 bytes"):
         desk.upload(other, "b.txt", 101)
     desk.drafts.discard(ANA, other)
-    assert there.held(ANA) == Holding(1, 100)
+    assert there.holding(ANA) == Holding(1, 100)
 
 
 def test_what_was_removed_by_hand_is_no_reason_to_refuse(desk: Desk) -> None:
@@ -364,7 +364,7 @@ def test_begun_sent_and_discarded_at_once_the_figures_are_right_in_the_end(desk:
         for _ in range(5):
             draft = desk.begin(ANA, ("a.txt", 100), ("b.txt", 100))
             desk.drafts.uploads.remove(ANA, draft, "a.txt")
-            desk.drafts.held(ANA)
+            desk.drafts.holding(ANA)
             desk.drafts.discard(ANA, draft)
 
     refused = at_once([work] * 8)[1]

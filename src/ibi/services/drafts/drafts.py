@@ -80,7 +80,7 @@ class Drafts:
     def begin(self, who: Depositor, description: Description) -> DraftView:
         """Begin a draft of a new item."""
         self._sweep_now_and_then()
-        return self._begun(self._new(who, description))
+        return self._add(self._new(who, description))
 
     def begin_update(self, who: Depositor, label: Label, description: Description | None = None) -> DraftView:
         """Begin a draft that changes a published item: with its files, and its description unless another is given."""
@@ -95,7 +95,7 @@ class Drafts:
             base=item.version,
             kept=tuple(item.files),
         )
-        return self._begun(record)
+        return self._add(record)
 
     def find(self, who: Depositor, draft: str) -> DraftView:
         """The draft; `UnknownDraft` also for those of other depositors, so that their existence is not revealed."""
@@ -115,9 +115,9 @@ class Drafts:
         """Unpublished drafts in the order of their ids, at most `most`."""
         return tuple(self._views.view(record) for record in islice(self._views.open_records(who, after), most))
 
-    def held(self, who: Depositor) -> Holding:
+    def holding(self, who: Depositor) -> Holding:
         """What counts for the depositor's quota: their own drafts, even if they may see all."""
-        return self._ledger.held(who.owner)
+        return self._ledger.holding(who.owner)
 
     def describe(
         self, who: Depositor, draft: str, description: Description, check: Check = _no_conditions
@@ -154,16 +154,16 @@ class Drafts:
         with self._files.alone_on(draft):
             view = self.find(who, draft)
             if view.record.publication is not None:
-                return self._published(view.record.publication)
+                return self._result(view.record.publication)
             check(view)
             publication = self._publishing.publish(view.record, view.files, who.name, labels, key, message)
             with suppress(StorageError):  # the next attempt will find that it is published
                 self._files.write(replace(view.record, publication=publication, kept=()))
                 self._files.drop_all(draft)
             self._ledger.forget(draft)
-        return self._published(publication)
+        return self._result(publication)
 
-    def _published(self, publication: Publication) -> Published:
+    def _result(self, publication: Publication) -> Published:
         return Published(self._kept.find(publication.labels.labels[0]), publication)
 
     # --- order ---
@@ -171,11 +171,11 @@ class Drafts:
     def sweep(self) -> int:
         """Remove abandoned drafts and the remains of crashes; return the number of drafts removed."""
         self._files.sweep_removed()
-        swept = sum(self._swept_away(draft) for draft in self._files.ids())
+        swept = sum(self._remove_stale(draft) for draft in self._files.ids())
         self._ledger.look()
         return swept
 
-    def _swept_away(self, draft: str) -> bool:
+    def _remove_stale(self, draft: str) -> bool:
         """Remove a draft; return whether it went. Failures of the disk, and damaged drafts, are left for later."""
         with suppress(StorageError):
             if self._views.is_stale(draft):
@@ -197,8 +197,8 @@ class Drafts:
         now = Instant(self._clocks.read().wall.seconds)
         return DraftRecord(id=new_draft_id(), owner=who.owner, created=now, description=description)
 
-    def _begun(self, record: DraftRecord) -> DraftView:
-        with self._ledger.beginning(record.owner, record.id):
+    def _add(self, record: DraftRecord) -> DraftView:
+        with self._ledger.admit(record.owner, record.id):
             self._files.create(record)
         return self._views.view(record)
 

@@ -193,11 +193,11 @@ class DraftLedger:
     # --- asking for room ---
 
     @contextmanager
-    def beginning(self, owner: str, draft: str) -> Iterator[None]:
+    def admit(self, owner: str, draft: str) -> Iterator[None]:
         """Check that a draft may be made, and count it while the caller makes it inside the `with`. `TooManyDrafts` or
         `DiskNearlyFull` if it may not be."""
         with self._lock:
-            self._judge(lambda: self._quota.check_begin(self._held(owner)))
+            self._judge(lambda: self._quota.check_begin(self._holding(owner)))
             self._check_disk(0)
             self._put(draft, _Entry(owner, stamp=_BEING_MADE))
         try:
@@ -237,7 +237,7 @@ class DraftLedger:
         self._check_disk(more)
 
     def _check_depositor(self, owner: str, path: str, more: int) -> None:
-        held = self._held(owner)
+        held = self._holding(owner)
         self._quota.check_send(owner, path, held, more)
         if self._quota.bounds_share:
             coming = sum(share.unwritten for share in self._shares if share.is_open and share.owner == owner)
@@ -283,16 +283,16 @@ class DraftLedger:
 
     # --- what there is ---
 
-    def held(self, owner: str) -> Holding:
+    def holding(self, owner: str) -> Holding:
         with self._lock:
             self._look()
-            return self._held(owner)
+            return self._holding(owner)
 
     def look(self) -> None:
         with self._lock:
             self._look()
 
-    def _held(self, owner: str) -> Holding:
+    def _holding(self, owner: str) -> Holding:
         entries = [self._entries[draft] for draft in self._of_owner.get(owner, ())]
         coming = sum(share.size for share in self._shares if share.is_open and share.owner == owner)
         return Holding(
@@ -318,9 +318,9 @@ class DraftLedger:
         a caller waits."""
         entry, stamp = self._entries.get(draft), self._files.stamp(draft)
         if entry is None or entry.stamp not in {stamp, _BEING_MADE}:
-            self._read(draft, stamp)
+            self._read_draft(draft, stamp)
 
-    def _read(self, draft: str, stamp: tuple[int, int]) -> None:
+    def _read_draft(self, draft: str, stamp: tuple[int, int]) -> None:
         """Read a draft. One that cannot be read counts for no depositor: the administrator has to repair it, and its
         owner does not see it."""
         try:

@@ -89,7 +89,7 @@ class DraftUploads:
         check_file_name(path)
         record = self.views.open_record(who, draft)
         check(self._file(record, path))
-        number, others = self._held(draft, path)
+        number, others = self._count_uploaded(draft, path)
         self.views.rules.check_room(path, number + len(record.kept), others, announced)
         share = self.ledger.promise(record.owner, draft, path, announced)
         try:
@@ -127,7 +127,7 @@ class DraftUploads:
     def others(self, draft: str, path: str) -> int:
         """The bytes of the draft without the file that the upload replaces. Read again during it: of several concurrent
         uploads each might fit alone."""
-        return self._held(draft, path)[1]
+        return self._count_uploaded(draft, path)[1]
 
     def keep(self, who: Depositor, share: Share, incoming: IncomingFile, file: File, check: FileCheck) -> bool:
         """Store the uploaded file once all bytes are there; return whether its name is new."""
@@ -150,7 +150,7 @@ class DraftUploads:
         check_upload(path, found)
         return found
 
-    def _held(self, draft: str, path: str) -> tuple[int, int]:
+    def _count_uploaded(self, draft: str, path: str) -> tuple[int, int]:
         """Number and bytes of the uploaded files, without the one at `path`, which the upload replaces."""
         number, size = self.files.totals(draft)
         before = self.files.find_upload(draft, path)

@@ -61,7 +61,7 @@ class DraftPages:
         who, services = await self._callers.depositor(request), self._callers.item_services
         after, most = _page(request)
         found = await self._callers.run_short(lambda: services.drafts.list(who, after, most + 1))
-        held = await self._callers.run_short(lambda: services.drafts.held(who))
+        held = await self._callers.run_short(lambda: services.drafts.holding(who))
         links = {"self": f"{self._site.public_url}/api/records?state=draft"}
         if len(found) > most:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].record.id}"
