@@ -51,7 +51,7 @@ from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app
 from ibi.web.archive.service import ArchiveService
-from ibi.web.fast.dispatch import Dispatcher, DispatchMiddleware
+from ibi.web.fast.fast_path import Dispatcher, DispatchMiddleware
 from ibi.web.fast.server import serve, spare_collector
 from tests.support.memory.content import MemoryContent
 from tests.support.memory.ticks import MemoryTicks

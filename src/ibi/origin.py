@@ -6,7 +6,7 @@ given in their `xn--` form: there are several versions of IDNA, and two programs
 
 Four places have rules of their own, on purpose. `ibi.messages.values.host_and_port` is stricter: it reads what
 strangers register. `ibi.web.fast.protocol` looks at bytes, before anything is known of them.
-`ibi.web.http.headers.authority` compares what one browser wrote twice, letter by letter. Ports in labels are written in
+`ibi.web.http.request.authority` compares what one browser wrote twice, letter by letter. Ports in labels are written in
 a way of the standard's.
 """
 

@@ -79,9 +79,9 @@ class _Local:
 
     def record(self, url: PersistentUrl) -> Mapping[str, object]:
         from ibi.resolver.outcome import Redirect
-        from ibi.web.pages.translation import translations
+        from ibi.web.pages.language import translations
         from ibi.web.resolver.alerts import alert_about
-        from ibi.web.resolver.resolved_record import resolved_record
+        from ibi.web.resolver.records import resolved_record
 
         resolved = self._resolved(url)
         if isinstance(resolved.outcome, Redirect) and not resolved.to_confirm:
@@ -90,7 +90,7 @@ class _Local:
         raise NotResolved(url=url.text("", keep_spelling=True), said=alert.said)
 
     def trace(self, url: PersistentUrl) -> Mapping[str, object]:
-        from ibi.web.resolver.trace_record import trace_record
+        from ibi.web.resolver.records import trace_record
 
         return trace_record(url, self._resolved(url), self._base)
 

@@ -29,8 +29,8 @@ from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
 from ibi.web.app import create_app
 from ibi.web.fast.connection_bounds import ConnectionBound
 from ibi.web.fast.server import Server, url_of
-from ibi.web.http.hosts import ServedHosts
 from ibi.web.http.logging import configure_logging
+from ibi.web.http.request import ServedHosts
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.starting import StartingServer
 

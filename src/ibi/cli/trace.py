@@ -61,7 +61,7 @@ def _said(one: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _became(one: Mapping[str, Any]) -> str:
-    from ibi.web.pages.trace_words import RULES
+    from ibi.web.pages.words import RULES
 
     rule = one["broken_rule"] and RULES.get(str(one["broken_rule"]), str(one["broken_rule"]))
     return ": ".join(str(each) for each in (one["why"], one["failure"], rule or one.get("because")) if each)

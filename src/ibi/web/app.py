@@ -29,39 +29,47 @@ from ibi.services.readiness import Readiness
 from ibi.services.resolver_site import ResolverSite
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
-from ibi.web.api.health import HealthPage, healthz
-from ibi.web.api.identity import IdentityPage
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
+from ibi.web.api.status import HealthPage, IdentityPage, healthz
 from ibi.web.api.tokens import TokenPages
 from ibi.web.archive.collection import Collection
 from ibi.web.archive.content_host import BytesAlone, ContentHost
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.archive.service import ArchiveService
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
-from ibi.web.fast.dispatch import RESERVED, Dispatcher, DispatchMiddleware, Service, first_segments
-from ibi.web.fast.fast_path import FastEndpoint, FastPath
-from ibi.web.fast.load_log import LoadLog
+from ibi.web.fast.fast_path import (
+    RESERVED,
+    Dispatcher,
+    DispatchMiddleware,
+    FastEndpoint,
+    FastPath,
+    Service,
+    first_segments,
+)
+from ibi.web.fast.server import LoadLog
 from ibi.web.http.errors import answer_to, problem
-from ibi.web.http.hosts import ServedHosts
-from ibi.web.http.methods import by_method
-from ibi.web.http.metrics import IntegrityMetrics, Metrics, MetricsPage
-from ibi.web.http.raw_target import percent_decode, raw_path
+from ibi.web.http.request import ServedHosts, by_method, percent_decode, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
-from ibi.web.http.request_middleware import REQUEST, RequestMiddleware, request_names
+from ibi.web.http.request_middleware import (
+    REQUEST,
+    IntegrityMetrics,
+    Metrics,
+    MetricsPage,
+    RequestMiddleware,
+    request_names,
+)
 from ibi.web.pages import refusal, wants_page
-from ibi.web.pages.claims_page import ClaimPages
-from ibi.web.pages.connection_refusals import ConnectionRefusals
-from ibi.web.pages.host_check import HostCheck
+from ibi.web.pages.refusals import ConnectionRefusals, HostCheck
 from ibi.web.pages.rendering import SiteFacts
-from ibi.web.pages.routes import page_routes
+from ibi.web.pages.routes import KnownSite, page_routes
 from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.sign_in import SignInPages
-from ibi.web.pages.site import KnownSite
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from ibi.web.resolver.resolver_metrics import ResolverMetrics
+from ibi.web.resolver.resolver_pages import ClaimPages
 
 
 def create_app(

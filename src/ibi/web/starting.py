@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ibi.web.api.health import healthz, not_ready
+from ibi.web.api.status import healthz, not_ready
 from ibi.web.fast.server import Server
 from ibi.web.http.request_errors import ServerStarting
 from ibi.web.pages import refusal

@@ -10,7 +10,7 @@ from ibi.cli.remote_items import item_of, links_of
 from ibi.config import load_settings
 from ibi.instant import Instant
 from ibi.model.visibility import Visibility, network
-from ibi.web.archive.item_record import item_record
+from ibi.web.archive.metadata import item_record
 from tests.support.archive_app import BASE, NOW, REP, archive_app, kept
 from tests.support.asgi_client import Answer
 

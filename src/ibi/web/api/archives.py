@@ -24,9 +24,7 @@ from ibi.services.membership.registration_admin import (
 )
 from ibi.web.api.authentication import Authentication
 from ibi.web.http.body import check_json, read_body
-from ibi.web.http.headers import values
-from ibi.web.http.methods import by_method
-from ibi.web.http.raw_target import percent_decode, raw_path
+from ibi.web.http.request import by_method, percent_decode, raw_path, values
 from ibi.web.http.request_errors import MalformedBody, PathNotFound
 
 PREFIX: Final = b"/api/archives/"

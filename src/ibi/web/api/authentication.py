@@ -1,15 +1,27 @@
 """Authentication of API requests: bearer tokens (RFC 6750), in the Authorization header alone. A token in a URL would
-end up in logs."""
+end up in logs.
+"""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from starlette.requests import Request
 
 from ibi.accounts.errors import NotAuthenticated
 from ibi.accounts.tokens import authenticate, require
 from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks
+from ibi.services.archive_site import ArchiveSite
+from ibi.services.drafts.ledger import Depositor
+from ibi.services.item_services import ItemServices
 from ibi.services.promptness import ask
-from ibi.web.http.headers import RawHeaders, only_value
+from ibi.web.http.request import RawHeaders, only_value, values
+from ibi.web.http.request_errors import ReadOnlyArchive
 
 
 class Authentication:
@@ -38,3 +50,65 @@ def name_of(token: Token) -> str:
     """The permanent identifier of a token in the mint log and the idempotency records, independent of the token's
     name."""
     return f"token:{token.id}"
+
+
+Made = TypeVar("Made")
+
+_SHORT_WORKS: Final = 16
+"""Changes that run at a time; most of them wait, for the disk or for each other."""
+_BULK_WORKS: Final = 2
+"""Pieces of uploads that are hashed and written at a time. Two keep the processors busy; with more threads the event
+loop would wait behind all of them for a processor and for the interpreter's lock, at each of its steps."""
+_LONG_WORKS: Final = 4
+"""Publications that run at a time: each reads every byte that it publishes, and readers must not wait for that."""
+
+
+class Callers:
+    """Recognises callers by their tokens and runs their changes in thread pools."""
+
+    def __init__(self, site: ArchiveSite, authentication: Authentication) -> None:
+        self.site, self._authentication = site, authentication
+        self._short_works = ThreadPoolExecutor(_SHORT_WORKS, thread_name_prefix="ibi-draft")
+        self._bulk_works = ThreadPoolExecutor(_BULK_WORKS, thread_name_prefix="ibi-upload")
+        self._long_works = ThreadPoolExecutor(_LONG_WORKS, thread_name_prefix="ibi-deposit")
+
+    async def token(self, request: Request, needed: Scope) -> Token:
+        return await self._authentication.require(request.scope["headers"], needed)
+
+    async def depositor(self, request: Request) -> Depositor:
+        return depositor(await self.token(request, Scope.DEPOSIT))
+
+    async def is_known(self, request: Request) -> bool:
+        """Whether a token came that allows to read; one that is not valid is refused."""
+        if not values(request.scope["headers"], b"authorization"):
+            return False
+        await self.token(request, Scope.READ)
+        return True
+
+    @property
+    def item_services(self) -> ItemServices:
+        if self.site.item_services is None:
+            raise ReadOnlyArchive()
+        return self.site.item_services
+
+    async def run_short(self, work: Callable[[], Made]) -> Made:
+        """Run short work that waits for the disk or for a draft's lock, in a thread. Its pool is not the one of
+        requests that only read: a hundred changes of one draft keep no reader waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._short_works, work)
+
+    async def run_bulk(self, work: Callable[[], Made]) -> Made:
+        """Hash and write what a client sends, in a thread and in the order of arrival."""
+        return await asyncio.get_running_loop().run_in_executor(self._bulk_works, work)
+
+    async def run_long(self, work: Callable[[], Made]) -> Made:
+        """Run long work in threads of its own, so that short work does not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
+
+
+def depositor(token: Token) -> Depositor:
+    """The depositor behind a token. Drafts belong to the token's name, so that a new token under the old name finds
+    them; those of a token without a name belong to that token."""
+    own = name_of(token)
+    return Depositor(
+        owner=f"name:{token.name}" if token.name else own, name=token.name or own, librarian=token.scope >= Scope.ADMIN
+    )

@@ -19,10 +19,9 @@ from ibi.model.minting import BatchShare
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.web.api.authentication import Authentication, name_of
 from ibi.web.http.body import check_json, read_body
-from ibi.web.http.headers import RawHeaders, idempotency_key, values
-from ibi.web.http.media_types import choose
-from ibi.web.http.metrics import Metrics
+from ibi.web.http.request import RawHeaders, choose, idempotency_key, values
 from ibi.web.http.request_errors import MalformedBody, MemberMissing, UnknownMember
+from ibi.web.http.request_middleware import Metrics
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 CHUNK = 1000

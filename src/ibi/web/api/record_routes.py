@@ -9,14 +9,12 @@ from starlette.routing import Route
 
 from ibi.services.archive_site import ArchiveSite
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.web.api.archive_status import StandingPages
-from ibi.web.api.authentication import Authentication
-from ibi.web.api.callers import Callers
+from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.drafts import DraftPages
-from ibi.web.api.records import RecordPages
-from ibi.web.api.relations import RelationPages
+from ibi.web.api.records import RecordPages, RelationPages
+from ibi.web.api.status import StandingPages
 from ibi.web.api.uploads import UploadPages
-from ibi.web.http.methods import Handler, by_method
+from ibi.web.http.request import Handler, by_method
 
 
 def record_routes(

@@ -22,12 +22,12 @@ from ibi.errors import IbiError
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, checked_media_type
 from ibi.services.drafts.uploads import FileCheck, Upload
-from ibi.web.api.callers import Callers
-from ibi.web.api.draft_documents import file_validators, sent_file
-from ibi.web.api.record_target import RecordTarget, record_target
+from ibi.web.api.authentication import Callers
+from ibi.web.api.drafts import file_validators, sent_file
+from ibi.web.api.record_requests import RecordTarget, record_target
 from ibi.web.http.body import PATIENCE
 from ibi.web.http.errors import answer_to
-from ibi.web.http.headers import RawHeaders, check_digests, expected_digests, only_value, repr_digest, values
+from ibi.web.http.request import RawHeaders, check_digests, expected_digests, only_value, repr_digest, values
 from ibi.web.http.request_errors import (
     InvalidParameter,
     MalformedBody,

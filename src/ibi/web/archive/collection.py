@@ -31,10 +31,7 @@ from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_answer import FileAnswer
 from ibi.web.archive.metadata import MetadataPage, gone_answer
 from ibi.web.http.content_security import is_to_run, safety_headers
-from ibi.web.http.headers import values
-from ibi.web.http.media_types import media_type_in_full
-from ibi.web.http.raw_target import percent_decode, raw_path, raw_query
-from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request import media_type_in_full, percent_decode, raw_path, raw_query, reader_address, values
 from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound
 from ibi.web.pages import redirect, refusal
 from ibi.web.pages.item_page import FilePage

@@ -15,8 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ibi.origin import Origin, served_origin
 from ibi.services.archive_site import ArchiveSite
 from ibi.web.http.errors import problem
-from ibi.web.http.hosts import requested_origin
-from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
+from ibi.web.http.request import percent_decode, raw_path, raw_target, requested_origin
 from ibi.web.http.request_errors import PathNotFound
 
 _PLACE: Final = "/col/"

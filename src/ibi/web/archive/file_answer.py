@@ -18,8 +18,8 @@ from ibi.model.block_digests import BLOCK
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.verified_file import PIECE, VerifiedFile
-from ibi.web.http.headers import RawHeaders, values
 from ibi.web.http.preconditions import Validators, byte_range
+from ibi.web.http.request import RawHeaders, values
 from ibi.web.http.request_middleware import AnswerBroken
 
 MOST_SENT: Final = 256 * 1024

@@ -1,26 +1,142 @@
-"""`/col/<rep>/metadata`: an item's page, and the same for programs: JSON, Dublin Core, and citation formats."""
+"""The description of an item: as a page, as JSON, and as Dublin Core.
+
+Restricted files are protected where they are fetched. A restricted Web service is elsewhere and protects nothing, so
+its URL is shown to permitted readers only.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from html import escape
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 from starlette.types import Scope
 
+from ibi.archive.profile import encoded_path
+from ibi.model.file import File
 from ibi.model.item import Item
+from ibi.model.item_json import file_document, item_document, local_document
+from ibi.model.metadata import DC_ELEMENTS
 from ibi.services.archive_site import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.archive.item_record import item_record
-from ibi.web.archive.oai_dc import oai_dc
-from ibi.web.http.headers import RawHeaders, values
-from ibi.web.http.long_json import json_answer
-from ibi.web.http.media_types import choose
+from ibi.web.http.body import LongList, json_answer
+from ibi.web.http.request import RawHeaders, choose, values
 from ibi.web.http.request_errors import ItemDeleted, NotAcceptable, UnknownFormat
 from ibi.web.pages import HTML, refusal, wants_page
 from ibi.web.pages.citing import write_citation
 from ibi.web.pages.item_page import ItemPage, tombstone_page
 from ibi.web.pages.signposting import FORMATS as FOR_PROGRAMS
+
+# OAI-PMH 2.0, oai_dc.xsd: the fifteen elements, in any order and number, each perhaps with xml:lang
+_BEGINNING = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n'
+    '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/"'
+    ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+    ' xsi:schemaLocation="http://www.openarchives.org/OAI/2.0/oai_dc/'
+    ' http://www.openarchives.org/OAI/2.0/oai_dc.xsd">\n'
+)
+
+
+def oai_dc(item: Item, persistent_url: str) -> bytes:
+    """Write the document. Facts that the record has outside its description go into the elements meant for them."""
+    lines = (
+        f"  <dc:{name}{_language(language)}>{escape(value, quote=False)}</dc:{name}>\n"
+        for name, value, language in _values(item, persistent_url)
+    )
+    return f"{_BEGINNING}{''.join(lines)}</oai_dc:dc>\n".encode()
+
+
+def _language(language: str | None) -> str:
+    return "" if language is None else f' xml:lang="{escape(language)}"'
+
+
+def _values(item: Item, persistent_url: str) -> Iterator[tuple[str, str, str | None]]:
+    said = set()
+    for name in DC_ELEMENTS:
+        for value in item.metadata.values(name):
+            said.add((name, str(value)))
+            yield name, str(value), None if value.language is None else str(value.language)
+    for name, text in _implied_values(item, persistent_url):
+        if (name, text) not in said:
+            yield name, text, None
+
+
+def _implied_values(item: Item, persistent_url: str) -> Iterator[tuple[str, str]]:
+    yield "identifier", persistent_url
+    yield from (("identifier", f"ibi:{label.spelling}") for label in item.labels.labels)
+    if item.language is not None:
+        yield "language", str(item.language)
+    if item.metadata.resource_type is not None:
+        yield "type", str(item.metadata.resource_type)
+    if item.metadata.licence is not None:
+        yield "rights", item.metadata.licence.url
+
+
+_ADMINISTRATIVE = frozenset({"schema", "source", "followers"})
+"""With which Archives copies are exchanged is not part of an item's description."""
+
+
+def item_record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict[str, Any]:
+    """The item as a document with links. Unless `in_full`, it lacks the files if they may not be listed, and the
+    digests of restricted files and the URL of a restricted service."""
+    shared = {name: value for name, value in item_document(item.without_files()).items() if name != "schema"}
+    local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
+    if item.visibility.listing or in_full:
+        shared["files"] = item_files(site, item, in_full=in_full)
+        shared |= {} if item.target is None else {"target": item.target}
+    if public_service_url(site, item) is None and not in_full:
+        shared.pop("target_url", None)
+    damaged = {"damaged": True} if site.is_damaged(item) else {}
+    return {**shared, **local, **damaged, "links": record_links(site, item)}
+
+
+def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
+    urls, base = site.urls, f"{site.public_url}/api/records/{encoded_path(item.rep.spelling)}"
+    page = urls.metadata(item, None, None)
+    links = {
+        "self": base,
+        "persistent": site.persistent_url(item.labels),
+        "metadata": page,
+        "oai_dc": urls.metadata(item, None, "oai_dc"),
+        "usage": f"{base}/usage",
+        "relations": f"{base}/relations",
+    }
+    if item.state is State.DELETED:
+        return links
+    if item.state is State.ORIGINAL:
+        links["draft"] = f"{base}/draft"
+    if item.visibility.listing and item.files:
+        links |= {"files": f"{base}/files", "file_list": urls.file_list(item)}
+    if item.target is not None or item.target_url is not None:
+        links["content"] = public_service_url(site, item) or target_place(site, item)
+    return links
+
+
+def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
+    """The files of an item, made as they are read: of ten thousand few are in memory. The digest of a short file lets
+    its content be guessed, so that of restricted files it is left out."""
+    hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512"})
+
+    def file_record(file: File) -> dict[str, Any]:
+        told = {name: value for name, value in file_document(file).items() if name not in hidden}
+        return {**told, "url": site.urls.file(item, file.path)}
+
+    return LongList(lambda: map(file_record, item.files))
+
+
+def public_service_url(site: ArchiveSite, item: Item) -> str | None:
+    """The URL of an item that is a service open to all readers; None for any other item."""
+    is_restricted = bool(item.visibility.networks) or item.visibility.is_embargoed(site.now)
+    return None if is_restricted else item.target_url
+
+
+def target_place(site: ArchiveSite, item: Item) -> str:
+    """The address from which a reader is sent on to what they may see."""
+    return f"{site.content_url}/col/{item.rep.spelling}/doc/"
+
 
 FORMATS: Final = ("html", *FOR_PROGRAMS)
 # Media types that may be asked for; a format that has two is sent as the first.

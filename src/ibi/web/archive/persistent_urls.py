@@ -28,9 +28,7 @@ from ibi.services.archive_site import ArchiveSite
 from ibi.services.local_resolver import LocalResolver
 from ibi.web.archive.collection import without_body
 from ibi.web.archive.metadata import gone_answer
-from ibi.web.http.headers import values
-from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
-from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request import percent_decode, raw_path, raw_target, reader_address, values
 from ibi.web.http.request_errors import (
     ItemElsewhere,
     MethodNotAllowed,

@@ -16,8 +16,7 @@ from ibi.model.item import name_one_item
 from ibi.services.archive_site import ArchiveSite
 from ibi.web.fast.fast_path import FastAnswer
 from ibi.web.http.errors import UNTOLD, answer_to, log_untold
-from ibi.web.http.headers import RawHeaders, is_cross_site
-from ibi.web.http.raw_target import as_text, has_subject, percent_decode
+from ibi.web.http.request import RawHeaders, as_text, has_subject, is_cross_site, percent_decode
 from ibi.web.http.request_errors import MethodNotAllowed
 
 _PLAIN_TEXT: Final = (b"content-type", b"text/plain")

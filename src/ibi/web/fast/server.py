@@ -1,29 +1,154 @@
-"""Serving an application: uvicorn inside this process, on a socket that is bound before anything starts."""
+"""Serving an application: uvicorn inside this process, on a socket that is bound before anything starts.
+
+After a burst of connections their memory is free, but only to this process: the interpreter and the C library keep it
+for the next time, and other services of the machine would miss it. They are asked to give it back while the process has
+clearly more than it began with.
+
+The first of each kind is logged at once, then one line a minute with the number since: a flood of connections must not
+become a flood of lines.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import gc
 import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
+from structlog.typing import FilteringBoundLogger
 from uvicorn.server import HANDLED_SIGNALS
 
 from ibi.errors import IbiError
 from ibi.origin import bracketed
 from ibi.storage.descriptors import are_exhausted, pending_connections, raise_limit
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
-from ibi.web.fast.heap import Heap
-from ibi.web.fast.load_log import LoadLog
 from ibi.web.fast.protocol import GuardedProtocol
+from ibi.web.http.request import truncate_address
+from ibi.web.http.request_middleware import Metrics
+
+_SLACK: Final = 8 * 1024 * 1024
+"""Bytes beyond those of the beginning that are left alone."""
+_HEAP_PAUSE: Final = 10.0
+_LONG_PAUSE: Final = 30.0
+"""Seconds until the next try after one that gave nothing back."""
+_SHARE: Final = 0.001
+"""Share of all time that requests may wait for the collector."""
+_MOST_WAIT: Final = 0.1
+"""Seconds that requests may wait for the collector at a time."""
+_STATM: Final = Path("/proc/self/statm")
+
+
+def _resident() -> int:
+    """Bytes of this process that are in memory; 0 where the system does not report it."""
+    try:
+        return int(_STATM.read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def _system_trim() -> Callable[[], object] | None:
+    """The function that gives free memory back; None for a C library without one."""
+    try:
+        function = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):
+        return None
+    return lambda: function(0)
+
+
+_SYSTEM_TRIM: Final = _system_trim()
+
+
+class Heap:
+    """The memory of this process, looked at now and then."""
+
+    def __init__(
+        self, resident: Callable[[], int] = _resident, trim: Callable[[], object] | None = _SYSTEM_TRIM
+    ) -> None:
+        self._resident, self._trim = resident, trim
+        self._least, self._next = 0, 0.0
+        self._next_collection = float("-inf")
+
+    def is_due(self, now: float) -> bool:
+        """Whether `trim` should be called at this time, in seconds of any clock."""
+        if self._trim is None or now < self._next:
+            return False
+        self._next = now + _HEAP_PAUSE
+        size = self._resident()
+        self._least = min(self._least or size, size)
+        return size > self._least + _SLACK
+
+    def collect(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        """Have the interpreter free its reserves and the reference cycles that a burst of connections left. Its lock is
+        held meanwhile: the longer a collection takes, the longer the pause until the next one; after one that takes too
+        long there is none."""
+        began = clock()
+        if began >= self._next_collection:
+            gc.collect()
+            seconds = clock() - began
+            self._next_collection = began + seconds / _SHARE if seconds < _MOST_WAIT else float("inf")
+
+    def trim(self, now: float) -> None:
+        """Give free memory back to the system. Blocks for some milliseconds without holding the interpreter's lock."""
+        before = self._resident()
+        if self._trim is not None:
+            self._trim()
+        if before - self._resident() < _SLACK // 8:
+            self._next = now + _LONG_PAUSE
+
+
+_LOG_PAUSE: Final = 60.0
+"""Seconds between two lines of one kind."""
+
+
+class LoadLog:
+    """Used from one event loop. Clients are logged as their networks, as everywhere in the log."""
+
+    def __init__(self, log: FilteringBoundLogger, metrics: Metrics, now: Callable[[], float] = time.monotonic) -> None:
+        self._log, self._metrics, self._now = log, metrics, now
+        self._since: dict[str, tuple[float, int]] = {}
+
+    def note_refused(self, client: str, is_full: bool) -> None:
+        if is_full:
+            self._metrics.count_connection_refused("server")
+            self._tell("connections refused: the server has as many as its descriptors allow", client)
+        else:
+            self._metrics.count_connection_refused("client")
+            self._tell("connections refused: their client has too many, see connections_per_client", client)
+
+    def note_displaced(self, client: str) -> None:
+        self._metrics.count_connection_broken("displaced")
+        self._tell("connections closed: other clients needed their places", client)
+
+    def note_unread(self, client: str) -> None:
+        self._metrics.count_connection_broken("unread")
+        self._tell("connections broken: too much waited for clients that do not read", client)
+
+    def note_exhausted(self) -> None:
+        self._metrics.count_descriptors_exhausted()
+        self._tell("too many open files: raise the limit of descriptors (ulimit -n, LimitNOFILE)")
+
+    def _tell(self, words: str, client: str | None = None) -> None:
+        now = self._now()
+        told, number = self._since.get(words, (float("-inf"), 0))
+        number += 1
+        if now - told < _LOG_PAUSE:
+            self._since[words] = told, number
+            return
+        self._since[words] = now, 0
+        more = {} if client is None else {"client": truncate_address(client.partition("/")[0])}
+        self._log.warning(words, number=number, **more)
+
 
 _TICKS = 10
 """Ticks of uvicorn in a second."""

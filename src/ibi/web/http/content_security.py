@@ -12,7 +12,7 @@ import re
 
 from ibi.archive.profile import encoded_path
 from ibi.model.file import DEFAULT_MEDIA_TYPE, is_media_type
-from ibi.web.http.headers import RawHeaders, values
+from ibi.web.http.request import RawHeaders, values
 
 SANDBOX = (
     "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; style-src 'self' 'unsafe-inline';"

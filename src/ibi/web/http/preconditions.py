@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from email.utils import formatdate, parsedate_to_datetime
 
-from ibi.web.http.headers import RawHeaders, values
+from ibi.web.http.request import RawHeaders, values
 from ibi.web.http.request_errors import PreconditionFailed, RangeNotSatisfiable
 
 # RFC 9110 §14.1.2: int-range = first-pos "-" [ last-pos ], suffix-range = "-" suffix-length

@@ -9,13 +9,11 @@ from starlette.types import Scope
 
 from ibi.errors import IbiError
 from ibi.web.http.errors import PROBLEM, answer_to, problem
-from ibi.web.http.headers import RawHeaders, values
-from ibi.web.http.media_types import choose
+from ibi.web.http.request import RawHeaders, choose, values
 from ibi.web.http.request_errors import NotAcceptable
-from ibi.web.pages.error_words import title_of
-from ibi.web.pages.language import page_language
+from ibi.web.pages.language import page_language, translations
 from ibi.web.pages.rendering import render
-from ibi.web.pages.translation import translations
+from ibi.web.pages.words import title_of
 
 __all__ = ["HTML", "redirect", "refusal", "wants_page"]
 

@@ -11,7 +11,7 @@ from ibi.instant import Instant
 from ibi.model.item import Item
 from ibi.model.metadata import Text
 from ibi.vocabulary import State
-from ibi.web.http.text import short, shown_title
+from ibi.web.pages.item_words import short, shown_title
 
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 

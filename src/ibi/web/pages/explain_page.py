@@ -19,16 +19,13 @@ from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Trace
 from ibi.services.archive_site import ArchiveSite
-from ibi.web.http.headers import values
-from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request import reader_address, values
+from ibi.web.pages.drawings import trace_figure
 from ibi.web.pages.label_anatomy import anatomy
-from ibi.web.pages.language import page_language
+from ibi.web.pages.language import locale_of, page_language, translations
 from ibi.web.pages.relatives import Relative
 from ibi.web.pages.rendering import render
-from ibi.web.pages.request_words import wishes
-from ibi.web.pages.sequence_diagram import trace_figure
-from ibi.web.pages.trace_words import outcome_words
-from ibi.web.pages.translation import locale_of, translations
+from ibi.web.pages.words import outcome_words, wishes
 
 _LONGEST: Final = 9000
 """Characters of the text to explain; a link may have 8192 after its host."""

@@ -14,19 +14,16 @@ from ibi.model.item import Item
 from ibi.services.archive_site import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.http.content_security import safety_headers
-from ibi.web.http.reader_address import reader_address
-from ibi.web.http.text import shown_title
+from ibi.web.http.request import reader_address
 from ibi.web.pages.citing import citations, head_tags, shown_work, structured_data
-from ibi.web.pages.item_words import ELEMENTS, KINDS, STATE_MEANINGS, STATES
-from ibi.web.pages.language import page_language
-from ibi.web.pages.persistent_links import persistent_links
+from ibi.web.pages.drawings import first_day, monthly_use, usage_plot
+from ibi.web.pages.item_words import ELEMENTS, KINDS, STATE_MEANINGS, STATES, shown_title
+from ibi.web.pages.language import page_language, translations
+from ibi.web.pages.persistent_links import persistent_links, qr_code
 from ibi.web.pages.preview import PREVIEW, Preview, first_look
-from ibi.web.pages.qr_code import qr_code
 from ibi.web.pages.relatives import EditionLine, Relative, translations_of
 from ibi.web.pages.rendering import POLICY, render
 from ibi.web.pages.signposting import alternates, signposting
-from ibi.web.pages.translation import translations
-from ibi.web.pages.usage_plot import first_day, monthly_use, usage_plot
 
 MOST_FILES: Final = 50
 """Files that the page of an item lists; the list of files has them all."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+
+import segno
+from markupsafe import Markup, escape
 
 from ibi.errors import InvalidPersistentUrl
 from ibi.label import Label
@@ -12,7 +16,16 @@ from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.services.archive_site import ArchiveSite
-from ibi.web.pages.translation import message
+from ibi.web.pages.language import message
+
+
+@lru_cache(maxsize=256)
+def qr_code(link: str, words: str) -> Markup:
+    """Draw the code as SVG. `words` describe it to screen readers."""
+    code = segno.make(link, error="m", micro=False)
+    drawn = code.svg_inline(border=3, dark="#000", light="#fff", omitsize=True, svgclass="qr", lineclass=None)
+    named = drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(words)}" ', 1)
+    return Markup(named)  # noqa: S704 - all else is segno's own: the link is in its dots
 
 
 @dataclass(frozen=True, slots=True)

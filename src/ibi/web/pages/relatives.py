@@ -14,7 +14,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, name_one_item
 from ibi.services.archive_site import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.http.text import shown_title
+from ibi.web.pages.item_words import shown_title
 
 MOST_EDITIONS: Final = 30
 """Editions that a page shows in either direction."""

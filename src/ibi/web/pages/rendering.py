@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 from http import HTTPStatus
+from importlib.resources import files
 from types import CodeType
 from typing import Any, Final
 
@@ -20,17 +22,58 @@ from babel.dates import format_date
 from babel.numbers import format_decimal
 from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
 from ibi.accounts.sign_in import csrf_of
 from ibi.instant import Instant
-from ibi.web.http.raw_target import raw_target
-from ibi.web.http.text import short
-from ibi.web.pages.language import PAGE_LANGUAGES, page_language
+from ibi.web.http.request import raw_target
+from ibi.web.http.request_errors import PathNotFound
+from ibi.web.pages.item_words import short
+from ibi.web.pages.language import PAGE_LANGUAGES, locale_of, page_language, translations
 from ibi.web.pages.sessions import Sessions
-from ibi.web.pages.static import static_url
-from ibi.web.pages.translation import locale_of, translations
+
+_FOLDER: Final = files("ibi.web.pages") / "static"
+_MEDIA: Final = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "ico": "image/x-icon",
+    "txt": "text/plain; charset=utf-8",
+}
+
+
+def static_url(name: str) -> str:
+    """The address of a static file, which changes with its content."""
+    return f"/static/{name}?v={_digest(name)}"
+
+
+async def static_file(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _names():
+        raise PathNotFound()
+    # An address with the right digest may be cached for good; one without it may change.
+    named = request.query_params.get("v") == _digest(name)
+    caching = "public, max-age=31536000, immutable" if named else "public, max-age=300"
+    return Response(_content(name), 200, {"cache-control": caching}, _MEDIA[name.rpartition(".")[2]])
+
+
+@lru_cache
+def _names() -> frozenset[str]:
+    return frozenset(each.name for each in _FOLDER.iterdir() if each.name.rpartition(".")[2] in _MEDIA)
+
+
+@lru_cache
+def _content(name: str) -> bytes:
+    return (_FOLDER / name).read_bytes()
+
+
+@lru_cache
+def _digest(name: str) -> str:
+    return sha256(_content(name)).hexdigest()[:12]
+
 
 SITE: Final = "ibi.site"
 """The key of the `SiteFacts` in a scope."""

@@ -1,16 +1,49 @@
-"""The routes of all pages."""
+"""Which pages there are, the home page, and what all of them need to know of the server."""
 
 from __future__ import annotations
 
-from starlette.routing import Route
+from typing import Final
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ibi.model.search import Order, SearchQuery
 from ibi.services.archive_site import ArchiveSite
+from ibi.services.items.searching import Searching
 from ibi.web.pages.explain_page import ExplainPage, LinkResolver
-from ibi.web.pages.feed_page import FeedPage
-from ibi.web.pages.home_page import HomePage
-from ibi.web.pages.language_choice import choose_language
-from ibi.web.pages.search_page import SearchPages
-from ibi.web.pages.static import static_file
+from ibi.web.pages.item_words import ItemListing
+from ibi.web.pages.language import choose_language
+from ibi.web.pages.rendering import SESSIONS, SITE, SiteFacts, render, static_file
+from ibi.web.pages.search_page import FeedPage, SearchPages
+from ibi.web.pages.sessions import Sessions
+
+RECENT: Final = 8
+"""Newest items that are shown."""
+
+
+class HomePage:
+    def __init__(self, site: ArchiveSite, searching: Searching) -> None:
+        self._site, self._searching = site, searching
+
+    async def get(self, request: Request) -> Response:
+        newest = await self._searching.search(SearchQuery(order=Order.NEWEST, size=RECENT))
+        return render(request.scope, "home.html", recent=newest.items, listed=ItemListing(self._site))
+
+
+class KnownSite:
+    """Pure ASGI around all pages. Who is signed in is looked up only when a page is made, unless the store is slow."""
+
+    def __init__(self, app: ASGIApp, facts: SiteFacts, sessions: Sessions | None = None) -> None:
+        self._app, self._facts, self._sessions = app, facts, sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault(SITE, self._facts)
+        scope[SESSIONS] = self._sessions
+        if self._sessions is not None:
+            await self._sessions.look_up(scope)
+        await self._app(scope, receive, send)
 
 
 def common_routes() -> list[Route]:

@@ -13,7 +13,7 @@ from ibi.errors import IbiError
 from ibi.services.accounts.sign_in import SignedIn, SignIn
 from ibi.services.promptness import beside
 from ibi.web.http.body import read_body
-from ibi.web.http.headers import RawHeaders, authority, only_cookie, values
+from ibi.web.http.request import RawHeaders, authority, only_cookie, values
 from ibi.web.http.request_errors import MalformedBody, UnsupportedMediaType
 
 COOKIE: Final = "ibi-session"

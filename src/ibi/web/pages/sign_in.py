@@ -19,8 +19,8 @@ from ibi.ports.errors import StorageError
 from ibi.services.accounts.sign_in import SignedIn, SignIn, TooManyGuesses
 from ibi.services.integrity.integrity import Integrity
 from ibi.web.http.errors import answer_to
-from ibi.web.http.reader_address import reader_address, truncate_address
-from ibi.web.pages.language_choice import local_target
+from ibi.web.http.request import reader_address, truncate_address
+from ibi.web.pages.language import local_target
 from ibi.web.pages.rendering import render
 from ibi.web.pages.sessions import ForeignForm, Sessions, read_form
 

@@ -29,8 +29,7 @@ from ibi.resolver.outcome import (
     UnprovenClaims,
     Unsettled,
 )
-from ibi.web.resolver.alert import Advice, Alert, Group
-from ibi.web.resolver.archive_record import archive_record, archive_records, forms_record
+from ibi.web.resolver.alert import Advice, Alert, Group, archive_record, archive_records, forms_record
 
 RETRY_AFTER: Final = 30
 """Seconds after which an unreachable Archive may be back."""

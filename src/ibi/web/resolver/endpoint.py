@@ -19,9 +19,7 @@ from ibi.messages.service import resolver_service
 from ibi.model.visibility import IpNetwork
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
-from ibi.web.http.headers import refuse_other_sites
-from ibi.web.http.raw_target import as_text, has_subject, percent_decode
-from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request import as_text, has_subject, percent_decode, reader_address, refuse_other_sites
 from ibi.web.http.request_errors import MethodNotAllowed
 
 _LATER: Final = frozenset({429, 503})

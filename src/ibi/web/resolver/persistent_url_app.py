@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
@@ -13,6 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
+from ibi.messages.query import decode_query
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.outcome import Redirect
 from ibi.services.limits import LimitExceeded
@@ -20,22 +22,75 @@ from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.resolver_service import Resolved, Unfinished
 from ibi.web.fast.fast_path import FastAnswer, Handover, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem
-from ibi.web.http.headers import values
-from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
-from ibi.web.http.reader_address import client_addresses
-from ibi.web.http.request_errors import MethodNotAllowed, PathNotFound
+from ibi.web.http.request import choose, client_addresses, percent_decode, raw_path, raw_query, raw_target, values
+from ibi.web.http.request_errors import MethodNotAllowed, NotAcceptable, PathNotFound
 from ibi.web.http.request_middleware import REQUEST
 from ibi.web.pages import refusal, wants_page
-from ibi.web.pages.language import page_language
+from ibi.web.pages.language import page_language, translations
 from ibi.web.pages.rendering import render
-from ibi.web.pages.translation import translations
-from ibi.web.resolver.alert import Alert
+from ibi.web.resolver.alert import Alert, alert_about_fault, alert_about_punctuation
 from ibi.web.resolver.alerts import alert_about
-from ibi.web.resolver.link_alerts import alert_about_fault, alert_about_punctuation
-from ibi.web.resolver.resolved_record import resolved_record
-from ibi.web.resolver.trace_pages import trace_page
-from ibi.web.resolver.trace_record import trace_record
-from ibi.web.resolver.view import JSON, View, view_of
+from ibi.web.resolver.records import resolved_record, trace_record
+from ibi.web.resolver.resolver_pages import trace_page
+
+JSON: Final = "application/json"
+
+_INFO, _TRACE = "ibiurl.info", "ibiurl.trace"
+
+
+class View(Enum):
+    REDIRECT = "redirect"
+    INFO = "info"
+    TRACE_PAGE = "trace=html"
+    TRACE_JSON = "trace=json"
+
+    @property
+    def is_trace(self) -> bool:
+        return self is View.TRACE_PAGE or self is View.TRACE_JSON
+
+
+_BY_PAIR: Final = {
+    (_INFO, "json"): View.INFO,
+    (_TRACE, "html"): View.TRACE_PAGE,
+    (_TRACE, "json"): View.TRACE_JSON,
+}
+
+
+def view_of(scope: Scope) -> View:
+    """The form that the pairs `ibiurl.info` and `ibiurl.trace` name, which are the resolver's own (E35), or else
+    Accept."""
+    query = scope["query_string"]
+    # Few URLs have these pairs: only a query that may contain one, perhaps percent-encoded, is parsed.
+    if query and (b"ibiurl." in query.lower() or b"%" in query):
+        found = _named_view(raw_query(scope))
+        if found is not None:
+            return found
+    return View.INFO if _wants_json(scope) else View.REDIRECT
+
+
+def _named_view(query: str) -> View | None:
+    for name, value in decode_query(query):
+        name = name.lower()
+        if name in {_INFO, _TRACE}:
+            view = _BY_PAIR.get((name, value.lower()))
+            if view is None:
+                known = ", ".join(each for own, each in _BY_PAIR if own == name)
+                raise InvalidPersistentUrl(f"{name}={value}", len(name) + 1, "it can be {known} only", known=known)
+            return view
+    return None
+
+
+def _wants_json(scope: Scope) -> bool:
+    for name, value in scope["headers"]:
+        if name == b"accept" and b"json" in value.lower():
+            break
+    else:
+        return False
+    try:
+        return choose(values(scope["headers"], b"accept"), ("text/html", JSON)) == JSON
+    except NotAcceptable:
+        return False
+
 
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256

@@ -12,8 +12,8 @@ from ibi.resolver.memory import NewClaim
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks
 from ibi.services.resolving.resolver_service import Resolved
-from ibi.web.http.metrics import CounterTally, HistogramTally
-from ibi.web.resolver.trace_record import outcome_name
+from ibi.web.http.request_middleware import CounterTally, HistogramTally
+from ibi.web.resolver.records import outcome_name
 
 MOST_ARCHIVES: Final = 500
 """Archives with a label of their own: one that changes its address at every inclusion must not fill the memory."""

@@ -14,11 +14,12 @@ from ibi.model.account import Scope
 from ibi.model.belief import ClaimKind
 from ibi.model.metadata import DC_ELEMENTS
 from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
-from ibi.web.api.descriptions import MOST_JSON
 from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.openapi import document
+from ibi.web.api.record_requests import MOST_JSON
 from ibi.web.api.records import MOST_REASON
-from ibi.web.http import body, headers
+from ibi.web.http import body
+from ibi.web.http import request as headers
 from ibi.web.http.errors import LONGEST_RETRY
 
 DOCUMENT = document(archive=True, register=True)

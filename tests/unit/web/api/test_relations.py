@@ -168,7 +168,7 @@ async def test_how_the_archive_stands(tmp_path: Path) -> None:
 
 
 async def test_the_use_of_all_is_told_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ibi.web.api.archive_status.MOST_TOTALS", 2)
+    monkeypatch.setattr("ibi.web.api.status.MOST_TOTALS", 2)
     async with records_app(tmp_path) as app:
         names = [f"lab.br/arq/2020/01.02.03.0{number}" for number in range(3)]
         for name in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi.model.visibility import network
-from ibi.web.http.reader_address import reader_address
+from ibi.web.http.request import reader_address
 
 PROXIES = (network("10.0.0.0/8"), network("::1/128"))
 

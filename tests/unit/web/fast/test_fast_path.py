@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 
 from ibi.web.fast.fast_path import FastAnswer, FastPath
 from ibi.web.fast.protocol import GuardedProtocol
-from ibi.web.http.metrics import Metrics
+from ibi.web.http.request_middleware import Metrics
 from tests.support.archive_app import IBIP, OTHER, REP, SERVICE
 from tests.support.one_port import OnePort
 from tests.support.running_server import RunningServer, running

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from ibi.web.fast.heap import Heap
+from ibi.web.fast.server import Heap
 
 MB = 1 << 20
 

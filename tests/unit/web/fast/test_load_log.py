@@ -6,8 +6,8 @@ import structlog
 from prometheus_client import generate_latest
 from structlog.testing import capture_logs
 
-from ibi.web.fast.load_log import LoadLog
-from ibi.web.http.metrics import Metrics
+from ibi.web.fast.server import LoadLog
+from ibi.web.http.request_middleware import Metrics
 
 
 class Minute:

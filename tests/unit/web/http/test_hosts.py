@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibi.origin import Origin
-from ibi.web.http.hosts import ServedHosts, requested_origin
+from ibi.web.http.request import ServedHosts, requested_origin
 
 
 def scope(*hosts: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ import pytest
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message
 
-from ibi.web.http.long_json import LongList, json_answer
+from ibi.web.http.body import LongList, json_answer
 from tests.support.asgi_client import ask
 
 COUNTS = [0, 1, 99, 100, 101, 200, 5000]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.web.http.media_types import choose
+from ibi.web.http.request import choose
 from ibi.web.http.request_errors import NotAcceptable
 
 JSON, LINES = "application/json", "application/x-ndjson"

@@ -7,7 +7,7 @@ import re
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
-from ibi.web.http.metrics import CounterTally, HistogramTally
+from ibi.web.http.request_middleware import CounterTally, HistogramTally
 
 BUCKETS = (0.0001, 0.001, 0.25, 1, 10)
 VALUES = (0.0, 1e-9, 0.0001, 0.00010001, 0.25, 0.3, 1, 9.99, 10, 11.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.web.http.reader_address import truncate_address
+from ibi.web.http.request import truncate_address
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 
 from ibi.label import parse
 from ibi.model.belief import ClaimKind
-from ibi.web.pages.claims_page import ClaimPages
+from ibi.web.resolver.resolver_pages import ClaimPages
 from tests.support.asgi_client import ask
 from tests.support.memory.beliefs import MemoryBeliefs
 

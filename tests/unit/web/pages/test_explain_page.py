@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 import ibi
 from ibi.errors import InvalidInput
 from ibi.label import parse
-from ibi.web.pages.error_words import SENTENCES
 from ibi.web.pages.explain_page import Fault, parse_link
 from ibi.web.pages.label_anatomy import PartRole, anatomy
-from ibi.web.pages.label_faults import REASONS
+from ibi.web.pages.words import FAULT_REASONS, SENTENCES
 from tests.support.archive_app import BASE, IBIP, REP, ArchiveApp, archive_app, kept
 from tests.support.page_reader import Page, read_page
 
@@ -176,7 +175,7 @@ def reasons(*modules: str) -> set[str]:
 
 
 def test_every_reason_against_a_label_is_there_to_be_translated() -> None:
-    assert reasons("label/diagnosis.py", "persistent_url.py") <= set(REASONS)
+    assert reasons("label/diagnosis.py", "persistent_url.py") <= set(FAULT_REASONS)
 
 
 def test_every_sentence_is_that_of_an_error() -> None:

@@ -7,9 +7,9 @@ import json
 import pytest
 import structlog
 
-from ibi.web.fast.dispatch import Dispatcher
-from ibi.web.http.hosts import ServedHosts
-from ibi.web.pages.host_check import HostCheck
+from ibi.web.fast.fast_path import Dispatcher
+from ibi.web.http.request import ServedHosts
+from ibi.web.pages.refusals import HostCheck
 from ibi.web.pages.rendering import SiteFacts
 from tests.support.archive_app import BASE, REP
 from tests.support.asgi_client import Answer

@@ -16,12 +16,11 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.usage import Usage, UsageDay
 from ibi.web import pages
-from ibi.web.pages.drawing import drawing, element
+from ibi.web.pages.drawings import MONTHS, drawing, element, first_day, monthly_use, usage_plot
+from ibi.web.pages.persistent_links import qr_code
 from ibi.web.pages.preview import MOST_IMAGE, MOST_TEXT, first_look
-from ibi.web.pages.qr_code import qr_code
 from ibi.web.pages.rendering import SITE, SiteFacts, render_text
-from ibi.web.pages.site import KnownSite
-from ibi.web.pages.usage_plot import MONTHS, first_day, monthly_use, usage_plot
+from ibi.web.pages.routes import KnownSite
 from tests.support.archive_app import NOW, REP, archive_app, kept
 from tests.support.page_reader import read_page
 

@@ -15,8 +15,8 @@ from ibi.languages import LanguageTag
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
 from ibi.model.search import Facet, Order
 from ibi.model.visibility import Visibility
-from ibi.web.pages.home_page import RECENT
-from ibi.web.pages.search_address import query_of, search_address
+from ibi.web.pages.routes import RECENT
+from ibi.web.pages.search_page import query_of, search_address
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
 from tests.support.page_reader import Page, read_page
 

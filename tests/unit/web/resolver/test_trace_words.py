@@ -6,7 +6,7 @@ import pytest
 
 from ibi.resolver.policy import RULES as VALIDITY
 from ibi.resolver.trace import Failure, Outranking, Verdict
-from ibi.web.pages.trace_words import FAILURES, OUTRANKINGS, RULES, VERDICTS
+from ibi.web.pages.words import FAILURES, OUTRANKINGS, RULES, VERDICTS
 from tests.support.resolver_app import REP, A, B, item, resolver_app
 from tests.support.scripted_archives import body
 

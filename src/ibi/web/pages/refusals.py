@@ -1,9 +1,11 @@
-"""Pages and files are served for our own hosts only (`ibi.web.http.hosts`): 421 says which address to use.
+"""Pages and files are served for our own hosts only (`ibi.web.http.request`): 421 says which address to use.
 
 All other requests are answered under any name. Programs that ask services may know this server by an address or by an
 older name; health checks name whatever they dial. Persistent URLs outlive names: a link under a name that still leads
 here is followed, because a redirect has no content that could act under that name. An answer that would be a page is
 refused. Answers of the fast path (`ibi.web.fast.fast_path`) are all of these kinds, so that it need not check the host.
+
+Each page is made once: it depends on nothing but the language.
 """
 
 from __future__ import annotations
@@ -19,15 +21,45 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
-from ibi.web.fast.dispatch import Dispatcher
+from ibi.web.fast.connection_bounds import fields_of, plain_refusal, response_bytes
+from ibi.web.fast.fast_path import Dispatcher
 from ibi.web.http.errors import PROBLEM, problem
-from ibi.web.http.headers import values
-from ibi.web.http.hosts import ServedHosts
-from ibi.web.http.raw_target import percent_decode, raw_path, raw_target
-from ibi.web.pages import HTML, wants_page
-from ibi.web.pages.language import page_language
-from ibi.web.pages.rendering import render_text
-from ibi.web.pages.translation import translations
+from ibi.web.http.request import ServedHosts, percent_decode, raw_path, raw_target, values
+from ibi.web.pages import HTML, refusal, wants_page
+from ibi.web.pages.language import page_language, translations
+from ibi.web.pages.rendering import SITE, SiteFacts, render_text
+
+
+class ConnectionRefusals:
+    """The answers of one site. `facts` are what its pages say of it."""
+
+    def __init__(self, facts: SiteFacts) -> None:
+        self._facts = facts
+        self._pages: dict[tuple[str, str], bytes] = {}
+
+    def __call__(self, error: IbiError, head: bytes) -> bytes:
+        """`head` are the first bytes of a request, perhaps none."""
+        headers = fields_of(head)
+        if not wants_page(headers):
+            return plain_refusal(error)
+        language = page_language({"headers": headers})
+        page = self._pages.get((error.code, language))
+        if page is None:
+            page = self._pages[error.code, language] = self._page(error, language)
+        return page
+
+    def _page(self, error: IbiError, language: str) -> bytes:
+        wishes = [(b"accept", HTML.encode("ascii")), (b"accept-language", language.encode("ascii"))]
+        scope = {
+            "type": "http",
+            "path": "/",
+            "raw_path": b"/",
+            "query_string": b"",
+            "headers": wishes,
+            SITE: self._facts,
+        }
+        return response_bytes(refusal(error, scope))
+
 
 _ALWAYS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/api/identity"})
 """Paths served under any name or address: `/api/identity` also shows whether another instance mints under one name."""

@@ -1,0 +1,133 @@
+"""How the server stands: whether it lives and is ready, who mints, and how the Archive is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from itertools import islice
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.errors import IbiError, InvalidLabel
+from ibi.label import RepositoryName
+from ibi.minting.minter import MAX_COUNT
+from ibi.model.account import Scope
+from ibi.services.minting.identity_card import identity_card
+from ibi.services.minting.mint_queue import MintQueue
+from ibi.services.readiness import Readiness, clock_refusal
+from ibi.web.api.authentication import Callers
+from ibi.web.api.records import JSON, usage_counts
+from ibi.web.http.errors import UNTOLD, answer_to, retry_after
+from ibi.web.http.request_errors import InvalidParameter, PathNotFound
+
+_READY = b'{"ready":true,"reasons":[]}'
+_NO_STORE = {"cache-control": "no-store"}
+
+
+async def healthz(_: Request) -> Response:
+    return Response(b'{"status":"alive"}', HTTPStatus.OK, _NO_STORE, "application/json")
+
+
+class HealthPage:
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+
+    async def readyz(self, _: Request) -> Response:
+        reasons = await self._readiness.reasons()
+        return not_ready(reasons) if reasons else Response(_READY, HTTPStatus.OK, _NO_STORE, "application/json")
+
+
+def not_ready(reasons: Sequence[IbiError]) -> Response:
+    body = {"ready": False, "reasons": [_reason(each) for each in reasons]}
+    wait = min(retry_after(each) for each in reasons)
+    headers = {**_NO_STORE, "retry-after": str(wait)}
+    return Response(msgspec.json.encode(body), HTTPStatus.SERVICE_UNAVAILABLE, headers, "application/json")
+
+
+def _reason(error: IbiError) -> dict[str, object]:
+    """One reason as JSON. A message about this machine's files goes to the log alone."""
+    detail = str(error) if answer_to(error).told else UNTOLD
+    return {"code": error.code, "detail": detail, "retry_after": retry_after(error)}
+
+
+class IdentityPage:
+    def __init__(self, queue: MintQueue, readiness: Readiness) -> None:
+        self._queue, self._readiness = queue, readiness
+
+    async def get(self, _: Request) -> Response:
+        clock = await self._clock()  # first: it finds out which instance this is
+        body = {**self._fixed_facts(), "clock": clock}
+        headers = {"cache-control": "no-store"}
+        return Response(msgspec.json.encode(body), HTTPStatus.OK, headers, "application/json")
+
+    def _fixed_facts(self) -> dict[str, object]:
+        rules = self._queue.rules
+        return {
+            **identity_card(self._queue.identity, rules, self._readiness.epoch),
+            "wait_bound": float(rules.wait_bound),
+            "longest_wait": float(rules.patience),
+            "max_count": MAX_COUNT,
+        }
+
+    async def _clock(self) -> dict[str, object]:
+        refusal = clock_refusal(await self._readiness.reasons())
+        if refusal is None:
+            return {"accepted": True, "code": None, "reason": None}
+        return {"accepted": False, "code": refusal.code, "reason": str(refusal)}
+
+
+MOST_TOTALS: Final = 10_000
+"""Items in one answer."""
+
+
+class StandingPages:
+    def __init__(self, callers: Callers) -> None:
+        self._callers, self._site = callers, callers.site
+
+    async def archive(self, request: Request) -> Response:
+        await self._callers.token(request, Scope.READ)
+        site, service = self._site, self._site.profile.service
+        standing = {} if site.item_services is None else await self._callers.run_short(site.item_services.standing)
+        return _json(
+            {
+                "begun": True,
+                "rep": None if service.rep is None else service.rep.spelling,
+                "ibip": None if service.ibip is None else service.ibip.spelling,
+                "public_url": site.public_url,
+                "content_url": site.content_url,
+                "resolver": site.resolver,
+                **standing,
+            }
+        )
+
+    async def usage(self, request: Request) -> Response:
+        """Return the use of every item that was used, ordered by repository name, a page at a time."""
+        await self._callers.token(request, Scope.READ)
+        log, after = self._site.usage, _after(request)
+        if log is None:
+            raise PathNotFound()
+        found = await self._callers.run_short(
+            lambda: list(
+                islice(((rep, usage) for rep, usage in log.totals() if after is None or rep > after), MOST_TOTALS + 1)
+            )
+        )
+        items = [{"rep": rep.spelling, **usage_counts(usage)} for rep, usage in found[:MOST_TOTALS]]
+        links = {"self": f"{self._site.public_url}/api/usage"}
+        if len(found) > MOST_TOTALS:
+            links["next"] = f"{links['self']}?after={found[MOST_TOTALS - 1][0].spelling}"
+        return _json({"items": items, "links": links})
+
+
+def _after(request: Request) -> RepositoryName | None:
+    text = request.query_params.get("after")
+    try:
+        return None if text is None else RepositoryName.parse(text)
+    except InvalidLabel as error:
+        raise InvalidParameter(field="after", reason=str(error).rstrip(".")) from None
+
+
+def _json(body: object) -> Response:
+    return Response(msgspec.json.encode(body), HTTPStatus.OK, {"cache-control": "no-store"}, JSON)

@@ -1,0 +1,295 @@
+"""Errors, faults of labels, requests and traces in words for readers, in their language.
+
+A test compares them with the reasons in the code; a reason that is not here is shown in English.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final, assert_never
+
+from ibi.languages import LanguageTag
+from ibi.persistent_url import PersistentUrl
+from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
+from ibi.resolver.answers import Reason
+from ibi.resolver.outcome import (
+    Deleted,
+    LoopDetected,
+    NoArchiveAnswered,
+    NotFound,
+    OriginalDisputed,
+    OriginalNotFound,
+    Outcome,
+    Redirect,
+    RelatedItemMissing,
+    UnprovenClaims,
+)
+from ibi.resolver.trace import Failure, Outranking, Report, Verdict
+from ibi.web.pages.language import message
+
+_TITLES: Final[Mapping[int, str]] = {
+    HTTPStatus.BAD_REQUEST: message("That cannot be read"),
+    HTTPStatus.FORBIDDEN: message("That is not open to you"),
+    HTTPStatus.NOT_FOUND: message("There is no such thing here"),
+    HTTPStatus.METHOD_NOT_ALLOWED: message("That cannot be done here"),
+    HTTPStatus.GONE: message("That was deleted"),
+}
+_ANY_TITLE: Final = message("That did not work")
+
+SENTENCES: Final = (
+    message("There is nothing here."),
+    message("{method} is not possible here, only {allowed}."),
+    message("{label} has no file {path}."),
+    message("{label} is not here in the language asked for; there is: {offered}."),
+    message("There is nothing here that {relation} would lead to from {label}."),
+    message("What is asked for of {label} is not here but in another Archive: {known}."),
+    message("Here is a copy of {label}; its Original is in another Archive."),
+    message("format: metadata is not written as {given}, only as {offered}."),
+    message("The depositor of {label} does not want its files listed."),
+    message("There is no item {label} here."),
+    message("{quoted} is not an IBI: {reason}."),
+    message("{quoted} is not a persistent URL: {reason}."),
+    message("This form is not from a page of this site as it is now: go back, load the page again and repeat it."),
+    message("A page of another site sent this request. It was not done."),
+    message("Something went wrong here, and not with your request. The log tells it under {request}."),
+    message("This server is starting: it reads anew what it keeps. Nothing is lost; ask again later."),
+    message("This server is stopping."),
+    message(
+        "There are too many connections from the address of your network, which many people may share: wait"
+        " {retry_after} seconds and try again."
+    ),
+    message("This server has as many connections as it can take: wait {retry_after} seconds and try again."),
+    message("The server has too many files open to open another one: wait {retry_after} seconds and try again."),
+    message(
+        "What is kept of {name} is damaged ({problem}): {reason}. It has to be restored from a backup or from another"
+        " Archive, and then verified: `ibi verify {name}`."
+    ),
+    message("{path} of {name} is being checked before a part of it is given out: try again in {retry_after} seconds."),
+    message("Many want to see in full how links are resolved: wait {retry_after} seconds and try again."),
+    message("Very many links are being looked for at other Archives: wait {retry_after} seconds and try again."),
+    message("body: it did not arrive within {seconds} s."),
+    message("body: it is larger than {most} bytes."),
+    message("{field}: the body has to be {wanted}."),
+    message("Accept: the answer can be had as {offered} only."),
+    message(
+        "This server has no pages for the host {host}: use {url} instead. If {host} is a name of this server, its"
+        " administrator can add the name to the setting hosts."
+    ),
+)
+"""Templates of error messages; a test compares them with the errors themselves."""
+
+
+def title_of(status: int) -> str:
+    return _TITLES.get(status, _ANY_TITLE)
+
+
+FAULT_REASONS: Final = (
+    # ibi.label
+    message("it is empty"),
+    message("it is longer than any IBI ({most} characters)"),
+    message("there is white space around it"),
+    message("{character} does not occur in an IBI"),
+    message("a repository name has four parts (sid.inpe.br/mtc-m18/2009/02.16.17.46), an IBIp two, this {count}"),
+    message("a host name has at least two words, as in www.example.org"),
+    message("a host name has at most {most} characters"),
+    message("a port is a number, not {port}"),
+    message("a port is at least 1"),
+    message("a port is written without leading zeros"),
+    message("a port is at most 65535"),
+    message("the last word of a domain begins with a letter"),
+    message("a word of the host name is missing"),
+    message("a word of a host name has at most {most} characters"),
+    message("{sign} does not occur in a host name"),
+    message("a word of a host name neither begins nor ends with a hyphen"),
+    message("a year has four digits, {year} has not"),
+    message("a year lies between 1000 and 9999"),
+    message("after the year come month, day, hour and minute, and perhaps second and fraction, with dots between"),
+    message("{number} should be two digits"),
+    message("there is no month {month}"),
+    message("29 February does not exist in {year}"),
+    message("{day} {month} does not exist"),
+    message("there is no hour {hour}"),
+    message("there is no minute {minute}"),
+    message("there is no second {second}"),
+    message("a fraction of a second consists of digits, {digits} does not"),
+    message("a fraction of a second has at most {most} digits"),
+    message("its first two parts are an IBIp; what follows them is a path"),
+    message("an IBIp has two parts, as in 8JMKD3MGP8W/34PGRBS"),
+    message("one of its two parts is missing"),
+    message("{sign} does not occur in an IBIp"),
+    message("before the slash there is exactly one W or X, between address and port"),
+    message("the address before W or X is missing or begins with 2, the digit zero"),
+    message("the port begins with 2, the digit zero"),
+    message("port 800 is left out of an IBIp"),
+    message("the port is greater than 65535"),
+    message("what stands before the slash is no IP address"),
+    message("after the slash there is at most one W, before a fraction of a second, and no X"),
+    message("the seconds are missing or begin with 2, the digit zero"),
+    message("the fraction of a second is missing or zero"),
+    message("the fraction of a second ends in zero or has more than {most} digits"),
+    message("the date lies after the year 9999"),
+    message("no generator makes it"),
+    # ibi.persistent_url
+    message("there is no label in it"),
+    message("punctuation follows the label; perhaps {suggestion} was meant"),
+    message("{character} cannot follow the label"),
+    message("a query holds no control characters"),
+    message("{name} is there twice"),
+    message("the only status that can be required is Original"),
+    message("a path has no backslash"),
+    message("a path has no control characters"),
+    message("a path has no part . or .."),
+    message("a path ends in the name of a file, not in /"),
+    message("a part of the path is empty"),
+    message("it holds half a surrogate pair"),
+    message("it is longer than {most} characters"),
+    # ibi.relation, as far as a link has one
+    message(
+        "last edition and translation come first, in either order and once each, then metadata, then a translation of"
+        " it"
+    ),
+    message("a modifier is made of !, +, +(language), : and :(format)"),
+    message("the verbs are GetLastEdition, GetTranslation, GetMetadata and GetFileList"),
+    message("last edition takes nothing in parentheses"),
+    message("a metadata format is a name such as oai_dc"),
+    # ibi.languages
+    message("a language is two letters, perhaps with a country, as in pt or pt-BR"),
+    message("there is no language {language}"),
+    message("there is no country {country}"),
+    # ibi.web.resolver.persistent_url_app
+    message("it can be {known} only"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One part of a link. `sign` is its spelling, `words` its meaning; `detail` follows them, `language` by its
+    name."""
+
+    sign: str
+    words: str
+    detail: str | None = None
+    language: LanguageTag | None = None
+
+
+def wishes(url: PersistentUrl) -> tuple[Wish, ...]:
+    return tuple(_wishes(url))
+
+
+def _wishes(url: PersistentUrl) -> Iterator[Wish]:
+    for step in url.relation.steps:
+        yield _step(step)
+    if url.file_list:
+        yield Wish("GetFileList", message("the list of its files"))
+    if url.file_path is not None:
+        yield Wish("/", message("the file"), url.file_path[1:])
+    if url.required_original:
+        yield Wish("Original", message("the Original, and no copy of it"))
+    if url.language is not None:
+        yield Wish("language", message("for a reader of"), language=LanguageTag.parse(url.language, registered=False))
+    if url.query:
+        yield Wish("?", message("with this handed on to the item"), url.query_string)
+
+
+def _step(step: Step) -> Wish:
+    sign = Relation((step,)).modifier
+    match step:
+        case LastEdition():
+            return Wish(sign, message("its last edition"))
+        case Translation(None):
+            return Wish(sign, message("its translation into a language that the reader understands"))
+        case Translation(language):
+            return Wish(sign, message("its translation into"), language=language)
+        case Metadata(None):
+            return Wish(sign, message("its metadata"))
+        case Metadata(name):
+            return Wish(sign, message("its metadata in the format"), name)
+
+
+VERDICTS: Final[Mapping[Verdict, str]] = {
+    Verdict.CHOSEN: message("here it is: this URL is taken"),
+    Verdict.FOLLOWED: message("ask for another item"),
+    Verdict.DISPUTED: message("it claims the Original, as another does"),
+    Verdict.OUTRANKED: message("an answer, but not the best"),
+    Verdict.UNPROVEN: message("a claim that nothing proves"),
+    Verdict.NOT_THE_ORIGINAL: message("a Copy, not the Original"),
+    Verdict.NOT_FOLLOWED: message("a hint that leads nowhere new"),
+    Verdict.OF_NO_USE: message("neither a URL nor a hint"),
+    Verdict.EMPTY: message("not here"),
+    Verdict.DELETED: message("it was deleted"),
+    Verdict.DISBELIEVED: message("an answer that breaks a rule"),
+    Verdict.FAILED: message("no answer"),
+    Verdict.LATE: message("an answer, too late to matter"),
+    Verdict.SILENT: message("nothing came in time"),
+}
+
+FAILURES: Final[Mapping[Failure, str]] = {
+    Failure.UNREACHABLE: message("could not be reached"),
+    Failure.TIMED_OUT: message("took too long"),
+    Failure.RESTING: message("failed too often, not asked"),
+    Failure.FORBIDDEN_ADDRESS: message("an address that is not dialled"),
+    Failure.REFUSED: message("refused the request"),
+    Failure.MALFORMED: message("an answer that cannot be read"),
+    Failure.TOO_LARGE: message("an answer that is too large"),
+}
+
+RULES: Final[Mapping[str, str]] = {
+    "is_about_the_item": message("it is about another item"),
+    "speaks_for_itself": message("it names another Archive than the one asked"),
+    "is_on_a_declared_host": message("its URL is on a host that the Archive did not declare"),
+    "has_bearable_length": message("its URL is too long"),
+}
+"""How an answer breaks a rule of `ibi.resolver.policy`, by the name of the rule."""
+
+OUTRANKINGS: Final[Mapping[Outranking, str]] = {
+    Outranking.HOME: message("the home of the label decides"),
+    Outranking.HOLDER: message("the holder is believed first"),
+    Outranking.LATER_EDITION: message("another knows of a later edition"),
+    Outranking.URL: message("another has the URL itself"),
+    Outranking.ORIGINAL: message("another has the Original"),
+    Outranking.LONGER: message("another Archive has been registered longer"),
+    Outranking.SOONER: message("another was as good, and came first"),
+}
+
+TRACE_REASONS: Final[Mapping[Reason, str]] = {
+    Reason.GIVEN: message("what was asked for"),
+    Reason.PREFIX: message("a part of what is wanted leads there"),
+    Reason.RELATED: message("what is wanted leads there"),
+    Reason.NEXT_EDITION: message("the next edition"),
+    Reason.LATER_EDITION: message("a later edition than the Copy"),
+    Reason.NO_NEXT_EDITION: message("there is no later edition"),
+    Reason.ANY_LANGUAGE: message("in any language"),
+    Reason.NO_TRANSLATION: message("no translation suits"),
+}
+
+
+def verdict_words(report: Report) -> str:
+    """The verdict on an answer in words. A valid answer whose URL is invalid still has a URL."""
+    if report.broken_rule is not None and report.verdict in (Verdict.OUTRANKED, Verdict.OF_NO_USE):
+        return message("a URL that is not believed")
+    return VERDICTS[report.verdict]
+
+
+def outcome_words(outcome: Outcome) -> str:
+    match outcome:
+        case Redirect():
+            return message("go there")
+        case NotFound():
+            return message("no Archive has this item")
+        case Deleted():
+            return message("this item was deleted")
+        case RelatedItemMissing():
+            return message("the item is there, what is wanted of it is not")
+        case OriginalNotFound():
+            return message("there are copies only, no Original")
+        case OriginalDisputed():
+            return message("more than one Archive claims the Original")
+        case LoopDetected():
+            return message("the editions lead in a circle")
+        case NoArchiveAnswered():
+            return message("no Archive that could know has answered")
+        case UnprovenClaims():
+            return message("a claim that nothing proves")
+    assert_never(outcome)
