@@ -11,8 +11,8 @@ from bench.measurement import Measurement, over
 from ibi.clock import SECOND, next_tick
 from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
-from ibi.label.decode import decode_prefix
-from ibi.label.repository_name import canonical_prefix
+from ibi.label.grammar import decode_prefix
+from ibi.label.label import canonical_prefix
 from ibi.messages.url_list import UrlList, parse_url_list
 from ibi.pairs import Pairs
 from ibi.persistent_url import PersistentUrl

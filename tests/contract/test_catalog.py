@@ -15,7 +15,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from ibi.archive.dump import dump
 from ibi.archive.errors import LabelTaken
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
@@ -27,6 +26,7 @@ from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import forms_at, items
 from tests.support.archive_catalog import PlainCatalog
+from tests.support.catalog_dump import dump
 from tests.support.catalog_samples import item, same_ibip
 from tests.support.memory.catalog import MemoryCatalog
 

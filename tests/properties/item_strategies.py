@@ -10,7 +10,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.label.generate import mount_prefix_of_ibip
-from ibi.label.ibip import Ibip
+from ibi.label.label import Ibip
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
 from ibi.model.file import File, checked_path

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ibi.label.home_prefix import home_prefix
+from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.authority import ArchiveRef, Home, Homes, archive_prefixes

@@ -18,7 +18,7 @@ from ibi.config import Settings
 from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
 from ibi.label.grammar import FIRST_DATE
-from ibi.label.home_prefix import home_prefix
+from ibi.label.search import home_prefix
 from ibi.origin import Origin
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged

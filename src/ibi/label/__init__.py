@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ibi.label.diagnosis import explain
-from ibi.label.ibip import Ibip, read_ibip
-from ibi.label.label import Label
-from ibi.label.repository_name import RepositoryName, read_repository_name
+from ibi.label.label import Ibip, Label, RepositoryName, read_ibip, read_repository_name
 from ibi.label.search import FoundLabel, find_labels, match_label
 
 __all__ = ["FoundLabel", "Ibip", "Label", "RepositoryName", "find_labels", "match_label", "parse"]

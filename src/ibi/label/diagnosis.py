@@ -10,9 +10,17 @@ import re
 
 from ibi.errors import InvalidLabel
 from ibi.instant import MAX_FRACTION_DIGITS, MONTH_NAMES, days_in_month
-from ibi.label.decode import decode_fraction, decode_port, decode_prefix
-from ibi.label.grammar import MAX_HOST, MAX_LENGTH, MAX_WORD, UNWRITTEN_PORT, WORD
-from ibi.label.numerals import decode_ibip
+from ibi.label.grammar import (
+    MAX_HOST,
+    MAX_LENGTH,
+    MAX_WORD,
+    UNWRITTEN_PORT,
+    WORD,
+    decode_fraction,
+    decode_ibip,
+    decode_port,
+    decode_prefix,
+)
 
 _WORD = re.compile(WORD)
 _NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9-]")

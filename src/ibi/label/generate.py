@@ -17,8 +17,7 @@ from functools import lru_cache
 from ibi.errors import InvalidLabel, shown
 from ibi.instant import Instant, civil
 from ibi.label.diagnosis import check_host
-from ibi.label.grammar import FIRST_DATE, UNWRITTEN_PORT
-from ibi.label.numerals import IPV4, IPV6, convert_to_decimal, encode_ibip
+from ibi.label.grammar import FIRST_DATE, IPV4, IPV6, UNWRITTEN_PORT, convert_to_decimal, encode_ibip
 
 
 @lru_cache(maxsize=1024)

@@ -1,14 +1,19 @@
-"""Labels inside longer texts: at a given place, or anywhere in running text and URLs."""
+"""Labels in a text, and the prefix under which a label has its home.
+
+`host`, `host.80` and `host@80` make three different labels (E3), yet one host and port minted all of them: for finding
+the home they are one prefix. R Example 10.2 needs this.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
+from ibi.errors import InvalidLabel
 from ibi.label.grammar import IBIP_FORM, REPOSITORY_FORM
-from ibi.label.ibip import Ibip, read_ibip
-from ibi.label.repository_name import RepositoryName, read_repository_name
+from ibi.label.label import DEFAULT_PORT, Ibip, Label, RepositoryName, canonical_prefix, read_ibip, read_repository_name
 
 _WORD_GOES_ON = re.compile(r"[A-Za-z0-9-]")
 """Tested after the two segments of an IBIp: if the word goes on, they may be the host of a repository name."""
@@ -62,3 +67,27 @@ def find_labels(text: str) -> Iterator[FoundLabel]:
             position = found[1]
         else:
             position = beginning.end()
+
+
+def home_prefix(label: Label) -> str:
+    """The prefix in lower case, the port in its generated spelling. Only that of a repository name has a `/`."""
+    return _of_repository_name(label.prefix) if isinstance(label, RepositoryName) else label.prefix.lower()
+
+
+@lru_cache(maxsize=16_384)
+def _of_repository_name(prefix: str) -> str:
+    subdomain, _, word = prefix.partition("/")
+    name, _, port = word.replace("@", ".").partition(".")
+    return f"{subdomain}/{name}" if not port or int(port) == DEFAULT_PORT else f"{subdomain}/{name}.{port}"
+
+
+def parse_home_prefix(text: str) -> str:
+    """The prefix of either form that a person gives, as `home_prefix` writes it; `InvalidLabel` if it is none."""
+    if "/" in text:
+        prefix = canonical_prefix(text)
+        if prefix is None:
+            raise InvalidLabel(text, 0, "no prefix of a repository name, such as sid.inpe.br/mtc-m18")
+        return _of_repository_name(prefix)
+    if read_ibip(f"{text}/2") is None:
+        raise InvalidLabel(text, 0, "no prefix of an IBIp, such as 8JMKD3MGP8W")
+    return text.lower()

@@ -8,7 +8,7 @@ from typing import Final
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.label.home_prefix import home_prefix, parse_home_prefix
+from ibi.label.search import home_prefix, parse_home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import IpAddress, host_and_port, mail_address, platform_version, read
 from ibi.model.visibility import IpNetwork
@@ -68,7 +68,7 @@ class Registration:
     inclusion: Inclusion | None = None
     """None while it is switched off (R §7.2: its registration is kept)."""
     prefixes: frozenset[str] = frozenset()
-    """Prefixes, as `ibi.label.home_prefix` writes them, of which it is the home besides those of its own label."""
+    """Prefixes, as `ibi.label.search` writes them, of which it is the home besides those of its own label."""
     shared: bool = False
     """Whether it may be the home of a prefix that another registration has, too."""
     vouched: bool = False

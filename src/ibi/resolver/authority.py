@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
-from ibi.label.home_prefix import home_prefix
+from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import host_and_port
 from ibi.model.visibility import IpNetwork
@@ -37,7 +37,7 @@ class ArchiveRef:
     networks: tuple[IpNetwork, ...] = ()
     registered: int = 0
     prefixes: frozenset[str] = frozenset()
-    """Prefixes of which it is the home besides those of its own label (`ibi.label.home_prefix`)."""
+    """Prefixes of which it is the home besides those of its own label (`ibi.label.search`)."""
     vouched: bool = False
     """Whether its claims are followed while the home of an item is silent."""
     _host: str = field(init=False, repr=False, compare=False)

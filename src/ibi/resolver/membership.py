@@ -11,7 +11,7 @@ from typing import Final
 from ibi.errors import IbiError, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
-from ibi.label.home_prefix import home_prefix, parse_home_prefix
+from ibi.label.search import home_prefix, parse_home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionRequest
 from ibi.messages.values import IpAddress

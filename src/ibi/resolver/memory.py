@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ibi.label import Label
-from ibi.label.home_prefix import home_prefix
+from ibi.label.search import home_prefix
 from ibi.lru_cache import LruCache
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.belief import ClaimKind

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import TypeVar
 
 from ibi.label import Label
-from ibi.label.home_prefix import home_prefix
+from ibi.label.search import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 

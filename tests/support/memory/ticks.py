@@ -9,8 +9,18 @@ from typing import TypeVar
 
 from ibi.instant import Instant
 from ibi.minting.errors import IdentityMissing
-from ibi.minting.mint_log import GENESIS, Kind, LogEntry, check_links, decode, encode, hash_of
-from ibi.minting.replay import issued_spans, mint_entry, resumed_clock
+from ibi.minting.mint_log import (
+    GENESIS,
+    Kind,
+    LogEntry,
+    check_links,
+    decode,
+    encode,
+    hash_of,
+    issued_spans,
+    mint_entry,
+    resumed_clock,
+)
 from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
 from ibi.ports.clocks import KEY_LIFETIME, Clocks, Remembered, TickChange
 from ibi.storage.machine import MachineClocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label.decode import decode_fraction, decode_port, decode_prefix
+from ibi.label.grammar import decode_fraction, decode_port, decode_prefix
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from ibi.errors import InvalidLabel
 from ibi.label import parse
-from ibi.label.home_prefix import home_prefix, parse_home_prefix
+from ibi.label.search import home_prefix, parse_home_prefix
 
 DATE = "2009/02.16.17.46"
 

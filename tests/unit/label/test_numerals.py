@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label.numerals import (
+from ibi.label.grammar import (
     IBIP,
     IPV4,
     IPV6,

@@ -6,7 +6,7 @@ import pytest
 
 import ibi
 from ibi import Instant, InvalidLabel, RepositoryName
-from ibi.label.repository_name import canonical_prefix
+from ibi.label.label import canonical_prefix
 
 TEXT = "sid.inpe.br/mtc-m18@80/2009/02.16.17.46"
 

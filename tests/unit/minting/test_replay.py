@@ -9,8 +9,7 @@ import pytest
 from ibi.clock import SECOND
 from ibi.instant import Instant
 from ibi.minting.errors import IdentityChanged
-from ibi.minting.mint_log import LogBroken, LogEntry
-from ibi.minting.replay import issued_spans, later, mint_entry, replay_entry, resumed_clock
+from ibi.minting.mint_log import LogBroken, LogEntry, issued_spans, later, mint_entry, replay_entry, resumed_clock
 from ibi.model.minting import BatchShare, Identity, LabelBatch, Span, TickState
 
 IDENTITY = Identity("mtc-m18.sid.inpe.br", "150.163.34.248")

@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.instant import Instant
 from ibi.label import Label, parse
-from ibi.label.home_prefix import parse_home_prefix
+from ibi.label.search import parse_home_prefix
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ibi.errors import InvalidLabel
-from ibi.label.repository_name import RepositoryName
+from ibi.label.label import RepositoryName
 from ibi.model.content import Damage, Problem
 from ibi.storage.errors import NotAStore, StoreNewer
 from ibi.storage.machine import make_directory, sync_tree, write_durably

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Final
 
 from ibi.label import Label, parse
-from ibi.label.home_prefix import home_prefix
+from ibi.label.search import home_prefix
 from ibi.model.belief import ClaimKind, FalseClaim
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS

@@ -1,16 +1,27 @@
-"""One thread's view of the catalogue."""
+"""The reading side of the catalogue: look-ups and searches on the connection of one thread.
+
+A common word has hundreds of thousands of matches. FTS5 gives them newest first and one by one, so that to stop after
+twenty thousand costs no more than those: everything here is asked of that many newest matches, bounded by the number of
+the oldest of them. The ranking of FTS5 itself (bm25) reads all matches of each word, and is not used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
-from typing import Final
+from itertools import islice
+from typing import Any, Final
 from weakref import finalize
 
+from ibi.archive.search.entry import FIELDS, entry_of
+from ibi.archive.search.terms import Term, Terms, count_facets, meets, most_frequent, read_terms, values_sought
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.lru_cache import LruCache
 from ibi.model.item import Item
+from ibi.model.search import ENOUGH, Facet, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog_rows import (
@@ -31,7 +42,223 @@ from ibi.storage.sqlite.catalog_rows import (
     transfers,
 )
 from ibi.storage.sqlite.connection import Connection
-from ibi.storage.sqlite.search import SqliteSearch
+from ibi.storage.sqlite.search_rows import BEFORE_CREATORS, BETWEEN_CREATORS, EVERYTHING, SINGLE_FACETS, facet_word
+
+_CACHE: Final = "PRAGMA cache_size = -16384"
+"""In KB. What is counted lies on a few thousand pages."""
+_FIRST: Final = -1 << 63
+_SLICE: Final = 4_096
+
+# Without a match, everything is wanted. CROSS JOIN: the matches first, whatever SQLite thinks of their number.
+_ALL = "FROM listed WHERE listed.number >= :lowest"
+_MATCHES = "FROM search WHERE search MATCH :match AND search.rowid >= :lowest"
+_LISTED_MATCHES = _MATCHES.replace("search WHERE", "search CROSS JOIN listed ON listed.number = search.rowid WHERE")
+_NUMBERS = {
+    False: f"SELECT listed.number AS number {_ALL} ORDER BY listed.number",
+    True: f"SELECT search.rowid AS number {_MATCHES} ORDER BY search.rowid",
+}
+_PAGE = "LIMIT :limit OFFSET :offset"
+_NEWEST = {has_match: f"{numbers} DESC {_PAGE}" for has_match, numbers in _NUMBERS.items()}
+_OLDEST = {has_match: f"{numbers} {_PAGE}" for has_match, numbers in _NUMBERS.items()}
+_BY_TITLE = {
+    False: f"SELECT listed.number {_ALL} ORDER BY listed.title, listed.number {_PAGE}",
+    True: f"SELECT listed.number {_LISTED_MATCHES} ORDER BY listed.title, listed.number {_PAGE}",
+}
+_COUNT = {has_match: f"SELECT count(*), min(number) FROM ({newest})" for has_match, newest in _NEWEST.items()}  # noqa: S608
+_FACETS = {
+    False: f"SELECT facets {_ALL} ORDER BY number DESC LIMIT :limit",
+    True: f"SELECT listed.facets AS facets {_LISTED_MATCHES} ORDER BY search.rowid DESC LIMIT :limit",
+}
+_ALL_FACETS = {has_match: f"SELECT group_concat(facets, char(10)) FROM ({rows})" for has_match, rows in _FACETS.items()}  # noqa: S608
+
+
+class _Matches:
+    """The newest matches of an expression of FTS5, or of everything listed."""
+
+    def __init__(self, connection: Connection, match: str | None, most: int) -> None:
+        self._execute = connection.execute
+        self._match, self._most = match, most
+
+    @cached_property
+    def _number_and_lowest(self) -> tuple[int, int]:
+        """How many there are, up to one too many, and the number of the oldest."""
+        number, lowest = self._ask(_COUNT, limit=self._most + 1)[0]
+        return number, _FIRST if lowest is None else lowest
+
+    @property
+    def number(self) -> int:
+        return min(self._number_and_lowest[0], self._most)
+
+    @property
+    def is_more(self) -> bool:
+        return self._number_and_lowest[0] > self._most
+
+    @property
+    def _lowest(self) -> int:
+        return self._number_and_lowest[1] + self.is_more  # the one too many is left out
+
+    def newest(self, offset: int, limit: int, *, within: str | None = None) -> list[int]:
+        """`within`: an expression that finds some of these matches."""
+        return self._numbers(_NEWEST, offset, limit, lowest=self._lowest, match=within or self._match)
+
+    def oldest(self, offset: int, limit: int) -> list[int]:
+        """The oldest of all there are, beyond the newest ones."""
+        return self._numbers(_OLDEST, offset, min(limit, self._most - offset))
+
+    def by_title(self, offset: int, limit: int) -> list[int]:
+        return self._numbers(_BY_TITLE, offset, limit, lowest=self._lowest)
+
+    def facets(self) -> str:
+        return self._ask(_ALL_FACETS, limit=self._most)[0][0] or ""
+
+    def _numbers(self, statements: dict[bool, str], offset: int, limit: int, **others: Any) -> list[int]:
+        return [number for (number,) in self._ask(statements, offset=offset, limit=max(limit, 0), **others)]
+
+    def _ask(self, statements: dict[bool, str], **values: Any) -> list[Any]:
+        given = {"match": self._match, "lowest": _FIRST, "offset": 0, **values}
+        return self._execute(statements[given["match"] is not None], given).fetchall()
+
+
+class SqliteSearch:
+    """The port `Search` for one thread."""
+
+    def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
+        """`item_of` gives the item of a record, from memory if it can."""
+        self._connection = connection
+        self._item_of: Callable[[Record], Item] = lambda record: item_of(record).without_files()
+        connection.execute(_CACHE)
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        terms = read_terms(query.text)
+        with _snapshot(self._connection):
+            named = self._items_by_label(terms, query)
+            if named is not None:
+                return SearchPage(tuple(named[query.offset : query.offset + query.size]), len(named))
+            if terms.is_hopeless:
+                return SearchPage()
+            terms, found = self._find_matches(terms, query)
+            numbers = _page(found, terms, query)
+            return SearchPage(tuple(self._items(numbers)), found.number, found.is_more)
+
+    def facets(self, query: SearchQuery) -> FacetCounts:
+        terms = read_terms(query.text)
+        with _snapshot(self._connection):
+            named = self._items_by_label(terms, query)
+            if named is not None:
+                return count_facets(map(entry_of, named))
+            if terms.is_hopeless:
+                return FacetCounts()
+            _, found = self._find_matches(terms, query)
+            facets = found.facets()
+        return _count_facets(facets)
+
+    def _items_by_label(self, terms: Terms, query: SearchQuery) -> list[Item] | None:
+        """The items that the text names by label; None if there is no such item here."""
+        records = (find_record(self._connection, label) for label in terms.labels)
+        found = {item.rep: item for item in (self._item_of(record) for record in records if record is not None)}
+        return [item for item in found.values() if meets(entry_of(item), query.filters)] if found else None
+
+    def _find_matches(self, terms: Terms, query: SearchQuery) -> tuple[Terms, _Matches]:
+        """The matches, and what they match: if the last word as it stands finds more than enough, longer ones are not
+        looked for. All words that begin with some letters take FTS5 longer than one."""
+        if terms.is_beginning:
+            whole = terms.whole_words()
+            found = _Matches(self._connection, _expression(whole, query), query.most)
+            if found.is_more or found.number > ENOUGH:
+                return whole, found
+        return terms, _Matches(self._connection, _expression(terms, query), query.most)
+
+    def _items(self, numbers: list[int]) -> Iterator[Item]:
+        places = ",".join("?" * len(numbers))
+        rows = self._connection.execute(f"SELECT number, item, local FROM items WHERE number IN ({places})", numbers)  # noqa: S608
+        records = {number: (item, local) for number, item, local in rows.fetchall()}
+        return (self._item_of(records[number]) for number in numbers)
+
+
+@contextmanager
+def _snapshot(connection: Connection) -> Iterator[None]:
+    """One state of the catalogue, whatever others write meanwhile."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+
+
+# --- the order of a page ---------------------------------------------------------------------------------------------
+
+
+def _page(found: _Matches, terms: Terms, query: SearchQuery) -> list[int]:
+    if query.order is Order.OLDEST:
+        return found.oldest(query.offset, query.size)
+    if query.order is Order.TITLE:
+        return found.by_title(query.offset, query.size)
+    if query.order is Order.NEWEST or not terms.wanted:
+        return found.newest(query.offset, query.size)
+    return _most_relevant(found, terms, query)
+
+
+def _most_relevant(found: _Matches, terms: Terms, query: SearchQuery) -> list[int]:
+    """Each tier holds the ones before it: its newest are enough to go on to the end of the page."""
+    end = query.offset + query.size
+    numbers: dict[int, None] = {}
+    for wanted in _tiers(terms):
+        if len(numbers) >= end:
+            break
+        numbers.update(dict.fromkeys(found.newest(0, end, within=_expression(terms, query, wanted))))
+    return list(islice(numbers, query.offset, end))
+
+
+# --- expressions of FTS5: words have neither quotes nor any other character that means something there -------------
+
+
+def _tiers(terms: Terms) -> Iterator[str]:
+    everywhere = _all(terms.wanted)
+    yield f"title : ^ {_phrase(terms.as_phrase)}"
+    yield f"title : ({everywhere})"
+    yield f"{{{' '.join(FIELDS[:3])}}} : ({everywhere})"
+    yield f"({everywhere})"
+
+
+def _expression(terms: Terms, query: SearchQuery, wanted: str | None = None) -> str | None:
+    """What to match: `wanted` if it is given, everything the terms want otherwise; None for everything there is."""
+    sought = [wanted or f"({_all(terms.wanted)})"] if terms.wanted else []
+    sought += (f'"{facet_word(*pair)}"' for pair in values_sought(query.filters))
+    if not terms.unwanted:
+        return " AND ".join(sought) or None
+    unwanted = " OR ".join(map(_phrase, terms.unwanted))
+    everything = f'"{EVERYTHING}"'
+    return f"({' AND '.join(sought) or everything}) NOT ({unwanted})"
+
+
+def _all(terms: tuple[Term, ...]) -> str:
+    return " AND ".join(map(_phrase, terms))
+
+
+def _phrase(term: Term) -> str:
+    return f'"{" ".join(term.words)}"{" *" if term.is_beginning else ""}'
+
+
+# --- facets ----------------------------------------------------------------------------------------------------------
+
+
+def _count_facets(facets: str) -> FacetCounts:
+    values = facets.split(BETWEEN_CREATORS) if facets else []
+    counts: Counter[str] = Counter()
+    for start in range(0, len(values), _SLICE):  # between two slices others get their turn
+        counts.update(values[start : start + _SLICE])
+    single: list[dict[str, int]] = [{} for _ in SINGLE_FACETS]
+    for combined in [value for value in counts if BEFORE_CREATORS in value]:
+        number = counts.pop(combined)
+        for known, value in zip(single, combined.split(BEFORE_CREATORS), strict=True):
+            known[value] = known.get(value, 0) + number
+    for known in single:
+        known.pop("", None)
+    found = dict(zip(SINGLE_FACETS, map(most_frequent, single), strict=True))
+    found[Facet.CREATOR] = most_frequent(counts)
+    return FacetCounts(*(found[facet] for facet in Facet))
+
 
 _VERSION: Final = "PRAGMA data_version"
 _MOST_ITEMS: Final = 1_000

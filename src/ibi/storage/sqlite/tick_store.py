@@ -24,9 +24,8 @@ from typing import Final, NamedTuple
 
 from ibi.instant import Instant
 from ibi.label import Label
-from ibi.label.home_prefix import home_prefix, parse_home_prefix
-from ibi.minting.mint_log import Kind, LogBroken, LogEntry, decode, encode, given_out_spans, microseconds
-from ibi.minting.replay import replay_entry
+from ibi.label.search import home_prefix, parse_home_prefix
+from ibi.minting.mint_log import Kind, LogBroken, LogEntry, decode, encode, given_out_spans, microseconds, replay_entry
 from ibi.model.minting import BatchShare, Identity, TickState
 from ibi.storage.mint_log_file import MintLogFile, Position
 from ibi.storage.sqlite.connection import TICKS, Connection, DatabaseError, connect, storage_errors, transaction

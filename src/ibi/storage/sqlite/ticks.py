@@ -19,8 +19,17 @@ from weakref import WeakSet
 from ibi.instant import Instant
 from ibi.minting.errors import IdentityMissing
 from ibi.minting.identity import is_loopback_sandbox
-from ibi.minting.mint_log import GENESIS, LogBroken, check_links, hash_of
-from ibi.minting.replay import issued_spans, later, mint_entry, resumed_clock, with_gap
+from ibi.minting.mint_log import (
+    GENESIS,
+    LogBroken,
+    check_links,
+    hash_of,
+    issued_spans,
+    later,
+    mint_entry,
+    resumed_clock,
+    with_gap,
+)
 from ibi.model.minting import Gap, Identity, LabelBatch, Reading, Span, TickState
 from ibi.ports.clocks import Clocks, NewestKept, Remembered, TickChange
 from ibi.storage.errors import (

@@ -18,18 +18,20 @@ from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ibi.errors import IbiError
+from ibi.web.fast.connection_bounds import PATIENCE as TAKING_PATIENCE
 from ibi.web.fast.connection_bounds import (
     Admission,
     BufferBound,
     Claim,
     ConnectionBound,
     Place,
+    ReadingFlow,
     Refusals,
+    WriteWatchdog,
+    forget,
     plain_refusal,
 )
 from ibi.web.fast.fast_path import RawResponse, server_lines
-from ibi.web.fast.flow import PATIENCE as TAKING_PATIENCE
-from ibi.web.fast.flow import ReadingFlow, WriteWatchdog, forget
 from ibi.web.http.request_errors import HeadTooLarge, ServerFull, TooManyConnections
 
 MOST_HEAD = 64 * 1024

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.dump import dump
 from ibi.archive.errors import LabelTaken
 from ibi.instant import FIRST_SECOND, LAST_SECOND, Instant
 from ibi.label import Ibip, Label, RepositoryName
@@ -29,6 +28,7 @@ from ibi.storage.sqlite import catalog_rows
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.connection import Connection, connect
 from tests.properties.item_strategies import forms_at
+from tests.support.catalog_dump import dump
 from tests.support.catalog_samples import item, same_ibip
 
 _: type[Catalog] = SqliteCatalog

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ibi.web.fast.flow import PATIENCE, WriteWatchdog
+from ibi.web.fast.connection_bounds import PATIENCE, WriteWatchdog
 
 
 class Timer:
