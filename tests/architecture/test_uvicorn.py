@@ -27,7 +27,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import HANDLED_SIGNALS, ServerState
 
-from ibi.web.fast.connection_bounds import ReadingFlow
+from ibi.web.fast.connection import ReadingFlow
 from ibi.web.fast.protocol import GuardedProtocol
 from ibi.web.fast.server import Server
 from tests.docs.tables import ROOT

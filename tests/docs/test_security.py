@@ -12,7 +12,7 @@ from ibi.messages import url_list
 from ibi.model.account import Scope
 from ibi.persistent_url import MAX_LENGTH
 from ibi.storage.sqlite.accounts import TOKENS_FILE, SqliteTokens
-from ibi.web.fast import connection_bounds, protocol
+from ibi.web.fast import connection, connection_bounds, protocol
 from ibi.web.http import body
 from tests.docs.tables import ROOT, code_spans, rows
 
@@ -41,7 +41,9 @@ def test_the_policy_names_settings_that_exist() -> None:
 
 def test_the_policy_tells_the_bounds_that_are_enforced() -> None:
     bounds = {row["What"]: row["Bound"] for row in rows(POLICY, ["What", "Bound"])}
-    head = f"{protocol.MOST_HEAD >> 10} KiB and {protocol.MOST_FIELDS} headers in {protocol.PATIENCE:.0f} seconds"
+    head = (
+        f"{protocol.MOST_HEAD >> 10} KiB and {protocol.MOST_FIELDS} headers in {connection.HEAD_PATIENCE:.0f} seconds"
+    )
     assert head in bounds["a request"]
     assert f"{body.MOST >> 10} KiB or 1 MiB in {body.PATIENCE:.0f} seconds" in bounds["a request"]
     waiting = bounds["bytes that wait in memory for slow clients"]

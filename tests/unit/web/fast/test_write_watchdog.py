@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ibi.web.fast.connection_bounds import PATIENCE, WriteWatchdog
+from ibi.web.fast.connection import TAKING_PATIENCE, WriteWatchdog
 
 
 class Timer:
@@ -59,7 +59,7 @@ def taking(line: Line) -> WriteWatchdog:
 
 def test_a_connection_over_which_nothing_goes_is_broken(line: Line, taking: WriteWatchdog) -> None:
     taking.watch()
-    line.go_on(PATIENCE - 1)
+    line.go_on(TAKING_PATIENCE - 1)
     assert not line.is_broken
     line.go_on(1)
     assert line.is_broken
@@ -69,9 +69,9 @@ def test_whoever_takes_little_at_a_time_is_waited_for(line: Line, taking: WriteW
     taking.watch()
     for _ in range(100):
         line.waiting -= 1
-        line.go_on(PATIENCE)
+        line.go_on(TAKING_PATIENCE)
     assert not line.is_broken
-    line.go_on(PATIENCE)
+    line.go_on(TAKING_PATIENCE)
     assert line.is_broken
 
 
@@ -84,7 +84,7 @@ def test_one_timer_is_enough(line: Line, taking: WriteWatchdog) -> None:
 def test_what_is_not_watched_has_any_time(line: Line, taking: WriteWatchdog) -> None:
     taking.watch()
     taking.end()
-    line.go_on(10 * PATIENCE)
+    line.go_on(10 * TAKING_PATIENCE)
     assert not line.is_broken
 
 
@@ -94,5 +94,5 @@ def test_a_connection_that_is_to_be_closed_waits_for_its_last_bytes_alone(
 ) -> None:
     line.waiting = waiting
     taking.see_off()
-    line.go_on(PATIENCE)
+    line.go_on(TAKING_PATIENCE)
     assert line.is_broken == bool(waiting)
