@@ -54,10 +54,13 @@ class _Slow:
         self._storage, self._adapter = storage, adapter
 
     def __getattr__(self, name: str) -> Any:
+        kind = type(self._adapter)
+        if isinstance(getattr(kind, name, None), property):
+            self._storage.wait(f"{kind.__name__}.{name}")
         found = getattr(self._adapter, name)
         if not callable(found) or name in NEVER_WAIT:
             return found
-        return self._delayed(f"{type(self._adapter).__name__}.{name}", found)
+        return self._delayed(f"{kind.__name__}.{name}", found)
 
     def _delayed(self, name: str, call: Callable[..., object]) -> Callable[..., object]:
         def delayed(*arguments: object, **named: object) -> object:

@@ -17,6 +17,9 @@ class Registry(Protocol):
     What one process has changed, durably, every other sees with its next call.
     """
 
+    prompt: bool
+    """Whether `find` and `all` take so little time that an event loop may make them; changes may not."""
+
     def find(self, label: Label) -> Registration | None:
         """The registration that has this label, in this form; None if there is none. Quick."""
 
@@ -44,8 +47,8 @@ class Registry(Protocol):
         """Another value after any process's change, and the same while nothing changes."""
 
     def recent_version(self) -> Hashable:
-        """`version`, but a change by another process may be seen some milliseconds late. Quicker than anything else
-        here: asked at every resolution."""
+        """`version`, but a change by another process may be seen some milliseconds late. Never waits, whatever
+        `prompt` says: asked on the event loop at every resolution."""
 
     def close(self) -> None: ...
 

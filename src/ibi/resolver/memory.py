@@ -62,6 +62,11 @@ class Memory:
         self._vouched: frozenset[ArchiveRef] = frozenset()
         self.today = 0
 
+    @property
+    def prompt(self) -> bool:
+        """Whether an event loop may ask; if not, one thread does, and no other: this is not for several at a time."""
+        return self._beliefs.prompt
+
     def include(self, archives: Sequence[ArchiveRef], homes: Homes, today: float) -> None:
         """Who there is now, and the time of day. Between two changes it should be the very same sequence."""
         self.today = int(today)

@@ -1,5 +1,5 @@
-"""Calls of stores from an event loop: made there if the adapter is prompt, in a thread if it is not. Short, because all
-the rest is up to the callers."""
+"""Calls of stores from an event loop: made there if the adapter is prompt, in a thread if it is not. Short: what is
+asked, and when, is up to each service."""
 
 from __future__ import annotations
 
@@ -35,6 +35,19 @@ async def beside(call: Callable[[], T]) -> T:
     store.
     """
     return await asyncio.get_running_loop().run_in_executor(_threads(), copy_context().run, call)
+
+
+class OneThread:
+    """Makes calls that wait for a store one after the other: for what several threads must not use at a time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._thread: ThreadPoolExecutor | None = None
+
+    async def __call__(self, call: Callable[[], T]) -> T:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix=self._name)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, copy_context().run, call)
 
 
 @cache

@@ -15,6 +15,8 @@ __all__ = ["MemoryRegistry"]
 class MemoryRegistry:
     """The port `Registry` without a disk."""
 
+    prompt = True
+
     def __init__(self) -> None:
         self._by_label: dict[Label, Registration] = {}
         self._version = 0

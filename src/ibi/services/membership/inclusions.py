@@ -45,6 +45,7 @@ from ibi.resolver.membership import (
 )
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.membership.mail import post
+from ibi.services.promptness import ask
 
 Confirm = Callable[[ArchiveRef], Awaitable[CallBack]]
 """Calls an Archive back (R §7.2, message 3) and returns the result. Never raises for an error of the Archive."""
@@ -179,7 +180,7 @@ class Inclusions:
         return after
 
     async def _change(self, label: Label, make: Make) -> Registration | None:
-        now = self._registry.find(label)
+        now = await ask(self._registry, lambda: self._registry.find(label))
         if now is None or make(now) == now:
             return now
         return await asyncio.to_thread(self._registry.change, label, make)

@@ -9,9 +9,11 @@ from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.registration import Registration
 from ibi.model.visibility import IpNetwork
+from ibi.ports.registry import Registry
 from ibi.resolver.membership import KeyRefused, TooManyAttempts
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.limits import Attempts, network_of
+from ibi.services.promptness import ask
 
 
 class KeyCheck:
@@ -22,10 +24,8 @@ class KeyCheck:
     and from that network: neither guesses from elsewhere nor a neighbour with a wrong key suffice.
     """
 
-    def __init__(
-        self, find: Callable[[Label], Registration | None], hasher: KeyHasher, monotonic: Callable[[], float]
-    ) -> None:
-        self._find, self._hasher, self._monotonic = find, hasher, monotonic
+    def __init__(self, registry: Registry, hasher: KeyHasher, monotonic: Callable[[], float]) -> None:
+        self._registry, self._hasher, self._monotonic = registry, hasher, monotonic
         self._by_label, self._by_network = Attempts(), Attempts()
 
     async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration:
@@ -33,7 +33,8 @@ class KeyCheck:
         Archive is unknown or its key is another; `TooManyAttempts` comes before either check."""
         label, key = request.archive_service_ibi, request.registration_key
         # An Archive may be registered by either form, and does not know by which (E59).
-        found = next(filter(None, map(self._find, request.labels)), None)
+        registry = self._registry
+        found = await ask(registry, lambda: next(filter(None, map(registry.find, request.labels)), None))
         if found is not None and self._hasher.remembers(found.key_hash, key):
             return found
         network = network_of(client)

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -16,6 +16,9 @@ from ibi.messages.service import ServiceSubject
 from ibi.model.membership import Membership, Outcome, Phase, exclusion_of
 from ibi.ports.archive_state import MembershipState
 from ibi.ports.errors import StorageError
+from ibi.services.promptness import ask
+
+T = TypeVar("T")
 
 _LOOK: Final = 1.0
 """Seconds between two checks of the switch."""
@@ -76,16 +79,16 @@ class MembershipService:
             self._log.error("the membership was not kept up", exc_info=ended)
         if self._holds:
             await self._leave()
-            self._files.release()
+            await self._call(self._files.release)
             self._holds = False
 
     async def _leave(self) -> None:
         if not (self._membership.known or self._asking):
-            self._write(Membership())  # this Archive is not included, or no longer
+            await self._write(Membership())  # this Archive is not included, or no longer
             return
         self._membership = Membership(Phase.EXCLUDING, known=True)
         outcome = await self._resolver.send(self._requests[ServiceSubject.EXCLUSION_REQUEST], within=self._budget)
-        self._turn_to(self._membership.after(outcome))
+        await self._turn_to(self._membership.after(outcome))
 
     async def _keep_up(self) -> None:
         while True:
@@ -96,43 +99,46 @@ class MembershipService:
                 await self._sleep(_LOOK)
 
     async def _step(self) -> None:
-        if not self._hold():
+        if not await self._hold():
             await self._sleep(_LOOK)
             return
-        switched = self._membership.after_switch(on=self._files.switched_on)
+        switched = self._membership.after_switch(on=await self._call(lambda: self._files.switched_on))
         if switched != self._membership:
             self._membership, self._due = switched, self._monotonic()
-            self._write(switched)
+            await self._write(switched)
         left = self._due - self._monotonic()
         if self._membership.request is None or left > 0:
             await self._sleep(_LOOK if self._membership.request is None else min(_LOOK, left))
             return
         await self._ask(self._membership.request)
 
-    def _hold(self) -> bool:
-        if not self._holds and self._files.hold():
+    async def _hold(self) -> bool:
+        if not self._holds and await self._call(self._files.hold):
             self._holds = True
             # An Archive that was included when its server crashed still is, whatever the switch says now.
-            self._membership = Membership(known=self._files.read().known)
+            self._membership = Membership(known=(await self._call(self._files.read)).known)
         return self._holds
 
     async def _ask(self, subject: ServiceSubject) -> None:
         self._asking = True  # stays set if this is cancelled: it is then unknown what the resolver did
         outcome = await self._resolver.send(self._requests[subject])
         self._asking = False
-        self._turn_to(self._membership.after(outcome))
+        await self._turn_to(self._membership.after(outcome))
         self._due = self._monotonic() + self._membership.wait(self._chance())
 
-    def _turn_to(self, membership: Membership) -> None:
+    async def _turn_to(self, membership: Membership) -> None:
         before, self._membership = self._membership, membership
-        self._write(membership)
+        await self._write(membership)
         self._tell(before)
 
-    def _write(self, membership: Membership) -> None:
+    async def _write(self, membership: Membership) -> None:
         try:
-            self._files.write(membership)
+            await self._call(lambda: self._files.write(membership))
         except StorageError as error:
             self._log.warning("the state of the membership is not kept", reason=str(error))
+
+    async def _call(self, call: Callable[[], T]) -> T:
+        return await ask(self._files, call)
 
     def _tell(self, before: Membership) -> None:
         now, log = self._membership, self._log.bind(resolver=str(self._resolver))

@@ -31,6 +31,7 @@ from ibi.services.membership.inclusion_retries import InclusionRetries
 from ibi.services.membership.inclusions import Ask, Confirm, Inclusions
 from ibi.services.membership.key_check import KeyCheck
 from ibi.services.membership.mail import Posted, post
+from ibi.services.promptness import ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class RegistrationAdmin:
         self._log = log or structlog.get_logger("ibi.register")
         self._inclusions = Inclusions(
             registry,
-            KeyCheck(registry.find, self._hasher, monotonic),
+            KeyCheck(registry, self._hasher, monotonic),
             confirm,
             clocks,
             resolver_url=resolver_url,
@@ -216,9 +217,9 @@ class RegistrationAdmin:
     def all(self) -> tuple[Registration, ...]:
         return self._registry.all()
 
-    def find(self, label: Label) -> Registration:
+    async def find(self, label: Label) -> Registration:
         """The registration of an Archive; `UnknownArchive` if there is none."""
-        return _require_known(self._registry.find(label), label)
+        return _require_known(await ask(self._registry, lambda: self._registry.find(label)), label)
 
     async def forget(self, label: Label) -> Registration:
         """Remove an Archive from the register, included or not, and return it. `UnknownArchive` if there is none."""
@@ -247,7 +248,7 @@ class RegistrationAdmin:
         `UnknownArchive` if it, or the successor, is not registered; `AlreadyRegistered` or `PrefixTaken` if another has
         the form or a prefix; `InvalidInput` if the result cannot be recorded.
         """
-        successor = None if change.successor is None else self._service_of(change.successor)
+        successor = None if change.successor is None else await self._service_of(change.successor)
 
         def make(found: Registration) -> Registration:
             after = change.apply(found, successor)
@@ -258,10 +259,10 @@ class RegistrationAdmin:
         self._log.info("the registration of an Archive was changed", archive=str(changed.labels[0]))
         return changed
 
-    def _service_of(self, label: Label) -> LabelForms:
+    async def _service_of(self, label: Label) -> LabelForms:
         if self._own is not None and label in self._own.labels:
             return self._own
-        return self.find(label).service
+        return (await self.find(label)).service
 
     def _require_not_own(self, after: Registration, before: Registration | None) -> None:
         """Raise `PrefixTaken` if another Archive would get a prefix of the server's own."""

@@ -3,14 +3,21 @@ process."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Hashable, Iterable, Iterator
+from typing import Final
 
+import structlog
+
+from ibi.errors import IbiError
 from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
 from ibi.resolver.authority import ArchiveRef, Home, Homes, archive_prefixes
 from ibi.resolver.membership import archive_ref
+from ibi.services.promptness import beside
 
 _NEVER: Hashable = object()
+_LOG: Final = structlog.get_logger("ibi.resolver")
 
 
 class ArchiveDirectory:
@@ -22,16 +29,34 @@ class ArchiveDirectory:
         self._version: Hashable = _NEVER
         self._archives: tuple[ArchiveRef, ...] = ()
         self._homes = Homes()
+        self._reading: asyncio.Task[None] | None = None
+        if registry is not None and not registry.prompt:  # before the event loop asks
+            self._set(registry.recent_version(), registry.all())
 
     def archives(self) -> tuple[ArchiveRef, ...]:
-        version = None if self._registry is None else self._registry.recent_version()
+        """The Archives. After a change of a slow register those of before, until it has been read again."""
+        registry = self._registry
+        version = None if registry is None else registry.recent_version()
         if version != self._version:
             # The version is read first, so it is never newer than the content: a change in between is read next time.
-            registered = () if self._registry is None else self._registry.all()
-            refs = {registration: self._ref(registration) for registration in registered}
-            self._archives = tuple(self._own_and_included(refs.values()))
-            self._homes, self._version = Homes(self._prefixes_by_home(refs)), version
+            if registry is None or registry.prompt:
+                self._set(version, () if registry is None else registry.all())
+            elif self._reading is None:
+                self._reading = asyncio.get_running_loop().create_task(self._read(registry, version))
         return self._archives
+
+    async def _read(self, registry: Registry, version: Hashable) -> None:
+        try:
+            self._set(version, await beside(registry.all))
+        except IbiError as error:  # what was read before stays until the next question
+            _LOG.error("the register cannot be read", reason=str(error))
+        finally:
+            self._reading = None
+
+    def _set(self, version: Hashable, registered: Iterable[Registration]) -> None:
+        refs = {registration: self._ref(registration) for registration in registered}
+        self._archives = tuple(self._own_and_included(refs.values()))
+        self._homes, self._version = Homes(self._prefixes_by_home(refs)), version
 
     def homes(self) -> Homes:
         """The homes of labels, also those that are switched off. Call it after `archives`: it describes the same state

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 from weakref import finalize
 
 import structlog
@@ -19,6 +19,8 @@ from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Answered, Failure, Reply
 
 _LOG = structlog.get_logger("ibi.resolver")
+
+T = TypeVar("T")
 
 
 class PendingRequests:
@@ -110,6 +112,12 @@ class ReplyWatcher(Protocol):
     def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
 
 
+class Step(Protocol):
+    """Makes one step of a resolution where it may wait for storage."""
+
+    def __call__(self, call: Callable[[], T], /) -> Awaitable[T]: ...
+
+
 class ResolutionRunner:
     """Sends the questions of `run`, passes the replies to it, and wakes it in time. `max_age` is for how many seconds
     all replies about the item may be cached.
@@ -154,6 +162,33 @@ class ResolutionRunner:
         finally:
             self._hang_up()
 
+    async def run_slowly(self, step: Step) -> None:
+        """`begin` and `run_to_end`, where the steps of the resolution wait for storage: each is made by `step`."""
+        try:
+            await self._send_slowly(step)
+            while self.run.outcome is None:
+                arrived, now = await self._arrivals()
+                await step(partial(self._take_all, arrived, now))
+                await self._send_slowly(step)
+        finally:
+            self._hang_up()
+
+    async def _send_slowly(self, step: Step) -> None:
+        while askings := self.run.requests():
+            waited_for = []
+            for asking in askings:
+                reply, now = self._ask_at_once(asking)
+                if reply is None:
+                    waited_for.append(asking)
+                else:
+                    await step(partial(self._take, asking, reply, now))
+            self._start_all(waited_for)
+
+    @property
+    def was_admitted(self) -> bool:
+        """Whether an Archive was asked for which one has to wait."""
+        return self._over is not _nothing
+
     def _hang_up(self) -> None:
         if self._pending is not None:
             self._pending.cancel()
@@ -162,19 +197,28 @@ class ResolutionRunner:
     def _send(self) -> None:
         """Send the questions that are due. Immediate answers may end the resolution, or lead to further questions."""
         while askings := self.run.requests():
-            for asking in [asking for asking in askings if not self._is_answered_at_once(asking)]:
-                if self.run.outcome is None:
-                    self._start(asking)
+            self._start_all([asking for asking in askings if not self._is_answered_at_once(asking)])
+
+    def _start_all(self, askings: Iterable[Asking]) -> None:
+        for asking in askings:
+            if self.run.outcome is None:
+                self._start(asking)
 
     def _is_answered_at_once(self, asking: Asking) -> bool:
+        reply, now = self._ask_at_once(asking)
+        if reply is None:
+            return False
+        self._take(asking, reply, now)
+        return True
+
+    def _ask_at_once(self, asking: Asking) -> tuple[Reply | None, float]:
         began = self._clock()
         reply = self._gateway.at_once(asking.archive, asking.request)
         if reply is None:
-            return False
+            return None, began
         now = self._clock()
         self._watcher.on_replied(asking.archive, reply, now - began)
-        self._take(asking, reply, now)
-        return True
+        return reply, now
 
     def _start(self, asking: Asking) -> None:
         if self._pending is None:
@@ -191,10 +235,16 @@ class ResolutionRunner:
         return reply
 
     async def _wait(self) -> None:
+        self._take_all(*await self._arrivals())
+
+    async def _arrivals(self) -> tuple[Sequence[tuple[Asking, Reply]], float]:
+        """What has come, and when; nothing, if it is time for the resolution to go on without."""
         if self._pending is None:
             self._pending = PendingRequests()
         arrived = await self._pending.arrivals(max(_LEAST, self.run.wake_at - self._clock()))
-        now = self._clock()
+        return arrived, self._clock()
+
+    def _take_all(self, arrived: Sequence[tuple[Asking, Reply]], now: float) -> None:
         for asking, reply in arrived:
             self._take(asking, reply, now)
         if not arrived:

@@ -28,6 +28,7 @@ from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_on_a_declared_hos
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Reply, Trace
 from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
+from ibi.services.promptness import OneThread
 from ibi.services.resolving.misses import MISS, QUESTION, MissLimit, TickShare
 from ibi.services.resolving.resolution_runner import Gateway, ReplyWatcher, ResolutionRunner
 
@@ -138,6 +139,7 @@ class ResolverService:
         self.misses = MissLimit() if misses is None else misses
         self._fan_out = TickShare()
         self._changes, self._clock, self._wall, self._watcher = changes, clock, wall, watcher
+        self._step = OneThread("ibi-resolver")  # memory is not for several threads at a time
 
     def watch(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -192,17 +194,19 @@ class ResolverService:
         try:
             await self.misses.turn(reader.client)
         except LimitExceeded as refusal:
-            found = self._found_here(reader)
+            found = await self._found_here(reader)
             if found is None:
                 self._watcher.on_turned_away(refusal)
                 raise
             return found
         return await self._finish_begun(self._start(reader, fresh=fresh, has_turn=True))
 
-    def _found_here(self, reader: _Reader) -> Resolved | None:
+    async def _found_here(self, reader: _Reader) -> Resolved | None:
         """The outcome, if it is cached by now or in the own Archive: such links are never refused."""
         try:
             begun = self._start(reader._replace(is_refused=True), has_turn=True)
+            if not self._memory.prompt:
+                begun = await self._finish_begun(begun)
         except LimitExceeded:
             return None
         return begun if isinstance(begun, Resolved) and isinstance(begun.outcome, Redirect) else None
@@ -230,12 +234,15 @@ class ResolverService:
             resolved = self._again(remembered, reader, began)
         elif not has_turn and not self.misses.is_within(reader.client, began):
             return partial(self._in_turn, reader, fresh=fresh)
+        elif not self._memory.prompt:
+            return partial(self._resolve_slowly, _Pending(reader, archives, wish, began, state), homes)
         else:
             self._memory.include(archives, homes, self._wall())
-            asked = self._ask(reader, archives, wish, began, state)
-            if asked.runner.run.outcome is None or self._is_to_be_confirmed(asked.runner):
-                return partial(self._finish, asked)
-            resolved = self._end(asked, self._judge_and_learn(asked))
+            asked, runner = _Pending(reader, archives, wish, began, state), self._runner(reader, archives, self._policy)
+            runner.begin()
+            if runner.run.outcome is None or self._is_to_be_confirmed(runner):
+                return partial(self._finish, asked, runner)
+            resolved = self._end(asked, runner, self._judge_and_learn(asked, runner))
             if not isinstance(resolved.outcome, Redirect) and not reader.is_refused:
                 self.misses.charge(reader.client, MISS)
         self._watcher.on_resolved(resolved)
@@ -250,33 +257,43 @@ class ResolverService:
 
     # --- asking ---
 
-    def _ask(
-        self, reader: _Reader, archives: tuple[ArchiveRef, ...], wish: OutcomeKey, began: float, state: Hashable
-    ) -> _Pending:
-        runner = self._runner(reader, archives, self._policy)
-        runner.begin()
-        return _Pending(reader, archives, wish, began, state, runner)
+    async def _resolve_slowly(self, asked: _Pending, homes: Homes) -> Resolved:
+        """Resolve with a memory whose beliefs are slow: each step that may ask it is made in the one thread for it."""
 
-    async def _finish(self, asked: _Pending) -> Resolved:
-        await asked.runner.run_to_end()
-        outcome, resolved = self._judge_and_learn(asked), None
-        if self._is_to_be_confirmed(asked.runner):
+        def begin() -> ResolutionRunner:
+            self._memory.include(asked.archives, homes, self._wall())
+            return self._runner(asked.reader, asked.archives, self._policy)
+
+        runner = await self._step(begin)
+        await runner.run_slowly(self._step)
+        resolved = await self._conclude(asked, runner, await self._step(lambda: self._judge_and_learn(asked, runner)))
+        if not runner.was_admitted and not isinstance(resolved.outcome, Redirect) and not asked.reader.is_refused:
+            self.misses.charge(asked.reader.client, MISS)
+        return resolved
+
+    async def _finish(self, asked: _Pending, runner: ResolutionRunner) -> Resolved:
+        await runner.run_to_end()
+        return await self._conclude(asked, runner, self._judge_and_learn(asked, runner))
+
+    async def _conclude(self, asked: _Pending, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
+        resolved = None
+        if self._is_to_be_confirmed(runner):
             resolved = await self._with_foreign_urls(asked.reader, asked.archives, asked.began)
         if resolved is None:
-            resolved = self._end(asked, outcome)
+            resolved = self._end(asked, runner, outcome)
         self._watcher.on_resolved(resolved)
         return resolved
 
     def _is_to_be_confirmed(self, runner: ResolutionRunner) -> bool:
         return self._confirms and _lacks_a_declared_url(runner.run.outcome)
 
-    def _judge_and_learn(self, asked: _Pending) -> Outcome:
-        run = asked.runner.run
+    def _judge_and_learn(self, asked: _Pending, runner: ResolutionRunner) -> Outcome:
+        run = runner.run
         outcome = self._judge(run)
         if not self._is_alone(asked.archives):
             trace = run.trace
             self._learn(trace, outcome)
-            asked.runner.max_age = min(asked.runner.max_age, self._longest_age(trace, outcome, asked.archives))
+            runner.max_age = min(runner.max_age, self._longest_age(trace, outcome, asked.archives))
         return outcome
 
     def _is_alone(self, archives: tuple[ArchiveRef, ...]) -> bool:
@@ -309,8 +326,8 @@ class ResolverService:
             return max_ttl(trace, outcome, archives, self._memory.holder)
         return LONGEST
 
-    def _end(self, asked: _Pending, outcome: Outcome) -> Resolved:
-        now, runner, kept_for = self._clock(), asked.runner, 0
+    def _end(self, asked: _Pending, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
+        now, kept_for = self._clock(), 0
         if self._cache.is_in(asked.state) and not self._may_be_there_soon(outcome, runner.run):
             kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now)
         return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=runner.run)
@@ -329,9 +346,14 @@ class ResolverService:
         """Resolve again with undeclared hosts, once no Archive had a URL on a declared one, which always comes
         first."""
         left = began + self._policy.budget - self._clock()
-        runner = self._runner(reader, archives, replace(self._lenient, budget=max(_LEAST_BUDGET, left)))
-        runner.begin()
-        await runner.run_to_end()
+        policy = replace(self._lenient, budget=max(_LEAST_BUDGET, left))
+        if self._memory.prompt:
+            runner = self._runner(reader, archives, policy)
+            runner.begin()
+            await runner.run_to_end()
+        else:
+            runner = await self._step(lambda: self._runner(reader, archives, policy))
+            await runner.run_slowly(self._step)
         outcome = runner.run.outcome
         if not isinstance(outcome, Redirect):
             return None
@@ -399,7 +421,6 @@ class _Pending(NamedTuple):
     wish: OutcomeKey
     began: float
     state: Hashable
-    runner: ResolutionRunner
 
 
 def _declared_unless_of(own: ArchiveRef) -> Rule:

@@ -57,6 +57,8 @@ class SqliteRegistry:
     tells of every change, those by this object among them.
     """
 
+    prompt = True
+
     def __init__(self, directory: Path) -> None:
         """`directory` is the data directory, made if it is missing."""
         self._path = directory / FILE_NAME

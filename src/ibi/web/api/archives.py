@@ -81,7 +81,7 @@ class ArchivePages:
 
     async def get(self, request: Request) -> Response:
         facts = all_facts if await self._is_admin(request) else public_facts
-        return _answer(facts(self._admin.find(_label(request))))
+        return _answer(facts(await self._admin.find(_label(request))))
 
     async def register(self, request: Request) -> Response:
         await self._require_admin(request)

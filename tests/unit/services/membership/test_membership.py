@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from structlog.testing import capture_logs
 
 from ibi.messages import ErrorAnswer, ExclusionRequest, ExclusionStatus, InclusionRequest, InclusionStatus
 from ibi.model.membership import Membership, Outcome, Phase, RequestFailure
+from ibi.ports.archive_state import MembershipState
 from ibi.services.membership.membership import MembershipService
 from ibi.storage.membership_files import MembershipFiles
+from tests.support.slow_storage import SlowStorage
 from tests.unit.transport.test_resolver_gateway import INCLUSION, KEY
 
 IN, OUT, AWAY = InclusionStatus(confirmed=True), ExclusionStatus(), RequestFailure("away", sent=False)
@@ -53,13 +56,27 @@ class Clock:
         return slept
 
 
+def asked_for(files: MembershipFiles) -> MembershipState:
+    """As the service asks; `storage` may have it slow."""
+    return files
+
+
+@pytest.fixture(params=["prompt", "slow"], autouse=True)
+def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    slow = SlowStorage(0.0)
+    if request.param == "slow":
+        monkeypatch.setattr(sys.modules[__name__], "asked_for", slow.slow)
+    yield
+    assert slow.on_loop == []
+
+
 class Kept:
     def __init__(self, data: Path) -> None:
         self.resolver, self.clock, self.files = Resolver(), Clock(), MembershipFiles(data)
         self.service = MembershipService(
             self.resolver,
             INCLUSION,
-            self.files,
+            asked_for(self.files),
             log=structlog.get_logger(),
             chance=lambda: 0,
             monotonic=lambda: self.clock.now,

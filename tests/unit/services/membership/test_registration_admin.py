@@ -118,7 +118,7 @@ async def test_what_is_forgotten_can_no_longer_be_included() -> None:
     with pytest.raises(UnknownArchive):
         await resolver.desk.forget(parse(REP))
     with pytest.raises(UnknownArchive):
-        resolver.desk.find(parse(REP))
+        await resolver.desk.find(parse(REP))
 
 
 # --- changes by hand -------------------------------------------------------------------------------------------------
