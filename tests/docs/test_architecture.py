@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from tests.docs.tables import ROOT, rows
+from tests.docs.tables import ROOT, code_spans, existing_module, rows
 
 PAGE = ROOT / "docs" / "architecture.md"
 ROWS = rows(PAGE, ["Layer", "Holds", "State"])
@@ -33,3 +33,12 @@ def test_a_layer_is_called_planned_exactly_while_it_does_not_exist() -> None:
         names = re.findall(r"\w+", row["Layer"])
         planned = names if row["State"] == "planned" else re.findall(r"\w+", row["State"].partition("planned:")[2])
         assert planned == [name for name in names if not exists(name)], row["Layer"]
+
+
+def test_every_port_stands_in_the_table_of_ports_with_adapters_that_exist() -> None:
+    table = rows(PAGE, ["Port", "Holds", "Adapter"])
+    ports = {path.stem for path in (ROOT / "src" / "ibi" / "ports").glob("*.py")} - {"__init__"}
+    assert {name for row in table for name in code_spans(row["Port"])} == ports
+    for row in table:
+        for adapter in code_spans(row["Adapter"]):
+            assert existing_module(adapter), adapter

@@ -15,7 +15,7 @@ Adapter = TypeVar("Adapter")
 
 DELAY: Final = 0.2
 LONG: Final = 60.0
-NEVER_WAIT: Final = frozenset({"close", "count", "damaged", "recent_version"})
+NEVER_WAIT: Final = frozenset({"close", "count", "damaged_items", "recent_version"})
 """What ports promise to answer from memory, whatever the adapter."""
 
 

@@ -50,6 +50,10 @@ Change = TypeVar("Change", bound=TickChange)
 class Ticks(Protocol):
     """One data directory's clock. Calls block, from any thread and process, and are served one after the other."""
 
+    prompt: bool
+    """Whether calls end within milliseconds when no other caller is served, so that a report may wait for them. An
+    event loop makes none of them."""
+
     def identity(self) -> Identity | None:
         """The identity frozen here; None before the first use."""
 

@@ -118,6 +118,10 @@ class BlockDigests(Protocol):
 class Verifications(Protocol):
     """When each item was verified, and which are damaged, by the names of their objects. Durable."""
 
+    prompt: bool
+    """Whether `summary` takes little enough time for a report to wait for it. An event loop calls `damaged_items`
+    alone, which never waits, whatever this says."""
+
     def record(self, name: str, problems: Sequence[Problem], at: int) -> None:
         """Record the problems that a verification at that second found; without any, the item is whole again."""
 
@@ -131,7 +135,7 @@ class Verifications(Protocol):
         """Forget an item that exists no more."""
 
     def damaged_items(self) -> Mapping[str, Verification]:
-        """Every damaged item by its name. Quick; a change by another process is seen within a second."""
+        """Every damaged item by its name. From memory; a change by another process is seen within a second."""
 
     def next_due(self, before: int, damaged_before: int) -> str | None:
         """The item that was verified longest ago, never being longest, if that was before the second `before`; a

@@ -16,6 +16,7 @@ from ibi.minting.minter import Decision, decide
 from ibi.model.minting import MintRequest, TickState
 from ibi.ports.clocks import Clocks, Remembered, Ticks
 from ibi.services.minting.mint_queue import MintGroup, MintQueue
+from ibi.services.promptness import beside
 
 _FRESH = 1.0
 """Seconds for which an answer is reused: the question takes the minter's lock, and is open to all."""
@@ -40,14 +41,16 @@ class Readiness:
         clocks: Clocks,
         *,
         checks: Sequence[Callable[[], None]] = (),
+        is_prompt: bool = True,
         log: FilteringBoundLogger | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Each of the `checks` raises an `IbiError` if its file cannot be relied on. `now` counts seconds, for the age
-        of an answer."""
+        of an answer. Without `is_prompt` what is checked is slow, and reports do not wait for it."""
         self._queue, self._ticks, self._clocks, self._now = queue, ticks, clocks, now
         self._checks, self._log = checks, log or structlog.get_logger("ibi.web")
         self._logged: frozenset[str] = frozenset()
+        self._is_prompt, self._known = is_prompt, tuple[IbiError, ...]()
         self._asking: asyncio.Task[tuple[IbiError, ...]] | None = None
         self._asked = -_FRESH
         self._failed: float | None = None
@@ -57,10 +60,24 @@ class Readiness:
 
     async def reasons(self) -> tuple[IbiError, ...]:
         """Why the server is not ready; empty if it is. Concurrent callers share one answer."""
+        return await asyncio.shield(self._ask())
+
+    async def reported_reasons(self) -> tuple[IbiError, ...]:
+        """`reasons` for a report among others: where storage is slow, the last ones that are known."""
+        if self._is_prompt:
+            return await self.reasons()
+        self._ask()
+        return self._known
+
+    def _ask(self) -> asyncio.Task[tuple[IbiError, ...]]:
         if self._asking is None or (self._asking.done() and self._now() >= self._asked + _FRESH):
             self._asked = self._now()
-            self._asking = asyncio.create_task(asyncio.to_thread(self._try))
-        return await asyncio.shield(self._asking)
+            self._asking = asyncio.create_task(self._look())
+        return self._asking
+
+    async def _look(self) -> tuple[IbiError, ...]:
+        self._known = await (asyncio.to_thread(self._try) if self._is_prompt else beside(self._try))
+        return self._known
 
     def _note(self, group: MintGroup) -> None:
         if group.failure is not None:

@@ -99,7 +99,9 @@ def create_app(
     `verification` runs while the application does.
     """
     log = log or structlog.get_logger("ibi.web")
-    metrics, readiness = Metrics(), Readiness(queue, ticks, clocks, checks=checks, log=log)
+    is_prompt = ticks.prompt and tokens.prompt and (archive is None or archive.catalog.prompt)
+    readiness = Readiness(queue, ticks, clocks, checks=checks, is_prompt=is_prompt, log=log)
+    metrics = Metrics()
     queue.watch(metrics.count_group)
     authentication = Authentication(tokens, clocks)
     token_pages = TokenPages(LocalTokenAdmin(tokens, clocks), authentication)

@@ -33,6 +33,8 @@ Change = TypeVar("Change", bound=TickChange)
 class MemoryTicks:
     """The port `Ticks` without a disk. `clocks` only date lines of the log."""
 
+    prompt = True
+
     def __init__(self, clocks: Clocks | None = None) -> None:
         self._wall_clocks = clocks or MachineClocks()
         self._turn = threading.Lock()

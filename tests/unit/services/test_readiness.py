@@ -12,6 +12,7 @@ from ibi.services.minting.mint_queue import MintGroup, MintQueue
 from ibi.services.readiness import Readiness, StoreUnwritable, clock_refusal
 from tests.support.memory.ticks import MemoryTicks
 from tests.support.set_clocks import SetClocks
+from tests.support.slow_storage import SlowStorage
 
 IDENTITY = Identity("sid.inpe.br", "150.163.34.243")
 
@@ -104,3 +105,18 @@ async def test_files_that_cannot_be_relied_on_are_reasons_and_are_logged_once() 
     damage.clear()
     watch.now += 2
     assert await readiness.reasons() == ()
+
+
+async def test_a_report_does_not_wait_for_slow_storage() -> None:
+    storage, ticks, clocks, watch = SlowStorage(0.0), Asked(), SetClocks(), Watch()
+    ticks.freeze(IDENTITY)
+    slow = storage.slow(ticks)
+    queue = MintQueue(slow, IDENTITY, Rules(), clocks)
+    readiness = Readiness(queue, slow, clocks, is_prompt=False, now=watch)
+    ticks.failure = OSError(28, "No space left on device")
+    storage.hold()
+    assert await readiness.reported_reasons() == ()  # nothing is known yet
+    storage.let_go()
+    (unwritable,) = await readiness.reasons()
+    assert await readiness.reported_reasons() == (unwritable,)
+    assert storage.on_loop == []

@@ -111,6 +111,11 @@ class Integrity:
                 if (problem.path, problem.digest) not in known and problem.digest not in digests:
                     self._tell(name, problem)
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether a report may wait for `summary`."""
+        return self.ledger.prompt
+
     def summary(self) -> IntegritySummary:
         """Blocks."""
         return self.ledger.summary()

@@ -78,6 +78,8 @@ _DECODER = msgspec.json.Decoder(list[tuple[str, str, str, str, str | None]])
 class SqliteIntegrity:
     """See the ports. Opened when it is first used: most commands never do."""
 
+    prompt = True
+
     def __init__(self, path: Path) -> None:
         self._path, self._lock, self._process = path, Lock(), os.getpid()
         self._connection: Connection | None = None

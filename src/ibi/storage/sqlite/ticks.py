@@ -73,6 +73,8 @@ Change = TypeVar("Change", bound=TickChange)
 class SqliteTicks:
     """The port `Ticks` on a data directory."""
 
+    prompt = True
+
     def __init__(
         self,
         directory: Path,

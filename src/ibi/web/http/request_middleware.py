@@ -40,6 +40,7 @@ from ibi.model.content import Problem
 from ibi.ports.errors import StorageError
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.minting.mint_queue import MintGroup
+from ibi.services.promptness import beside
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.storage.descriptors import is_exhaustion
 from ibi.storage.errors import TooManyOpenFiles
@@ -106,6 +107,7 @@ _FRESH: Final = 10.0
 class IntegrityMetrics:
     def __init__(self, registry: CollectorRegistry, integrity: Integrity, now: Callable[[], float] = time.time) -> None:
         self._integrity, self._now, self._counted = integrity, now, -_FRESH
+        self._reading: asyncio.Task[None] | None = None
         self._found = Counter("ibi_damage_found", "Times that kept content was found damaged.", registry=registry)
         self._damaged = Gauge("ibi_items_damaged", "Items of which something kept is damaged.", registry=registry)
         self._unverified = Gauge(
@@ -126,8 +128,15 @@ class IntegrityMetrics:
         if time.monotonic() < self._counted + _FRESH:
             return
         self._counted = time.monotonic()
+        if self._integrity.is_prompt:
+            await self._read()
+        else:  # the earlier figures stay until these are known
+            self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        call = self._integrity.summary
         try:
-            summary = await asyncio.to_thread(self._integrity.summary)
+            summary = await (asyncio.to_thread(call) if self._integrity.is_prompt else beside(call))
         except StorageError:
             return  # the earlier figures stay
         self._damaged.set(summary.damaged)
@@ -248,7 +257,7 @@ class MetricsPage:
         self._metrics, self._readiness, self._integrity = metrics, readiness, integrity
 
     async def get(self, _: Request) -> Response:
-        refusal = clock_refusal(await self._readiness.reasons())
+        refusal = clock_refusal(await self._readiness.reported_reasons())
         self._metrics.clock_refused.set(refusal is not None)
         if self._integrity is not None:
             await self._integrity.refresh()
