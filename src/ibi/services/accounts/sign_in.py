@@ -81,9 +81,9 @@ class SignIn:
 
     async def _check_password(self, name: str, password: str, subjects: _Subjects) -> Person:
         self._begin(subjects)
-        person = await self._ask(lambda: self._people.find(name))
-        kept = None if person is None else person.password_hash
-        with self._hashing_slot():
+        with self._hashing_slot():  # slow look-ups are bounded with it
+            person = await self._ask(lambda: self._people.find(name))
+            kept = None if person is None else person.password_hash
             good = await self._hasher.agrees(kept, password[:1000])
         # Read again: if the password was changed while it was compared, the old one must not sign in.
         now = await self._ask(lambda: self._people.find(name))
