@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha512
@@ -11,7 +11,19 @@ from pathlib import Path
 import pytest
 
 from ibi.errors import InvalidLabel
-from ibi.model.content import Bytes, Copy, InvalidFilePath, Keep, KeptObject, Move, NewObject, Source, Stream
+from ibi.model.content import (
+    Bytes,
+    Copy,
+    Derived,
+    InvalidFilePath,
+    Keep,
+    KeptObject,
+    Move,
+    NewObject,
+    Source,
+    Stream,
+    TakenFile,
+)
 from ibi.ports.content import (
     Content,
     ContentChanged,
@@ -172,6 +184,79 @@ def test_a_file_stays_where_it_is_if_the_change_is_refused(store: Content, tmp_p
     store.create(NAME, {"a": Move(str(upload)), "b": Bytes(b"precious")}, change())
     assert everything_in(store, NAME) == [{"a": b"precious", "b": b"precious"}]
     assert not upload.exists()
+
+
+def test_files_that_tell_of_the_others_are_made_last(store: Content, tmp_path: Path) -> None:
+    (tmp_path / "copied").write_bytes(b"copied")
+    told: list[dict[str, TakenFile]] = []
+    asked: list[str] = []
+
+    def record(name: str) -> Derived:
+        def make(taken: Mapping[str, TakenFile]) -> bytes:
+            asked.append(name)
+            told.append(dict(taken))
+            return name.encode()
+
+        return Derived(make)
+
+    def read(length: int) -> bytes:
+        asked.append("stream")
+        return b""
+
+    wanted: dict[str, Source] = {
+        "item": record("item"),
+        "doc/copied": Copy(str(tmp_path / "copied")),
+        "doc/bytes": Bytes(b"bytes"),
+        "local": record("local"),
+        "doc/stream": Stream(read),
+    }
+    store.create(NAME, wanted, change())
+    taken = {
+        f"doc/{name}": TakenFile(len(content), sha512(content).hexdigest())
+        for name, content in (("copied", b"copied"), ("bytes", b"bytes"), ("stream", b""))
+    }
+    assert (asked, told) == (["stream", "item", "local"], [taken, taken])
+    store.update(NAME, {"doc/new": Bytes(b"new"), "doc/bytes": Keep("doc/bytes"), "item": record("next")}, change())
+    assert told[2:] == [{"doc/new": TakenFile(3, sha512(b"new").hexdigest())}]
+    assert everything_in(store, NAME) == [
+        {"item": b"item", "local": b"local", "doc/copied": b"copied", "doc/bytes": b"bytes", "doc/stream": b""},
+        {"item": b"next", "doc/new": b"new", "doc/bytes": b"bytes"},
+    ]
+    assert list(store.verify(NAME)) == []
+
+
+def test_it_is_told_how_many_bytes_were_read(store: Content, tmp_path: Path) -> None:
+    (tmp_path / "copied").write_bytes(b"c" * 3_000_000)
+    (tmp_path / "moved").write_bytes(b"m" * 20)
+    wanted: dict[str, Source] = {
+        "copied": Copy(str(tmp_path / "copied")),
+        "moved": Move(str(tmp_path / "moved")),
+        "bytes": Bytes(b"12345"),
+        "stream": stream(b"123"),
+        "record": Derived(lambda taken: b"not told"),
+    }
+    read: list[int] = []
+    store.create(NAME, wanted, change(), on_bytes=read.append)
+    assert sum(read) == 3_000_000 + 20 + 5 + 3
+    store.update(NAME, {"stream": Keep("stream"), "more": Bytes(b"1")}, change(), on_bytes=read.append)
+    assert sum(read) == 3_000_000 + 20 + 5 + 3 + 1
+
+
+def test_a_record_that_cannot_be_made_changes_nothing_and_keeps_no_other(store: Content, tmp_path: Path) -> None:
+    def make(taken: Mapping[str, TakenFile]) -> bytes:
+        raise ZeroDivisionError
+
+    (tmp_path / "moved").write_bytes(b"stays")
+    wanted: dict[str, Source] = {"item": Derived(make), "moved": Move(str(tmp_path / "moved"))}
+    failed, kept = store.create_all([NewObject(NAME, wanted, change()), NewObject(OTHER, files(a=b"1"), change())])
+    assert (type(failed), type(kept)) == (ZeroDivisionError, KeptObject)
+    with pytest.raises(ZeroDivisionError):
+        store.create(NAME, wanted, change())
+    with pytest.raises(ZeroDivisionError):
+        store.update(OTHER, wanted, change())
+    assert list(store.iterate()) == [OTHER]
+    assert store.read(OTHER).head.number == 1
+    assert (tmp_path / "moved").read_bytes() == b"stays"
 
 
 def test_a_stream_that_fails_changes_nothing(store: Content) -> None:

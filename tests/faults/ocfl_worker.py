@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ibi.instant import Instant
-from ibi.model.content import Bytes, Change, Source, Stream
+from ibi.model.content import Bytes, Change, Derived, Source, Stream
 from ibi.storage.ocfl import purge
 from ibi.storage.ocfl.store import OcflStore
 from tests.faults.killer import Killer
+from tests.support.content_samples import making
 
 NAMES = tuple(f"sid.inpe.br/worker/20{number:02}/02.16.17.46" for number in range(10, 13))
 
@@ -47,7 +48,8 @@ def expected(number: int) -> dict[str, bytes]:
 def sources(number: int) -> dict[str, Source]:
     files: dict[str, Source] = {path: Bytes(content) for path, content in expected(number).items()}
     chunks = iter([expected(number)["doc/a/part.bin"]])
-    return {**files, "doc/a/part.bin": Stream(lambda length: next(chunks, b""))}
+    record = Derived(lambda taken: expected(number)["item.json"])
+    return {**files, "doc/a/part.bin": Stream(lambda length: next(chunks, b"")), "item.json": record}
 
 
 def main(root: Path, orders: Orders) -> None:
@@ -56,8 +58,8 @@ def main(root: Path, orders: Orders) -> None:
     store = OcflStore(root, on_step=Killer(orders.step, orders.visit))
     store.sweep()
     for number, (kind, name) in enumerate(orders.changes):
-        make = {"create": store.create, "update": store.update, "purge": store.purge_to}[kind]
-        make(NAMES[name], sources(number), Change("worker", str(number), Instant(1_800_000_000 + number), "urn:x:1"))
+        change = Change("worker", str(number), Instant(1_800_000_000 + number), "urn:x:1")
+        making(store, kind)(NAMES[name], sources(number), change)
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
     store.close()

@@ -16,7 +16,7 @@ from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl import durability, intake, purge, recovery, revision
 from ibi.storage.ocfl import durability as parents
 from ibi.storage.ocfl.store import STEPS, OcflStore
-from tests.support.content_samples import NAME, OTHER, change, everything_in, files, ocfl_py_says
+from tests.support.content_samples import NAME, OTHER, change, everything_in, files, making, ocfl_py_says
 
 BEFORE = [{"item.txt": b"1", "doc/a.txt": b"a"}]
 
@@ -166,7 +166,7 @@ def test_any_call_that_fails_changes_nothing(
         with monkeypatch.context() as patch:
             for module in (durability, intake, parents, purge, recovery, revision):
                 patch.setattr(module, "os", system)
-            make = {"create": store.create, "update": store.update, "purge": store.purge_to}[kind]
+            make = making(store, kind)
             try:
                 make(OTHER if kind == "create" else NAME, sources, change())
             except DiskRefused as refusal:
@@ -194,7 +194,7 @@ def test_an_interruption_at_any_step_before_the_last_changes_nothing(kind: str, 
     store = OcflStore(tmp_path / "content", on_step)
     store.create(NAME, files(item=b"1", doc__a=b"a"), change())
     interrupting = True
-    make = {"create": store.create, "update": store.update, "purge": store.purge_to}[kind]
+    make = making(store, kind)
     done = f"{kind}: durable", "purge: old removed"
     try:
         make(OTHER if kind == "create" else NAME, files(item=b"2"), change())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 from ibi.instant import Instant
-from ibi.model.content import Bytes, Change, Source, Stream
+from ibi.model.content import Bytes, Change, KeptObject, Source, Stream
 from ibi.ports.content import Content
 
 NAME = "sid.inpe.br/mtc-m18@80/2009/02.16.17.46"
@@ -26,6 +27,16 @@ def files(**contents: bytes) -> dict[str, Source]:
 
 def stream(content: bytes) -> Stream:
     return Stream(io.BytesIO(content).read)
+
+
+def making(store: Content, kind: str) -> Callable[..., KeptObject]:
+    """What makes a `create`, `update` or `purge` of a name, with files and a change."""
+    makers: dict[str, Callable[..., KeptObject]] = {
+        "create": store.create,
+        "update": store.update,
+        "purge": store.purge_to,
+    }
+    return makers[kind]
 
 
 def content_of(store: Content, name: str, path: str, version: int | None = None) -> bytes:

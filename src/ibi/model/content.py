@@ -109,7 +109,25 @@ class Keep:
     path: str
 
 
-Source = Bytes | Copy | Move | Stream | Keep
+class TakenFile(NamedTuple):
+    """What a file was found to be when its bytes were taken in; the digest is SHA-512, lower-case hexadecimal."""
+
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Bytes that tell of the other files of the version: a record with their sizes and digests.
+
+    `make` is called once, after every file that is not `Derived` was taken in, with what each of those is by its path.
+    Files that are kept bring no bytes, and are not among them.
+    """
+
+    make: Callable[[Mapping[str, TakenFile]], bytes]
+
+
+Source = Bytes | Copy | Move | Stream | Keep | Derived
 
 
 @dataclass(frozen=True, slots=True)

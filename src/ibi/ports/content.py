@@ -9,6 +9,8 @@ from typing import Protocol
 from ibi.errors import IbiError
 from ibi.model.content import Change, IntegritySummary, KeptObject, NewObject, Problem, Source, Verification
 
+OnBytes = Callable[[int], None]
+
 
 class ContentExists(IbiError):
     """{name} has content already."""
@@ -68,16 +70,29 @@ class Content(Protocol):
     """Objects by name, a canonical repository name. Calls block, from any thread and process.
 
     A change that has returned is on the disk, whole. One that raises has changed nothing. `head`, where given, is the
-    number of the version that the change was made for: `ContentChanged` if there is another by now.
+    number of the version that the change was made for: `ContentChanged` if there is another by now. Each byte is read
+    and hashed once, here; `Derived` files, which tell of the others, are asked for last. `on_bytes` is told how many
+    bytes were read of files that bring any, `Derived` ones apart.
     """
 
-    def create(self, name: str, files: Mapping[str, Source], change: Change) -> KeptObject:
+    def create(
+        self, name: str, files: Mapping[str, Source], change: Change, *, on_bytes: OnBytes | None = None
+    ) -> KeptObject:
         """Keep the first version. `ContentExists` if there is one."""
 
-    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
-        """The same of several, in less time than one after the other. One that is refused does not stop the others."""
+    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
+        """The same of several, in less time than one after the other. What is refused of one, or raised by a source of
+        it, is its own outcome and does not stop the others."""
 
-    def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
+    def update(
+        self,
+        name: str,
+        files: Mapping[str, Source],
+        change: Change,
+        *,
+        head: int | None = None,
+        on_bytes: OnBytes | None = None,
+    ) -> KeptObject:
         """Add a version that has these files and no others."""
 
     def purge_to(
@@ -94,7 +109,7 @@ class Content(Protocol):
     def iterate(self) -> Iterator[str]:
         """Every name, in the order of the parts between its slashes; not loaded at once."""
 
-    def verify(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Iterator[Problem]:
+    def verify(self, name: str, on_bytes: OnBytes | None = None) -> Iterator[Problem]:
         """Read everything kept of `name` again and tell what is wrong; `on_bytes` is told how many bytes were read."""
 
     def sweep(self) -> tuple[str, ...]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha512
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
-from ibi.errors import IbiError
 from ibi.model.content import (
     Bytes,
     Change,
     Copy,
     Damage,
+    Derived,
     Keep,
     KeptObject,
     KeptVersion,
@@ -23,9 +23,10 @@ from ibi.model.content import (
     Problem,
     Source,
     Stream,
+    TakenFile,
     check_tree,
 )
-from ibi.ports.content import ContentChanged, ContentExists, ContentMissing, FileMissing, SourceRefused
+from ibi.ports.content import ContentChanged, ContentExists, ContentMissing, FileMissing, OnBytes, SourceRefused
 from ibi.storage.ocfl.layout import checked_name
 
 __all__ = ["MemoryContent"]
@@ -41,26 +42,36 @@ class MemoryContent:
         self._content: dict[tuple[str, str], bytes] = {}
         self._lock = Lock()
 
-    def create(self, name: str, files: Mapping[str, Source], change: Change) -> KeptObject:
+    def create(
+        self, name: str, files: Mapping[str, Source], change: Change, *, on_bytes: OnBytes | None = None
+    ) -> KeptObject:
         check_tree(files)
         with self._lock:
             if checked_name(name) in self._objects:
                 raise ContentExists(name=name)
-            return self._add(KeptObject(name, ()), files, change)
+            return self._add(KeptObject(name, ()), files, change, on_bytes)
 
-    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
+    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
         return [self._created(new) for new in objects]
 
-    def _created(self, new: NewObject) -> KeptObject | IbiError:
+    def _created(self, new: NewObject) -> KeptObject | Exception:
         try:
             return self.create(*new)
-        except IbiError as refusal:
+        except Exception as refusal:  # noqa: BLE001 - as the port says
             return refusal
 
-    def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
+    def update(
+        self,
+        name: str,
+        files: Mapping[str, Source],
+        change: Change,
+        *,
+        head: int | None = None,
+        on_bytes: OnBytes | None = None,
+    ) -> KeptObject:
         check_tree(files)
         with self._lock:
-            return self._add(self._expected(name, head), files, change)
+            return self._add(self._expected(name, head), files, change, on_bytes)
 
     def purge_to(
         self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None
@@ -92,7 +103,7 @@ class MemoryContent:
     def iterate(self) -> Iterator[str]:
         return iter(sorted(self._objects, key=lambda name: name.split("/")))
 
-    def verify(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Iterator[Problem]:
+    def verify(self, name: str, on_bytes: OnBytes | None = None) -> Iterator[Problem]:
         self.read(name)
         for (owner, digest), content in list(self._content.items()):
             if owner != name:
@@ -115,11 +126,17 @@ class MemoryContent:
             raise ContentChanged(name=name, expected=head, found=len(kept.versions))
         return kept
 
-    def _add(self, kept: KeptObject, files: Mapping[str, Source], change: Change) -> KeptObject:
-        taken = {path: _content(source) for path, source in files.items() if not isinstance(source, Keep)}
-        digests = {path: sha512(content).hexdigest() for path, content in taken.items()}
+    def _add(
+        self, kept: KeptObject, files: Mapping[str, Source], change: Change, on_bytes: OnBytes | None = None
+    ) -> KeptObject:
+        contents = {path: _content(source) for path, source in files.items() if not isinstance(source, Keep | Derived)}
+        taken = {path: _taken(content) for path, content in contents.items()}
+        if on_bytes is not None:
+            on_bytes(sum(each.size for each in taken.values()))
+        contents |= {path: source.make(taken) for path, source in files.items() if isinstance(source, Derived)}
+        digests = {path: _taken(content).digest for path, content in contents.items()}
         state = {path: digests.get(path) or _kept(kept, source) for path, source in files.items()}
-        self._content |= {(kept.name, digests[path]): content for path, content in taken.items()}
+        self._content |= {(kept.name, digests[path]): content for path, content in contents.items()}
         version = KeptVersion(len(kept.versions) + 1, change, state)
         self._objects[kept.name] = KeptObject(kept.name, (*kept.versions, version))
         for source in files.values():
@@ -151,6 +168,10 @@ class MemoryFile:
         self.close()
 
 
+def _taken(content: bytes) -> TakenFile:
+    return TakenFile(len(content), sha512(content).hexdigest())
+
+
 def _kept(kept: KeptObject, source: Source) -> str:
     assert isinstance(source, Keep)
     files = kept.head.files if kept.versions else {}
@@ -169,5 +190,5 @@ def _content(source: Source) -> bytes:
             if not Path(path).is_file() or Path(path).is_symlink():
                 raise SourceRefused(path=path, reason="it is not a plain file")
             return Path(path).read_bytes()
-        case Keep():
+        case Keep() | Derived():
             raise TypeError(source)

@@ -62,7 +62,7 @@ def test_deposits_made_together_are_one_group(group: Group, monkeypatch: pytest.
     sizes: list[int] = []
     before = group.store.content.create_all
 
-    def counted(objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
+    def counted(objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
         sizes.append(len(objects))
         return before(objects)
 
@@ -137,7 +137,7 @@ def test_whatever_the_content_raises_everybody_is_answered(
 ) -> None:
     before, calls = group.store.content.create_all, [0]
 
-    def fail(objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
+    def fail(objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
         calls[0] += 1
         if calls[0] == 2:
             raise error

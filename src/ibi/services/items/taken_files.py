@@ -13,7 +13,7 @@ from dataclasses import replace
 from hashlib import sha512
 
 from ibi.errors import IbiError
-from ibi.model.content import Bytes, Copy, Keep, Move, Source, Stream
+from ibi.model.content import Bytes, Copy, Derived, Keep, Move, Source, Stream
 from ibi.model.file import DEFAULT_MEDIA_TYPE, File
 from ibi.model.item import Draft
 from ibi.ports.content import FileMissing, SourceRefused
@@ -115,6 +115,8 @@ class TakenFiles:
                 self._measure(path, origin)
                 self._check_sent(path)
                 return source
+            case Derived():
+                raise TypeError(source)
 
     def _reader(self, path: str, start: Callable[[], Reader]) -> Reader:
         """Reads what `start` opens, when it is first asked to, and notes what it was at the end."""

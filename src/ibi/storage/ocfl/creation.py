@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
-from ibi.errors import IbiError
-from ibi.model.content import Bytes, Change, NewObject, Source
-from ibi.ports.content import ContentExists
+from ibi.model.content import Bytes, Derived, NewObject
+from ibi.ports.content import ContentExists, OnBytes
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals
 from ibi.storage.ocfl.durability import Batch
@@ -27,6 +26,8 @@ STEPS = (
     "create: durable",
 )
 
+_IN_MEMORY = (Bytes, Derived)
+
 
 class _Creation:
     """An object on its way into the root: how far it has come, or why it does not."""
@@ -36,24 +37,25 @@ class _Creation:
         self.staged: Staged | None = None
         self.inventory: Inventory | None = None
         self.moved: Sequence[str] = ()
-        self.refusal: IbiError | None = None
+        self.refusal: Exception | None = None
 
 
-def create(work: StoreContext, new: NewObject) -> Inventory:
+def create(work: StoreContext, new: NewObject, on_bytes: OnBytes | None = None) -> Inventory:
     """Whole after a crash, or not there: one rename decides."""
-    (made,) = create_all(work, [new])
-    if isinstance(made, IbiError):
+    (made,) = create_all(work, [new], on_bytes)
+    if isinstance(made, Exception):
         raise made
     return made
 
 
-def create_all(work: StoreContext, objects: Sequence[NewObject]) -> list[Inventory | IbiError]:
-    """Each of them as if it were alone, and all with the same two syncs. One that is refused does not stop the
-    others."""
+def create_all(
+    work: StoreContext, objects: Sequence[NewObject], on_bytes: OnBytes | None = None
+) -> list[Inventory | Exception]:
+    """Each of them as if it were alone, and all with the same two syncs. What one raises does not stop the others."""
     creations, batch = [_Creation(new) for new in objects], Batch(work.file_system)
     try:
         with work.turn if len(creations) > 1 else nullcontext():
-            _each(work, creations, lambda creation: _stage(work, creation, batch))
+            _each(work, creations, lambda creation: _stage(work, creation, batch, on_bytes))
         work.step("create: staged")
         _sync(work, creations, batch)
         work.step("create: synced")
@@ -78,7 +80,7 @@ def _each(work: StoreContext, creations: Iterable[_Creation], step: Callable[[_C
             try:
                 with refusals(DiskRefused, work.path):
                     step(creation)
-            except IbiError as refusal:
+            except Exception as refusal:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
                 creation.refusal = refusal
                 _take_back(work, creation)
 
@@ -99,13 +101,13 @@ def _sync(work: StoreContext, creations: Sequence[_Creation], batch: Batch) -> N
             _take_back(work, creation)
 
 
-def _stage(work: StoreContext, creation: _Creation, batch: Batch) -> None:
-    name, files, change = creation.new
+def _stage(work: StoreContext, creation: _Creation, batch: Batch, on_bytes: OnBytes | None) -> None:
+    new = creation.new
     # The rename would tell as well, but only after all content was taken in.
-    if not all(isinstance(source, Bytes) for source in files.values()) and os.path.lexists(work.target(name)):
-        raise ContentExists(name=name)
+    if not all(isinstance(each, _IN_MEMORY) for each in new.files.values()) and os.path.lexists(work.target(new.name)):
+        raise ContentExists(name=new.name)
     creation.staged = staged = work.begin("create", batch)
-    creation.inventory, intake = stage_object(work, staged, staged.place, name, files, change)
+    creation.inventory, intake = stage_object(work, staged, staged.place, new, on_bytes)
     creation.moved = intake.moved
 
 
@@ -137,18 +139,19 @@ def _take_back(work: StoreContext, creation: _Creation) -> None:
         creation.staged = None
 
 
-def _outcome(creation: _Creation) -> Inventory | IbiError:
+def _outcome(creation: _Creation) -> Inventory | Exception:
     outcome = creation.refusal or creation.inventory
     assert outcome is not None  # it was kept, or it was refused
     return outcome
 
 
 def stage_object(
-    work: StoreContext, staged: Staged, place: str, name: str, files: Mapping[str, Source], change: Change
+    work: StoreContext, staged: Staged, place: str, new: NewObject, on_bytes: OnBytes | None = None
 ) -> tuple[Inventory, Intake]:
     """A whole object with one version, in the empty directory `place`."""
+    name, files, change = new
     folder = f"{place}/{version_name(1)}"
-    intake = work.take(files, folder, staged)
+    intake = work.take(files, folder, staged, on_bytes)
     empty = Inventory(ID_SCHEME + name, {}, ())
     places = {digest: f"{version_name(1)}/{CONTENT}/{path}" for digest, path in intake.places.items()}
     inventory = empty.with_version(Version(change, files_of(files, intake, empty)), places)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from hashlib import sha512
 
 from ibi.model.block_digests import BlockHasher, has_kept_digests
-from ibi.model.content import Bytes, Copy, Move, Source, Stream
-from ibi.ports.content import SourceRefused
+from ibi.model.content import Bytes, Copy, Move, Source, Stream, TakenFile
+from ibi.ports.content import OnBytes, SourceRefused
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.durability import Batch, start_writing
 
@@ -28,9 +28,16 @@ KeepBlocks = Callable[[str, bytes], None]
 class Intake:
     """The content of a new version, in a staged directory. Content that is there twice is kept once."""
 
-    def __init__(self, folder: str, batch: Batch, on_step: Step, keep_blocks: KeepBlocks | None = None) -> None:
-        self.files: dict[str, str] = {}
-        """The digest of each file taken in, by its logical path."""
+    def __init__(
+        self,
+        folder: str,
+        batch: Batch,
+        on_step: Step,
+        keep_blocks: KeepBlocks | None = None,
+        on_bytes: OnBytes | None = None,
+    ) -> None:
+        self.files: dict[str, TakenFile] = {}
+        """Each file taken in, by its logical path."""
         self.places: dict[str, str] = {}
         """Where below `content` each digest lies."""
         self.moved: list[str] = []
@@ -44,11 +51,14 @@ class Intake:
         self._batch = batch
         self._on_step = on_step
         self._keep_blocks = keep_blocks
+        self._on_bytes = on_bytes
 
     def take(self, path: str, source: Source) -> None:
         match source:
             case Bytes(content):
-                self._take_bytes(path, content)
+                if self._on_bytes is not None:
+                    self._on_bytes(len(content))
+                self.take_bytes(path, content)
             case Copy(origin):
                 self._take_file(path, origin)
             case Move(origin):
@@ -57,6 +67,14 @@ class Intake:
                 self._take_chunks(path, read)
             case _:
                 raise TypeError(source)
+
+    def take_bytes(self, path: str, content: bytes) -> None:
+        """Content that is in memory; `on_bytes` is not told of it."""
+        if self._is_new(path, TakenFile(len(content), self._digest(content))):
+            self._held[path] = content
+            self._held_size += len(content)
+            if self._held_size >= CHUNK:
+                self.write()
 
     def drop(self, digest: str) -> None:
         """Content that is kept elsewhere already."""
@@ -77,13 +95,6 @@ class Intake:
         self._batch.add_directory(folder)
         for place in self._folders:
             self._batch.add_directory(f"{folder}{place[self._length :]}")
-
-    def _take_bytes(self, path: str, content: bytes) -> None:
-        if self._is_new(path, self._digest(content)):
-            self._held[path] = content
-            self._held_size += len(content)
-            if self._held_size >= CHUNK:
-                self.write()
 
     def _digest(self, content: bytes) -> str:
         if self._keep_blocks is None or not has_kept_digests(len(content)):
@@ -125,8 +136,8 @@ class Intake:
         self.moved.append(origin)
 
     def _link(self, path: str, origin: str, source: int, status: os.stat_result) -> None:
-        digest, size = self._copied(lambda length: os.read(source, length), None, origin)
-        if not self._is_new(path, digest):
+        taken = self._copied(lambda length: os.read(source, length), None, origin)
+        if not self._is_new(path, taken):
             return
         place = self._place(path)
         os.link(origin, place, follow_symlinks=False)
@@ -134,47 +145,70 @@ class Intake:
             raise SourceRefused(path=origin, reason="it was replaced while it was read")
         # It was for its sender alone; from now on it is for whom its folder is for.
         os.fchmod(source, 0o644 & os.stat(os.path.dirname(place)).st_mode)
-        self._batch.add_file(os.dup(source), size)
+        self._batch.add_file(os.dup(source), taken.size)
 
     def _take_chunks(self, path: str, read: Callable[[int], bytes], origin: str = "") -> None:
         head = bytearray()
-        while chunk := _read(read, origin or path):
+        while chunk := self._read(read, origin or path):
             head += chunk
             if len(head) >= CHUNK:
                 self._take_large(path, read, origin or path, bytes(head))
                 return
-        self._take_bytes(path, bytes(head))
+        self.take_bytes(path, bytes(head))
 
     def _take_large(self, path: str, read: Callable[[int], bytes], origin: str, head: bytes) -> None:
         """More than memory should hold: written as it comes, to a file that gets its name at the end."""
         descriptor = os.open(self._incoming, _NEW, 0o644)
         try:
             self._on_step("content half written")
-            digest, size = self._copied(read, descriptor, origin, head)
+            taken = self._copied(read, descriptor, origin, head)
         except BaseException:
             os.close(descriptor)
             os.unlink(self._incoming)
             raise
-        if self._is_new(path, digest):
+        if self._is_new(path, taken):
             os.rename(self._incoming, self._place(path))
-            self._batch.add_file(descriptor, size)
+            self._batch.add_file(descriptor, taken.size)
         else:
             os.close(descriptor)
             os.unlink(self._incoming)
 
     def _copied(
         self, read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes = b""
-    ) -> tuple[str, int]:
+    ) -> TakenFile:
         """The digests of the blocks are kept now: they are right whether or not the change is made."""
-        hasher = _copied(read, descriptor, origin, head)
+        hasher = self._hash(read, descriptor, origin, head)
         digest = hasher.digest()
         if self._keep_blocks is not None and has_kept_digests(hasher.size):
             self._keep_blocks(digest, hasher.blocks())
-        return digest, hasher.size
+        return TakenFile(hasher.size, digest)
 
-    def _is_new(self, path: str, digest: str) -> bool:
-        self.files[path] = digest
-        return self.places.setdefault(digest, path) is path
+    def _hash(self, read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes) -> BlockHasher:
+        """Hashes `head` and what is read after it, which is written to `descriptor` on the way."""
+        hasher, started = BlockHasher(), 0
+        chunk = head or self._read(read, origin)
+        while chunk:
+            hasher.update(chunk)
+            if descriptor is not None:
+                write_all(descriptor, chunk)
+                if hasher.size - started >= _AHEAD:
+                    start_writing(descriptor, hasher.size)
+                    started = hasher.size
+            chunk = self._read(read, origin)
+        return hasher
+
+    def _read(self, read: Callable[[int], bytes], origin: str) -> bytes:
+        try:
+            chunk = read(CHUNK)
+        except OSError as error:
+            raise SourceRefused(path=origin, reason=error.strerror or str(error)) from error
+        if self._on_bytes is not None:
+            self._on_bytes(len(chunk))
+        return chunk
+
+    def _is_new(self, path: str, taken: TakenFile) -> bool:
+        self.files[path] = taken
+        return self.places.setdefault(taken.digest, path) is path
 
     def _place(self, path: str) -> str:
         place = f"{self._content}/{path}"
@@ -213,28 +247,6 @@ def open_source(origin: str) -> int:
         os.close(descriptor)
         raise SourceRefused(path=origin, reason="it is not a plain file")
     return descriptor
-
-
-def _copied(read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes = b"") -> BlockHasher:
-    """Hashes `head` and what is read after it, which is written to `descriptor` on the way."""
-    hasher, started = BlockHasher(), 0
-    chunk = head or _read(read, origin)
-    while chunk:
-        hasher.update(chunk)
-        if descriptor is not None:
-            write_all(descriptor, chunk)
-            if hasher.size - started >= _AHEAD:
-                start_writing(descriptor, hasher.size)
-                started = hasher.size
-        chunk = _read(read, origin)
-    return hasher
-
-
-def _read(read: Callable[[int], bytes], origin: str) -> bytes:
-    try:
-        return read(CHUNK)
-    except OSError as error:
-        raise SourceRefused(path=origin, reason=error.strerror or str(error)) from error
 
 
 def write_all(descriptor: int, content: bytes) -> None:

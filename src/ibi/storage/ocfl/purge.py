@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping
 
-from ibi.model.content import Change, Copy, Keep, Source
+from ibi.model.content import Change, Copy, Keep, NewObject, Source
 from ibi.ports.content import ContentDamaged, ContentMissing, FileMissing
 from ibi.storage.machine import exchange
 from ibi.storage.ocfl.creation import stage_object
@@ -43,7 +43,7 @@ def purge_to(work: StoreContext, name: str, files: Mapping[str, Source], change:
             os.mkdir(place)
             write_file(f"{staged.place}/{TARGET}", name.encode("ascii"), staged.batch)
             sources = {path: _copied(work, source, before) for path, source in files.items()}
-            inventory, intake = stage_object(work, staged, place, name, sources, change)
+            inventory, intake = stage_object(work, staged, place, NewObject(name, sources, change))
             _check_kept(files, before, inventory)
             _replace(work, staged, name)
         except BaseException:

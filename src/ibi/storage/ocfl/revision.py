@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hashlib import file_digest
 
 from ibi.model.content import Change, Source
-from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.ports.content import ContentDamaged, ContentMissing, OnBytes
 from ibi.storage.ocfl.intake import Intake
 from ibi.storage.ocfl.inventory import CONTENT, NAME, SIDECAR, Inventory, Version, version_name
 from ibi.storage.ocfl.object import ObjectDirectory
@@ -26,13 +26,20 @@ STEPS = (
 )
 
 
-def update(work: StoreContext, name: str, files: Mapping[str, Source], change: Change, head: int | None) -> Inventory:
+def update(
+    work: StoreContext,
+    name: str,
+    files: Mapping[str, Source],
+    change: Change,
+    head: int | None,
+    on_bytes: OnBytes | None = None,
+) -> Inventory:
     """Content is taken in before the object is locked: a large file keeps no other change waiting."""
     if not os.path.lexists(work.target(name)):
         raise ContentMissing(name=name)
     with work.change("update") as staged:
         write_file(f"{staged.place}/{TARGET}", name.encode("ascii"), staged.batch)
-        intake = work.take(files, f"{staged.place}/next", staged)
+        intake = work.take(files, f"{staged.place}/next", staged, on_bytes)
         with work.turn:
             intake.write()
         work.step("update: content staged")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
-from ibi.ports.content import BlockDigests, ContentDamaged, FileMissing
+from ibi.ports.content import BlockDigests, ContentDamaged, FileMissing, OnBytes
 from ibi.storage.batching import Batcher
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
@@ -52,25 +52,35 @@ class OcflStore:
         self._remembered = RememberedInventories()
         self._together: Batcher[NewObject, Inventory] = Batcher(self._created)
 
-    def create(self, name: str, files: Mapping[str, Source], change: Change) -> KeptObject:
+    def create(
+        self, name: str, files: Mapping[str, Source], change: Change, *, on_bytes: OnBytes | None = None
+    ) -> KeptObject:
         new = _checked(NewObject(name, files, change))
-        if _is_at_hand(new.files):
+        if on_bytes is None and _is_at_hand(new.files):
             return self._together.run(new).kept()
-        return creation.create(self._working(), new).kept()
+        return creation.create(self._working(), new, on_bytes).kept()
 
-    def _created(self, objects: Sequence[NewObject]) -> list[Inventory | IbiError]:
+    def _created(self, objects: Sequence[NewObject]) -> list[Inventory | Exception]:
         return creation.create_all(self._working(), objects)
 
-    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | IbiError]:
+    def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
         """One after the other in this thread; those that take long to read have to be made alone."""
         checked = [_checked_or_refused(new) for new in objects]
         made = iter(creation.create_all(self._working(), [new for new in checked if isinstance(new, NewObject)]))
         results = [next(made) if isinstance(new, NewObject) else new for new in checked]
         return [result.kept() if isinstance(result, Inventory) else result for result in results]
 
-    def update(self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None) -> KeptObject:
+    def update(
+        self,
+        name: str,
+        files: Mapping[str, Source],
+        change: Change,
+        *,
+        head: int | None = None,
+        on_bytes: OnBytes | None = None,
+    ) -> KeptObject:
         check_tree(files)
-        return revision.update(self._working(), checked_name(name), files, change, head).kept()
+        return revision.update(self._working(), checked_name(name), files, change, head, on_bytes).kept()
 
     def purge_to(
         self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None
@@ -101,7 +111,7 @@ class OcflStore:
     def holds(self, name: str) -> bool:
         return os.path.lexists(self._working().target(checked_name(name)))
 
-    def verify(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Iterator[Problem]:
+    def verify(self, name: str, on_bytes: OnBytes | None = None) -> Iterator[Problem]:
         return verify(self._working(), checked_name(name), on_bytes)
 
     def strays(self) -> Iterator[Problem]:

@@ -17,8 +17,8 @@ from itertools import count
 from pathlib import Path
 from threading import Lock, RLock
 
-from ibi.model.content import Keep, Source
-from ibi.ports.content import BlockDigests, ContentChanged, ContentDamaged, FileMissing
+from ibi.model.content import Derived, Keep, Source
+from ibi.ports.content import BlockDigests, ContentChanged, ContentDamaged, FileMissing, OnBytes
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import ObjectLocks, alone, open_lock
 from ibi.storage.machine import make_directory, refusals
@@ -174,13 +174,20 @@ class StoreContext:
                 staged.batch.close()
                 self.staging.remove(staged.place)
 
-    def take(self, files: Mapping[str, Source], folder: str, staged: Staged) -> Intake:
+    def take(self, files: Mapping[str, Source], folder: str, staged: Staged, on_bytes: OnBytes | None = None) -> Intake:
         """The files that bring content, staged in a version's directory; small ones when `Intake.write` is called."""
         os.mkdir(folder)
-        intake = Intake(folder, staged.batch, self.step, None if self.blocks is None else self.blocks.keep_blocks)
+        keep_blocks = None if self.blocks is None else self.blocks.keep_blocks
+        intake = Intake(folder, staged.batch, self.step, keep_blocks, on_bytes)
+        late: list[tuple[str, Derived]] = []
         for path, source in files.items():
-            if not isinstance(source, Keep):
+            if isinstance(source, Derived):
+                late.append((path, source))
+            elif not isinstance(source, Keep):
                 intake.take(path, source)
+        taken = dict(intake.files)
+        for path, derived in late:
+            intake.take_bytes(path, derived.make(taken))
         return intake
 
     def current(self, name: str, head: int | None = None) -> Inventory:
@@ -224,11 +231,13 @@ class StoreContext:
 
 def files_of(wanted: Mapping[str, Source], intake: Intake, inventory: Inventory) -> dict[str, str]:
     """The digest of each file that a version is to have."""
-    return {path: intake.files.get(path) or _kept(source, inventory) for path, source in wanted.items()}
+    return {
+        path: _kept(source, inventory) if isinstance(source, Keep) else intake.files[path].digest
+        for path, source in wanted.items()
+    }
 
 
-def _kept(source: Source, inventory: Inventory) -> str:
-    assert isinstance(source, Keep)
+def _kept(source: Keep, inventory: Inventory) -> str:
     files = inventory.versions[-1].files if inventory.versions else {}
     if source.path not in files:
         raise FileMissing(name=inventory.name, path=source.path, version=inventory.head)
