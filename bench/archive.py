@@ -44,7 +44,7 @@ from ibi.services.archive_answers import MOST_KEPT
 from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.taken_files import unread_files
+from ibi.services.items.file_selection import unread_files
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.storage.archive_record import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks

@@ -20,6 +20,7 @@ from ibi.model.content import (
     KeptObject,
     Move,
     NewObject,
+    Sent,
     Source,
     Stream,
     TakenFile,
@@ -31,6 +32,7 @@ from ibi.ports.content import (
     ContentMissing,
     FileMissing,
     SourceRefused,
+    UploadDamaged,
 )
 from ibi.storage.ocfl.store import OcflStore
 from tests.support.content_samples import NAME, OTHER, change, everything_in, files, stream
@@ -257,6 +259,22 @@ def test_a_record_that_cannot_be_made_changes_nothing_and_keeps_no_other(store: 
     assert list(store.iterate()) == [OTHER]
     assert store.read(OTHER).head.number == 1
     assert (tmp_path / "moved").read_bytes() == b"stays"
+
+
+@pytest.mark.parametrize("size", [1, 100_000, 3_000_000])
+def test_a_file_that_is_not_what_was_sent_is_not_moved(store: Content, size: int, tmp_path: Path) -> None:
+    upload, content = tmp_path / "upload", b"x" * size
+    sent = Sent("a name", sha512(content).hexdigest())
+    for changed in (b"y" + content[1:], content[:-1] + b"y", content[:-1], content + b"x"):
+        upload.write_bytes(changed)
+        with pytest.raises(UploadDamaged, match=r"^'a name': what is kept of this file is not what was sent"):
+            store.create(NAME, {"a": Move(str(upload), sent)}, change())
+        assert upload.read_bytes() == changed
+    assert list(store.iterate()) == []
+    upload.write_bytes(content)
+    store.create(NAME, {"a": Move(str(upload), sent)}, change())
+    assert everything_in(store, NAME) == [{"a": content}]
+    assert not upload.exists()
 
 
 def test_a_stream_that_fails_changes_nothing(store: Content) -> None:

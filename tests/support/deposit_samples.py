@@ -15,8 +15,8 @@ from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content
 from ibi.services.items.deposits import Deposits
+from ibi.services.items.file_selection import unread_files
 from ibi.services.items.item_repository import ItemRepository
-from ibi.services.items.taken_files import unread_files
 from tests.support.set_clocks import SetClocks
 
 WHO = "Ana Ávila"

@@ -59,7 +59,7 @@ def deposit(
     from ibi.cli.archive_store import opened_archive, who
     from ibi.cli.item_output import links, print_links, progress
     from ibi.model.item import Draft
-    from ibi.services.items.taken_files import unread_files
+    from ibi.services.items.file_selection import unread_files
 
     with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
         draft = Draft(

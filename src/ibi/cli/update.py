@@ -98,7 +98,7 @@ def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str 
     """Return a draft of the item with these files. A target that was removed is dropped."""
     from ibi.model.item import Draft
     from ibi.model.visibility import Visibility
-    from ibi.services.items.taken_files import unread_files
+    from ibi.services.items.file_selection import unread_files
 
     return Draft(
         labels=item.labels,

@@ -12,7 +12,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Bytes
 from ibi.model.item import Draft, Item
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.taken_files import unread_files
+from ibi.services.items.file_selection import unread_files
 from ibi.storage.machine import write_durably
 
 FILE_NAME: Final = "demo.json"

@@ -88,11 +88,22 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """What a file was when it was received: what a disk has made of it since is not taken in."""
+
+    name: str
+    """What its sender calls it."""
+    digest: str
+    """SHA-512 of what was sent, lower-case hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
-    """The plain file at this place, which no process writes to any more. It is gone from there once the change is made;
-    if the change is refused, it is still there."""
+    """The plain file at this place, which is not written to any more. It is gone from there once the change is made; if
+    the change is refused, it is still there. `UploadDamaged` if it is not what was `sent`."""
 
     path: str
+    sent: Sent | None = None
 
 
 @dataclass(frozen=True, slots=True)

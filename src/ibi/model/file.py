@@ -18,6 +18,8 @@ from ibi.errors import InvalidInput
 from ibi.model.errors import InvalidDocument, InvalidFileName, InvalidItem
 
 DEFAULT_MEDIA_TYPE = "application/octet-stream"
+UNKNOWN_SHA_512 = "0" * 128
+"""Stands for the digest of a file that was not read yet."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -49,6 +49,12 @@ class SourceRefused(IbiError):
     code = "source-refused"
 
 
+class UploadDamaged(IbiError):
+    """{path}: what is kept of this file is not what was sent. Send it again, then publish."""
+
+    code = "upload-damaged"
+
+
 class OpenFile(Protocol):
     """A file of a version, open for reading. It stays readable whatever is changed meanwhile."""
 

@@ -26,7 +26,15 @@ from ibi.model.content import (
     TakenFile,
     check_tree,
 )
-from ibi.ports.content import ContentChanged, ContentExists, ContentMissing, FileMissing, OnBytes, SourceRefused
+from ibi.ports.content import (
+    ContentChanged,
+    ContentExists,
+    ContentMissing,
+    FileMissing,
+    OnBytes,
+    SourceRefused,
+    UploadDamaged,
+)
 from ibi.storage.ocfl.layout import checked_name
 
 __all__ = ["MemoryContent"]
@@ -180,15 +188,24 @@ def _kept(kept: KeptObject, source: Source) -> str:
     return files[source.path]
 
 
+def _plain_file(path: str) -> bytes:
+    if not Path(path).is_file() or Path(path).is_symlink():
+        raise SourceRefused(path=path, reason="it is not a plain file")
+    return Path(path).read_bytes()
+
+
 def _content(source: Source) -> bytes:
     match source:
         case Bytes(content):
             return content
         case Stream(read):
             return b"".join(iter(lambda: read(_CHUNK), b""))
-        case Copy(path) | Move(path):
-            if not Path(path).is_file() or Path(path).is_symlink():
-                raise SourceRefused(path=path, reason="it is not a plain file")
-            return Path(path).read_bytes()
+        case Copy(path):
+            return _plain_file(path)
+        case Move(path, sent):
+            moved = _plain_file(path)
+            if sent is not None and _taken(moved).digest != sent.digest:
+                raise UploadDamaged(path=repr(sent.name))
+            return moved
         case Keep() | Derived():
             raise TypeError(source)

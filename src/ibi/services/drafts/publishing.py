@@ -14,7 +14,7 @@ from ibi.archive.drafts import is_published_already
 from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.messages.label_forms import LabelForms
-from ibi.model.content import Keep, Move, Source
+from ibi.model.content import Keep, Move, Sent, Source
 from ibi.model.draft_record import DraftRecord, Publication
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks, LabelMinter
@@ -130,7 +130,12 @@ _NOBODY = _Nobody()
 
 def _sources(files: tuple[File, ...], uploads: Mapping[str, Uploaded]) -> dict[str, Source]:
     """Where the bytes of each file are; those that were sent are moved, not copied."""
-    return {file.path: Move(uploads[file.path].place) if file.path in uploads else Keep(file.path) for file in files}
+    return {
+        file.path: Move(uploads[file.path].place, Sent(file.path, file.sha512))
+        if file.path in uploads
+        else Keep(file.path)
+        for file in files
+    }
 
 
 @contextmanager

@@ -7,10 +7,10 @@ crash leaves half done is finished or removed when the store is opened next.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from functools import cache
 from typing import Final
 from urllib.parse import quote
 
@@ -22,14 +22,15 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import mail_address, url
-from ibi.model.content import Change, Source
+from ibi.model.content import Bytes, Change, Keep, Move, Source, TakenFile
+from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File
 from ibi.model.item import Draft, Item
 from ibi.ports.clocks import Clocks, LabelMinter
-from ibi.ports.content import ContentChanged, ContentExists
+from ibi.ports.content import ContentChanged, ContentExists, FileMissing, OnBytes
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
-from ibi.services.items.item_repository import ItemRepository, NewItem, name_of
-from ibi.services.items.taken_files import TakenFiles
+from ibi.services.items.file_selection import media_type_of
+from ibi.services.items.item_repository import DOC, ItemRepository, PendingItem, name_of
 from ibi.vocabulary import State
 
 STEPS: Final = ("labels reserved", *kept_items.STEPS)
@@ -38,7 +39,8 @@ STEPS: Final = ("labels reserved", *kept_items.STEPS)
 _ANY: Final = LabelForms(RepositoryName.parse("example.invalid/rehearsal/1970/01.01.00.00"))
 """Stands for the labels of a deposit while it is checked: none is spent on what is refused."""
 
-OnBytes = Callable[[int], None]
+_LITTLE: Final = 1 << 20
+"""Bytes of an item's files below which it is kept together with others."""
 
 
 class Deposits:
@@ -65,47 +67,54 @@ class Deposits:
         """The new item that `draft` becomes. `sources` are its files by their paths below `doc/`; of the draft's own
         list of files only the media types count. Asked again with the same `key`, it gives the item of the first time.
         """
-        draft = self._known(draft)
-        with closing(TakenFiles(sources, draft, on_bytes=on_bytes)) as taken:
-            return self._deposited(draft, taken, self._change(who, message), key, transferable)
-
-    def _deposited(self, draft: Draft, taken: TakenFiles, change: Change, key: str | None, transferable: bool) -> Item:
-        is_quick = taken.are_at_hand and not named_by(draft)
-        files = taken.sources() if is_quick else {}
-        checked = self._checked(taken.actual(draft) if is_quick else taken.expected(draft))
+        draft, change = self._known(draft), self._change(who, message)
+        files = _Files(draft, sources)
+        checked = self._checked(files.expected_draft())
         labels = self._labels.reserve(key)
         self._kept.step("labels reserved")
         if key is not None and (known := find_forms(self._catalog, labels)) is not None:
             return known
+        checked = checked if transferable else replace(checked, transferable=False)
         try:
-            if is_quick:
-                new = replace(checked, labels=labels, transferable=transferable)
-                self._kept.add(NewItem(new, files, change))
-                return new
-            return self._read_in(draft, taken, labels, change, transferable)
+            if files.are_at_hand and not named_by(draft):
+                return self._add(checked, labels, files, change, on_bytes)
+            return self._read_in(checked, labels, files, change, on_bytes)
         except ContentExists:
             if key is None:
                 raise
             return self._kept.read(name_of(_rep(labels))).item
 
-    def _read_in(self, draft: Draft, taken: TakenFiles, labels: LabelForms, change: Change, transferable: bool) -> Item:
+    def _add(self, checked: Item, labels: LabelForms, files: _Files, change: Change, on_bytes: OnBytes | None) -> Item:
+        """A new item that names no other, and is kept together with those that come at the same time."""
+
+        def publish(taken: Mapping[str, TakenFile]) -> Item:
+            return replace(checked, labels=labels, files=files.describe(taken))
+
+        item = self._kept.add(PendingItem(name_of(_rep(labels)), publish, files.stored, change))
+        if on_bytes is not None:
+            on_bytes(sum(file.size for file in item.files))
+        return item
+
+    def _read_in(
+        self, checked: Item, labels: LabelForms, files: _Files, change: Change, on_bytes: OnBytes | None
+    ) -> Item:
         """A new item that makes claims on others, or whose files take a while to read."""
-        name = name_of(_rep(labels))
+        name, draft = name_of(_rep(labels)), files.expected_draft()
         held = tuple(map(name_of, items_claimed(self._catalog, draft)))
+
+        def publish(taken: Mapping[str, TakenFile]) -> Item:
+            now = self._now()
+            return replace(checked, labels=labels, files=files.describe(taken), created=now, updated=now)
+
         with self._kept.changing(name, *held), self._alone_on(name, *held):
             if held:
-                self._checked(taken.expected(draft))  # others may have deposited an edition meanwhile
+                self._checked(draft)  # others may have deposited an edition meanwhile
                 for each in held:
                     self._kept.read(each)  # one that is damaged could not say its half afterwards
-            item = cache(lambda: self._published(taken.actual(draft), labels, transferable))
-            self._kept.create(item, name, taken.sources(), change)
-            self._kept.list(item())
-            self._kept.answer_claims(item(), change)
-        return item()
-
-    def _published(self, draft: Draft, labels: LabelForms, transferable: bool) -> Item:
-        item = life_cycle.publish(draft, labels, self._now())
-        return item if transferable else replace(item, transferable=False)
+            item = self._kept.create(PendingItem(name, publish, files.stored, change), on_bytes)
+            self._kept.list(item)
+            self._kept.answer_claims(item, change)
+        return item
 
     def update(
         self,
@@ -126,15 +135,18 @@ class Deposits:
         before = self._kept.read(name)
         if head is not None and before.head != head:
             raise ContentChanged(name=name, expected=head, found=before.head)
-        kept_files = {file.path: file for file in before.item.files}
-        taken = TakenFiles(sources, draft, kept_files, on_bytes)
-        life_cycle.update(before.item, taken.expected(draft), self._now())
-        made = cache(lambda: life_cycle.update(before.item, taken.actual(draft), self._now()))
-        with self._kept.changing(name), closing(taken):
-            change = self._change(who, message)
-            self._kept.revise(lambda: made().item, name, taken.sources(), change, before.head)
-            self._kept.settle(name)  # not simply listed: somebody may have changed it since
-        return made()
+        files = _Files(draft, sources, {file.path: file for file in before.item.files})
+        expected = life_cycle.update(before.item, files.expected_draft(), self._now())
+
+        def revise(taken: Mapping[str, TakenFile]) -> Item:
+            now = max(self._now(), before.item.updated)
+            return replace(expected.item, files=files.describe(taken), updated=now)
+
+        with self._kept.changing(name):
+            new = PendingItem(name, revise, files.stored, self._change(who, message))
+            item = self._kept.revise(new, before.head, on_bytes)
+            self._kept.settle(name)  # not simply listed: others may have changed it since
+        return replace(expected, item=item)
 
     def delete(
         self, label: Label, reason: str, who: str, *, replaced_by: Label | None = None, purge: bool = False
@@ -153,7 +165,7 @@ class Deposits:
                 item = life_cycle.purge(item)
                 self._kept.purge_to(item, self._change(who, f"Purged: {reason}"), before.head)
             else:
-                self._kept.revise(item, name, {}, self._change(who, f"Deleted: {reason}"), before.head)
+                self._kept.annotate(item, self._change(who, f"Deleted: {reason}"), before.head)
             self._kept.list(item)
         return item
 
@@ -206,6 +218,65 @@ class Deposits:
 
     def _change(self, who: str, message: str) -> Change:
         return Change(who, message, self._now(), _address_of(who))
+
+
+class _Files:
+    """The files of a draft, by their paths below `doc/`: where each comes from, and what is known of it.
+
+    `kept` are the files that the item has already. A media type comes from the draft, if it has the file, or else from
+    the name.
+    """
+
+    def __init__(self, draft: Draft, sources: Mapping[str, Source], kept: Mapping[str, File] | None = None) -> None:
+        self._draft, self._sources, self._kept = draft, sources, kept or {}
+        self._types = {file.path: file.media_type for file in draft.files if file.media_type != DEFAULT_MEDIA_TYPE}
+        self._expected = tuple(self._expect(path, source) for path, source in sources.items())
+
+    def expected_draft(self) -> Draft:
+        """The draft with these files, as far as they are known before they are read."""
+        return replace(self._draft, files=self._expected)
+
+    @property
+    def stored(self) -> dict[str, Source]:
+        """The same for a store, which has them below `doc/`."""
+        return {
+            path: Keep(DOC + source.path) if isinstance(source, Keep) else source
+            for path, source in self._sources.items()
+        }
+
+    @property
+    def are_at_hand(self) -> bool:
+        """Whether all of them are here already, and so little that it takes no time to keep them."""
+        return sum(map(_size_at_hand, self._sources.values())) < _LITTLE
+
+    def describe(self, taken: Mapping[str, TakenFile]) -> tuple[File, ...]:
+        """What they are, now that those that are not kept were taken in."""
+        return tuple(
+            file if isinstance(self._sources[file.path], Keep) else _file(file, taken[file.path])
+            for file in self._expected
+        )
+
+    def _expect(self, path: str, source: Source) -> File:
+        if not isinstance(source, Keep):
+            return File(path, 0, UNKNOWN_SHA_512, self._types.get(path) or media_type_of(path))
+        known = self._kept.get(source.path)
+        if known is None:
+            raise FileMissing(name="the item", path=source.path, version="now")
+        return replace(known, path=path, media_type=self._types.get(path, known.media_type))
+
+
+def _file(expected: File, taken: TakenFile) -> File:
+    return File(expected.path, taken.size, taken.digest, expected.media_type)
+
+
+def _size_at_hand(source: Source) -> int:
+    """Too much, if it is not known how long it takes to read it."""
+    if isinstance(source, Bytes):
+        return len(source.content)
+    if isinstance(source, Move):
+        with suppress(OSError, ValueError):  # what is wrong with it is told when it is opened
+            return os.lstat(source.path).st_size
+    return _LITTLE
 
 
 def _address_of(who: str) -> str | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ibi.archive.file_names import check_file_names
 from ibi.model.content import Copy, Source
 from ibi.model.errors import InvalidFileName
-from ibi.model.file import DEFAULT_MEDIA_TYPE
+from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File
 from ibi.ports.content import SourceRefused
 
 # Types that the standard library lacks, or knows by an obsolete name.
@@ -59,6 +59,11 @@ def _known_types() -> MimeTypes:
 def media_type_of(path: str) -> str:
     """The media type by the name of a file, or else that of arbitrary bytes."""
     return _known_types().guess_type(path.replace(":", "_"))[0] or DEFAULT_MEDIA_TYPE
+
+
+def unread_files(paths: Iterable[str]) -> tuple[File, ...]:
+    """Files for a draft of which no more than their names is known as yet."""
+    return tuple(File(path, 0, UNKNOWN_SHA_512) for path in paths)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha512
-from io import BytesIO
 from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
-from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source, Stream
+from ibi.model.content import Bytes, Change, Derived, Keep, KeptObject, NewObject, Source, TakenFile
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
 from ibi.model.item_json import decode_item, encode_item, encode_local
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.archive_store import Batching, ItemLocks, Job, Journal, Result
 from ibi.ports.catalog import Catalog
-from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing
+from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing, OnBytes
 from ibi.ports.errors import StorageError
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
@@ -36,12 +35,44 @@ TRANSFERRED: Final = "transferred.json"
 DOC: Final = "doc/"
 
 
-def object_of(item: Item | Callable[[], Item], files: Mapping[str, Source]) -> dict[str, Source]:
-    """The logical files of a version. The records come last: what they tell of the files may be known only then."""
-    docs = {DOC + path: source for path, source in files.items()}
-    if isinstance(item, Item):
-        return {**docs, ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
-    return {**docs, ITEM: _late(lambda: encode_item(item())), LOCAL: _late(lambda: encode_local(item()))}
+MakeItem = Callable[[Mapping[str, TakenFile]], Item]
+"""Makes an item of what its files are, by their paths below `doc/`; those that it keeps are not among them."""
+
+
+def object_of(item: Item, files: Mapping[str, Source]) -> dict[str, Source]:
+    """The logical files of a version."""
+    return {**_documents(files), ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
+
+
+def _documents(files: Mapping[str, Source]) -> dict[str, Source]:
+    return {DOC + path: source for path, source in files.items()}
+
+
+class _LateItem:
+    """An item that is made when the store has taken its files in: what its records tell of them is known only then."""
+
+    def __init__(self, make: MakeItem) -> None:
+        self._make = make
+        self._item: Item | None = None
+
+    @property
+    def item(self) -> Item:
+        """To be asked when the object is kept."""
+        assert self._item is not None  # a store asks for every file before it keeps an object
+        return self._item
+
+    def object_of(self, files: Mapping[str, Source]) -> dict[str, Source]:
+        """The logical files of a version; the records come last."""
+        return {
+            **_documents(files),
+            ITEM: Derived(lambda taken: encode_item(self._make_once(taken))),
+            LOCAL: Derived(lambda taken: encode_local(self._make_once(taken))),
+        }
+
+    def _make_once(self, taken: Mapping[str, TakenFile]) -> Item:
+        if self._item is None:
+            self._item = self._make({path.removeprefix(DOC): each for path, each in taken.items()})
+        return self._item
 
 
 def is_recorded(item: Item, kept: KeptObject) -> bool:
@@ -57,18 +88,6 @@ def is_transferred(kept: KeptObject) -> bool:
 
 def _digest(record: bytes) -> str:
     return sha512(record).hexdigest()
-
-
-def _late(record: Callable[[], bytes]) -> Stream:
-    """Bytes that are asked for when their turn has come."""
-    reader: list[BytesIO] = []
-
-    def read(length: int) -> bytes:
-        if not reader:
-            reader.append(BytesIO(record()))
-        return reader[0].read(length)
-
-    return Stream(read)
 
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
@@ -119,16 +138,13 @@ class StoredItem:
     head: int
 
 
-class NewItem(NamedTuple):
-    """An item that is about to be kept, with what its files are read from: so little that it takes no time."""
+class PendingItem(NamedTuple):
+    """An item that is about to be kept under a name, or another version of it, and what its files are read from."""
 
-    item: Item
+    name: str
+    make: MakeItem
     files: Mapping[str, Source]
     change: Change
-
-    @property
-    def name(self) -> str:
-        return name_of(self.item)
 
 
 class ItemRepository:
@@ -152,7 +168,7 @@ class ItemRepository:
         self.step = on_step
         self._journal = journal
         self._unfinished: set[str] = set()
-        self._add_together: Callable[[NewItem], None] = (batching or _one_by_one)(self._add_all)
+        self._add_together: Callable[[PendingItem], Item] = (batching or _one_by_one)(self._add_all)
 
     def find(self, label: Label) -> Item:
         """The item that the catalogue has under this label; `UnknownItem` if there is none."""
@@ -235,32 +251,36 @@ class ItemRepository:
         if self._journal is not None:
             self._journal.end(names)
 
-    def add(self, new: NewItem) -> None:
-        """Keep and list an item of which nobody knows yet, together with those that other threads add."""
-        self._add_together(new)
+    def add(self, new: PendingItem) -> Item:
+        """Keep and list an item that is not known yet, together with those that other threads add: so little is read
+        for it that it keeps none of them waiting."""
+        return self._add_together(new)
 
-    def _add_all(self, new: Sequence[NewItem]) -> list[Exception | None]:
-        """What went wrong with each."""
+    def _add_all(self, new: Sequence[PendingItem]) -> list[Item | Exception]:
+        """Each item, or what went wrong with it."""
         names = tuple(each.name for each in new)
         with self._noted(names):
-            refusals = self._contained(new)
+            outcomes = self._keep_all(new)
             self.step("content kept")
-            listed = [number for number, refusal in enumerate(refusals) if refusal is None]
-            for number, refusal in zip(listed, self._listed([new[each].item for each in listed]), strict=True):
-                refusals[number] = refusal
+            kept = [(number, item) for number, item in enumerate(outcomes) if isinstance(item, Item)]
+            for (number, _), refusal in zip(kept, self._listed([item for _, item in kept]), strict=True):
+                if refusal is not None:
+                    outcomes[number] = refusal
             self.step("item listed")
-        told = tuple(zip(names, refusals, strict=True))
-        self._finish_all([name for name, refusal in told if refusal is not None])
+        told = tuple(zip(names, outcomes, strict=True))
+        self._finish_all([name for name, outcome in told if isinstance(outcome, Exception)])
         self.step("change done")
-        self._end(tuple(name for name, refusal in told if refusal is None))
-        return refusals
+        self._end(tuple(name for name, outcome in told if isinstance(outcome, Item)))
+        return outcomes
 
-    def _contained(self, new: Sequence[NewItem]) -> list[Exception | None]:
-        """What kept each of them from being kept."""
-        objects = [_new_object(each) for each in new]
-        made = iter(self.content.create_all([each for each in objects if isinstance(each, NewObject)]))
-        outcomes = [next(made) if isinstance(each, NewObject) else each for each in objects]
-        return [each if isinstance(each, Exception) else None for each in outcomes]
+    def _keep_all(self, new: Sequence[PendingItem]) -> list[Item | Exception]:
+        """Each item as it is kept, or what kept it from being so."""
+        items = [_LateItem(each.make) for each in new]
+        objects = [
+            NewObject(each.name, late.object_of(each.files), each.change) for each, late in zip(new, items, strict=True)
+        ]
+        outcomes = zip(items, self.content.create_all(objects), strict=True)
+        return [made if isinstance(made, Exception) else late.item for late, made in outcomes]
 
     def _listed(self, items: Sequence[Item]) -> Sequence[Exception | None]:
         """What kept each of them from being listed."""
@@ -273,22 +293,25 @@ class ItemRepository:
                 return [error]
         return [outcome for item in items for outcome in self._listed([item])]
 
-    def create(self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change) -> None:
-        """Keep the first version. The item may be a function, which is called when its `files` have been read."""
-        self.content.create(name, object_of(item, files), change)
+    def create(self, new: PendingItem, on_bytes: OnBytes | None = None) -> Item:
+        """Keep the first version. The item is made when its files were taken in."""
+        late = _LateItem(new.make)
+        self.content.create(new.name, late.object_of(new.files), new.change, on_bytes=on_bytes)
         self.step("content kept")
+        return late.item
 
-    def revise(
-        self, item: Item | Callable[[], Item], name: str, files: Mapping[str, Source], change: Change, head: int
-    ) -> None:
-        """Keep a version more. `ContentChanged` if the item is not at the version `head` any more."""
-        self.content.update(name, object_of(item, files), change, head=head)
+    def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> Item:
+        """Keep a version more, as `create` does. `ContentChanged` if the item is not at the version `head` any more."""
+        late = _LateItem(new.make)
+        self.content.update(new.name, late.object_of(new.files), new.change, head=head, on_bytes=on_bytes)
         self.step("content kept")
+        return late.item
 
     def annotate(self, item: Item, change: Change, head: int) -> None:
-        """Keep a version more in which only what is said of the item is new; its files stay."""
+        """Keep a version more in which only what is said of the item is new; the files that it has stay."""
         files: dict[str, Source] = {file.path: Keep(DOC + file.path) for file in item.files}
-        self.revise(item, name_of(item), files, change, head)
+        self.content.update(name_of(item), object_of(item, files), change, head=head)
+        self.step("content kept")
 
     def purge_to(self, item: Item, change: Change, head: int) -> None:
         """Keep the item's records, and nothing of earlier versions."""
@@ -417,11 +440,3 @@ def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:
         raise
     except IbiError:
         return held
-
-
-def _new_object(new: NewItem) -> NewObject | Exception:
-    """What is to be kept; or, if that cannot be written down, why: others are not to suffer for it."""
-    try:
-        return NewObject(new.name, object_of(new.item, new.files), new.change)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
-        return error

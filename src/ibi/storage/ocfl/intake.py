@@ -11,8 +11,8 @@ from collections.abc import Callable
 from hashlib import sha512
 
 from ibi.model.block_digests import BlockHasher, has_kept_digests
-from ibi.model.content import Bytes, Copy, Move, Source, Stream, TakenFile
-from ibi.ports.content import OnBytes, SourceRefused
+from ibi.model.content import Bytes, Copy, Move, Sent, Source, Stream, TakenFile
+from ibi.ports.content import OnBytes, SourceRefused, UploadDamaged
 from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.ocfl.durability import Batch, start_writing
 
@@ -61,8 +61,8 @@ class Intake:
                 self.take_bytes(path, content)
             case Copy(origin):
                 self._take_file(path, origin)
-            case Move(origin):
-                self._take_moved(path, origin)
+            case Move(origin, sent):
+                self._take_moved(path, origin, sent)
             case Stream(read):
                 self._take_chunks(path, read)
             case _:
@@ -122,7 +122,7 @@ class Intake:
         finally:
             os.close(source)
 
-    def _take_moved(self, path: str, origin: str) -> None:
+    def _take_moved(self, path: str, origin: str, sent: Sent | None) -> None:
         """A second name for the file, until the change is made: refused, it stays where it was."""
         source = open_source(origin)
         try:
@@ -133,6 +133,8 @@ class Intake:
                 self._link(path, origin, source, status)
         finally:
             os.close(source)
+        if sent is not None and self.files[path].digest != sent.digest:
+            raise UploadDamaged(path=repr(sent.name))
         self.moved.append(origin)
 
     def _link(self, path: str, origin: str, source: int, status: os.stat_result) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha512
 from pathlib import Path
 
@@ -16,15 +15,13 @@ from ibi.archive.errors import UnknownItem
 from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.errors import IbiError
 from ibi.label import parse
-from ibi.model.content import Bytes, Damage, Move, Problem, Verification
-from ibi.model.file import File
+from ibi.model.content import Bytes, Damage, Move, Problem, Sent, Verification
 from ibi.model.item import Item
 from ibi.model.letter import Letter
-from ibi.ports.content import ContentDamaged
+from ibi.ports.content import ContentDamaged, UploadDamaged
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import name_of
-from ibi.services.items.taken_files import UploadDamaged
 from ibi.services.items.verification import DamageMail, VerificationSchedule
 from tests.support.deposit_samples import CountedLabels, deposits, draft, labels, put
 
@@ -256,13 +253,13 @@ def test_bytes_that_come_again_are_not_dropped_for_damaged_ones(tmp_path: Path, 
 
 def test_an_upload_that_the_disk_has_changed_is_not_published(tmp_path: Path, store: ArchiveStore) -> None:
     sent, place = b"as it was sent", tmp_path / "upload"
-    described = replace(draft(), files=(File("a.txt", len(sent), sha512(sent).hexdigest()),), target="a.txt")
+    upload = Move(str(place), Sent("a.txt", sha512(sent).hexdigest()))
     place.write_bytes(b"as it was senT")
     with pytest.raises(UploadDamaged, match=r"a\.txt"):
-        deposits(store).deposit(described, {"a.txt": Move(str(place))}, "Ana")
+        deposits(store).deposit(draft("a.txt"), {"a.txt": upload}, "Ana")
     assert (place.exists(), list(store.content.iterate())) == (True, [])
     place.write_bytes(sent)
-    item = deposits(store).deposit(described, {"a.txt": Move(str(place))}, "Ana")
+    item = deposits(store).deposit(draft("a.txt"), {"a.txt": upload}, "Ana")
     assert item.files[0].sha512 == sha512(sent).hexdigest()
 
 

@@ -44,6 +44,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     store.close()
 
 
+def test_what_is_read_in_is_closed_again(store: OcflStore, tmp_path: Path) -> None:
+    for name in ("copied", "moved"):
+        (tmp_path / name).write_bytes(name.encode())
+    store.create(OTHER, {"a": Copy(str(tmp_path / "copied")), "b": Move(str(tmp_path / "moved"))}, change())
+    opened = {str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
+    assert not [path for path in opened if "copied" in path or "moved" in path or path.endswith(("/a", "/b"))]
+
+
 def tree(place: Path) -> set[str]:
     return {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
 
