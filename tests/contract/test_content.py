@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ibi.errors import InvalidLabel
+from ibi.model.block_digests import BlockHasher
 from ibi.model.content import (
     Bytes,
     Copy,
@@ -261,11 +262,20 @@ def test_a_record_that_cannot_be_made_changes_nothing_and_keeps_no_other(store: 
     assert (tmp_path / "moved").read_bytes() == b"stays"
 
 
-@pytest.mark.parametrize("size", [1, 100_000, 3_000_000])
-def test_a_file_that_is_not_what_was_sent_is_not_moved(store: Content, size: int, tmp_path: Path) -> None:
-    upload, content = tmp_path / "upload", b"x" * size
-    sent = Sent("a name", sha512(content).hexdigest())
-    for changed in (b"y" + content[1:], content[:-1] + b"y", content[:-1], content + b"x"):
+@pytest.mark.parametrize("is_sealed", [False, True])
+@pytest.mark.parametrize("links", [1, 2])
+@pytest.mark.parametrize("size", [1, 100_000, 1 << 20, 3_000_000])
+def test_a_file_that_is_not_what_was_sent_is_not_moved(
+    store: Content, size: int, links: int, is_sealed: bool, tmp_path: Path
+) -> None:
+    """One that has another name stays what it is there: it is copied."""
+    upload, content, hasher = tmp_path / "upload", b"x" * size, BlockHasher()
+    upload.touch()
+    if links > 1:
+        (tmp_path / "other name").hardlink_to(upload)
+    hasher.update(content)
+    sent = Sent("a name", hasher.digest(), hasher.seal() if is_sealed else None)
+    for changed in (b"y" + content[1:], content[:-1] + b"y", content[:-1], content + b"x", b""):
         upload.write_bytes(changed)
         with pytest.raises(UploadDamaged, match=r"^'a name': what is kept of this file is not what was sent"):
             store.create(NAME, {"a": Move(str(upload), sent)}, change())
@@ -274,7 +284,19 @@ def test_a_file_that_is_not_what_was_sent_is_not_moved(store: Content, size: int
     upload.write_bytes(content)
     store.create(NAME, {"a": Move(str(upload), sent)}, change())
     assert everything_in(store, NAME) == [{"a": content}]
+    assert store.read(NAME).head.files == {"a": sha512(content).hexdigest()}
     assert not upload.exists()
+
+
+def test_a_file_is_not_moved_under_another_digest_than_its_own(store: Content, tmp_path: Path) -> None:
+    """A disk may change the record of an upload as well as the upload."""
+    upload, hasher = tmp_path / "upload", BlockHasher()
+    upload.write_bytes(b"content")
+    hasher.update(b"content")
+    for sent in (Sent("a", "0" * 128, hasher.seal()), Sent("a", hasher.digest(), "0" * 64), Sent("a", "0" * 128)):
+        with pytest.raises(UploadDamaged):
+            store.create(NAME, {"a": Move(str(upload), sent)}, change())
+    assert list(store.iterate()) == []
 
 
 def test_a_stream_that_fails_changes_nothing(store: Content) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from ibi.archive.drafts import UnknownDraft
 from ibi.instant import Instant
+from ibi.model.block_digests import BLOCK, BlockHasher
 from ibi.model.draft_record import Description, DraftRecord
 from ibi.model.file import File
 from ibi.model.metadata import DescriptiveMetadata, Text
@@ -133,6 +134,17 @@ def test_a_file_is_there_once_it_is_kept(opened: Callable[[], DraftStore]) -> No
     found = opened().find_upload(draft, "a/b.txt")
     assert found is not None
     assert Path(found.place).read_bytes() == b"content"
+
+
+@pytest.mark.parametrize("size", [0, 7, BLOCK, 2 * BLOCK + 1])
+def test_a_file_keeps_the_seal_of_what_was_received(opened: Callable[[], DraftStore], size: int) -> None:
+    drafts, hasher = opened(), BlockHasher()
+    draft = begun(drafts)
+    hasher.update(b"x" * size)
+    send(drafts, draft, "a.txt", b"x" * size)
+    found = opened().find_upload(draft, "a.txt")
+    assert found is not None
+    assert found.seal == hasher.seal()
 
 
 def test_sha_256_is_computed_if_asked_for(drafts: DraftStore) -> None:

@@ -1,8 +1,9 @@
 """Digests of the blocks of a file, by which a part of it can be checked without reading the rest.
 
 Each block of 1 MiB has its SHA-256. The digest that OCFL keeps of a whole file is SHA-512; for the blocks SHA-256 is
-taken because processors compute it in hardware, twice as fast, and no other program reads them. They are always made
-in the same pass as the SHA-512 of the whole, so that they are digests of bytes that were right.
+taken because processors compute it in hardware, twice as fast, and no other program reads them. They are made in the
+same pass as the SHA-512 of the whole, so that they are digests of bytes that were right; or, of an upload that is
+published, in a second one, whose bytes a seal (`seal_of`) shows to be those of the first.
 """
 
 from __future__ import annotations
@@ -41,16 +42,23 @@ def fits(blocks: bytes, size: int) -> bool:
     return len(blocks) == block_count(size) * _DIGEST
 
 
-class BlockHasher:
-    """Hashes a file that comes in pieces of any size: as a whole, and block by block."""
+def seal_of(digest: str, blocks: bytes) -> str:
+    """One SHA-256, in hexadecimal digits, over the SHA-512 of a file and the digests of its blocks.
+
+    Bytes whose blocks agree with it are those that had this SHA-512: it need not be computed again.
+    """
+    return sha256(bytes.fromhex(digest) + blocks).hexdigest()
+
+
+class BlockDigester:
+    """Hashes the blocks of a file that comes in pieces of any size."""
 
     def __init__(self) -> None:
         self.size = 0
-        self._whole, self._block = sha512(), sha256()
+        self._block = sha256()
         self._blocks = bytearray()
 
     def update(self, piece: bytes | memoryview) -> None:
-        self._whole.update(piece)
         view, start = memoryview(piece), 0
         while start < len(view):
             end = min(len(view), start + BLOCK - self.size % BLOCK)
@@ -58,18 +66,30 @@ class BlockHasher:
             self.size += end - start
             start = end
             if self.size % BLOCK == 0:
-                self._end_block()
+                self._blocks += self._block.digest()
+                self._block = sha256()
+
+    def blocks(self) -> bytes:
+        """The digests of all blocks so far, one after the other."""
+        begun = self._block.digest() if self.size % BLOCK else b""
+        return bytes(self._blocks) + begun
+
+
+class BlockHasher(BlockDigester):
+    """Hashes the same file as a whole too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._whole = sha512()
+
+    def update(self, piece: bytes | memoryview) -> None:
+        self._whole.update(piece)
+        super().update(piece)
 
     def digest(self) -> str:
         """SHA-512 of the whole, in hexadecimal digits."""
         return self._whole.hexdigest()
 
-    def blocks(self) -> bytes:
-        """The digests of all blocks, one after the other. To be asked once, after the last piece."""
-        if self.size % BLOCK:
-            self._end_block()
-        return bytes(self._blocks)
-
-    def _end_block(self) -> None:
-        self._blocks += self._block.digest()
-        self._block = sha256()
+    def seal(self) -> str:
+        """See `seal_of`."""
+        return seal_of(self.digest(), self.blocks())

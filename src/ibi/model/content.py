@@ -95,6 +95,9 @@ class Sent:
     """What its sender calls it."""
     digest: str
     """SHA-512 of what was sent, lower-case hexadecimal."""
+    seal: str | None = None
+    """That of `ibi.model.block_digests`, by which a store sees that the file is the same without computing its SHA-512
+    again; None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

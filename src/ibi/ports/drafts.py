@@ -13,10 +13,12 @@ from ibi.model.file import File
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """A file that was sent, and where its bytes are."""
+    """A file that was sent, where its bytes are, and the seal by which they are recognised (`seal_of`)."""
 
     file: File
     place: str
+    seal: str | None = None
+    """None if an earlier version has received it."""
 
 
 class IncomingFile(Protocol):
@@ -38,6 +40,9 @@ class IncomingFile(Protocol):
 
     def digests(self) -> dict[str, bytes]:
         """Of what was written so far, by the names that HTTP has for the algorithms."""
+
+    def seal(self) -> str:
+        """By which it is seen later, without SHA-512, that the file is still what was written: see `seal_of`."""
 
     def finish(self) -> None:
         """Have all of it on the disk."""

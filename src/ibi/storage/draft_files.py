@@ -233,7 +233,8 @@ class DraftFiles:
         before = self.find_upload(draft, file.path)
         path = self._record_of(draft, file.path)
         with room_refusals(path):
-            write_durably(path, json.dumps({**file_document(file), "bytes": incoming.name}).encode("ascii"))
+            kept = {"bytes": incoming.name, "seal": incoming.seal()}
+            write_durably(path, json.dumps({**file_document(file), **kept}).encode("ascii"))
         incoming.close()
         self._sizes.add(draft, incoming.name, file.size)
         self._touch(draft)
@@ -297,7 +298,8 @@ class DraftFiles:
         try:
             document = require_type(dict, decode_document(record.read_bytes()), record.name)
             name = string(document.pop("bytes", None), "bytes")
-            return Uploaded(read_file(document, record.name), str(self._place(draft) / _BYTES / Path(name).name))
+            seal = string(document.pop("seal"), "seal") if "seal" in document else None
+            return Uploaded(read_file(document, record.name), str(self._place(draft) / _BYTES / Path(name).name), seal)
         except FileNotFoundError:
             return None
         except InvalidInput as error:

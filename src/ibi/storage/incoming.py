@@ -7,10 +7,11 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256, sha512
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
+from ibi.model.block_digests import BlockHasher
 from ibi.ports.errors import DiskFull, refused_for_room
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import refusals, sync_directory, sync_file
@@ -32,10 +33,11 @@ class Incoming:
     it: so `unless_incoming` tells which files are not being sent any more."""
 
     def __init__(self, folder: Path, *, with_sha256: bool = False) -> None:
-        """SHA-512 is always computed, SHA-256 only for a sender that wants it checked: it costs half as much again."""
+        """SHA-512 and the digests of blocks are always computed, the SHA-256 of the whole only for a sender that wants
+        it checked: it costs half as much again."""
         self.path = folder / secrets.token_hex(16)
         self.size = 0
-        self._sha512, self._sha256 = sha512(), sha256() if with_sha256 else None
+        self._hasher, self._sha256 = BlockHasher(), sha256() if with_sha256 else None
         self._lock = Lock()
         with room_refusals(self.path):
             self._descriptor = _create_locked(self.path)
@@ -45,7 +47,7 @@ class Incoming:
         return self.path.name
 
     def write(self, piece: bytes) -> None:
-        self._sha512.update(piece)
+        self._hasher.update(piece)
         if self._sha256 is not None:
             self._sha256.update(piece)
         with self._lock, room_refusals(self.path):
@@ -55,8 +57,11 @@ class Incoming:
         self.size += len(piece)
 
     def digests(self) -> dict[str, bytes]:
-        found = {"sha-512": self._sha512.digest()}
+        found = {"sha-512": bytes.fromhex(self._hasher.digest())}
         return found if self._sha256 is None else {**found, "sha-256": self._sha256.digest()}
+
+    def seal(self) -> str:
+        return self._hasher.seal()
 
     def finish(self) -> None:
         with self._lock, room_refusals(self.path):

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
+from ibi.model.block_digests import BlockHasher
 from ibi.model.content import (
     Bytes,
     Change,
@@ -21,6 +22,7 @@ from ibi.model.content import (
     Move,
     NewObject,
     Problem,
+    Sent,
     Source,
     Stream,
     TakenFile,
@@ -188,6 +190,12 @@ def _kept(kept: KeptObject, source: Source) -> str:
     return files[source.path]
 
 
+def _is_as_sent(content: bytes, sent: Sent) -> bool:
+    hasher = BlockHasher()
+    hasher.update(content)
+    return hasher.digest() == sent.digest and sent.seal in (None, hasher.seal())
+
+
 def _plain_file(path: str) -> bytes:
     if not Path(path).is_file() or Path(path).is_symlink():
         raise SourceRefused(path=path, reason="it is not a plain file")
@@ -204,7 +212,7 @@ def _content(source: Source) -> bytes:
             return _plain_file(path)
         case Move(path, sent):
             moved = _plain_file(path)
-            if sent is not None and _taken(moved).digest != sent.digest:
+            if sent is not None and not _is_as_sent(moved, sent):
                 raise UploadDamaged(path=repr(sent.name))
             return moved
         case Keep() | Derived():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
+from hashlib import sha512
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from ibi.composition.archive_store import open_store
 from ibi.model.draft_record import Description, DraftRecord
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
-from ibi.ports.content import ContentChanged
+from ibi.ports.content import ContentChanged, UploadDamaged
 from ibi.ports.errors import DiskFull, DraftDamaged
 from ibi.services.drafts import uploads as draft_uploads
 from ibi.services.drafts.drafts import Drafts
@@ -115,6 +117,37 @@ def test_a_publication_of_an_edition_that_died_makes_one_item_when_asked_for_aga
     new = desk.publish(draft)
     assert len(desk.items) == 2
     assert desk.store.find(old.rep).next_edition == new.labels
+
+
+@pytest.mark.parametrize("size", [7, 100_000, 3_000_000])
+@pytest.mark.parametrize("is_old", [False, True], ids=["", "received by an earlier version"])
+def test_an_upload_that_the_disk_has_changed_is_not_published(desk: Desk, size: int, is_old: bool) -> None:
+    desk.drafts = Drafts(desk.files, desk.store, desk.clocks, DraftRules(10_000_000, 30))
+    draft, content = desk.drafts.begin(ANA, DESCRIBED).record.id, b"c" * size
+    desk.send(draft, "a.txt", content)
+    (record,) = (desk.data / "drafts" / draft / "files").iterdir()
+    (place,) = (desk.data / "drafts" / draft / "bytes").iterdir()
+    if is_old:
+        said = json.loads(record.read_text())
+        del said["seal"]
+        record.write_text(json.dumps(said))
+    for changed in (content[:-1] + b"x", content[:-1], content + b"c"):
+        place.write_bytes(changed)
+        with pytest.raises(UploadDamaged, match=r"^'a\.txt': what is kept of this file is not what was sent"):
+            desk.publish(draft)
+    assert desk.items == []
+    place.write_bytes(content)
+    assert desk.publish(draft).files[0].sha512 == sha512(content).hexdigest()
+    assert [verified.problems for verified in desk.store.verify()] == [()]
+
+
+def test_the_digest_in_the_record_of_an_upload_is_not_believed_either(desk: Desk) -> None:
+    draft = desk.begin()
+    (record,) = (desk.data / "drafts" / draft / "files").iterdir()
+    record.write_text(json.dumps({**json.loads(record.read_text()), "sha512": "0" * 128}))
+    with pytest.raises(UploadDamaged):
+        desk.publish(draft)
+    assert desk.items == []
 
 
 def test_the_record_of_a_publication_may_be_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

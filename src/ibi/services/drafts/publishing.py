@@ -130,12 +130,13 @@ _NOBODY = _Nobody()
 
 def _sources(files: tuple[File, ...], uploads: Mapping[str, Uploaded]) -> dict[str, Source]:
     """Where the bytes of each file are; those that were sent are moved, not copied."""
-    return {
-        file.path: Move(uploads[file.path].place, Sent(file.path, file.sha512))
-        if file.path in uploads
-        else Keep(file.path)
-        for file in files
-    }
+    return {file.path: _source(file, uploads.get(file.path)) for file in files}
+
+
+def _source(file: File, uploaded: Uploaded | None) -> Source:
+    if uploaded is None:
+        return Keep(file.path)
+    return Move(uploaded.place, Sent(file.path, file.sha512, uploaded.seal))
 
 
 @contextmanager

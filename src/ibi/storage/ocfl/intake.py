@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable
 from hashlib import sha512
 
-from ibi.model.block_digests import BlockHasher, has_kept_digests
+from ibi.model.block_digests import BlockDigester, BlockHasher, has_kept_digests, seal_of
 from ibi.model.content import Bytes, Copy, Move, Sent, Source, Stream, TakenFile
 from ibi.ports.content import OnBytes, SourceRefused, UploadDamaged
 from ibi.storage.descriptors import raise_if_exhausted
@@ -68,9 +68,9 @@ class Intake:
             case _:
                 raise TypeError(source)
 
-    def take_bytes(self, path: str, content: bytes) -> None:
+    def take_bytes(self, path: str, content: bytes, hasher: _Hasher | None = None) -> None:
         """Content that is in memory; `on_bytes` is not told of it."""
-        if self._is_new(path, TakenFile(len(content), self._digest(content))):
+        if self._is_new(path, TakenFile(len(content), self._digest(content, hasher))):
             self._held[path] = content
             self._held_size += len(content)
             if self._held_size >= CHUNK:
@@ -96,14 +96,12 @@ class Intake:
         for place in self._folders:
             self._batch.add_directory(f"{folder}{place[self._length :]}")
 
-    def _digest(self, content: bytes) -> str:
-        if self._keep_blocks is None or not has_kept_digests(len(content)):
+    def _digest(self, content: bytes, hasher: _Hasher | None) -> str:
+        if hasher is None and (self._keep_blocks is None or not has_kept_digests(len(content))):
             return sha512(content).hexdigest()
-        hasher = BlockHasher()
+        hasher = hasher or BlockHasher()
         hasher.update(content)
-        digest = hasher.digest()
-        self._keep_blocks(digest, hasher.blocks())
-        return digest
+        return self._finish_hash(hasher).digest
 
     def _write(self, place: str, content: bytes) -> None:
         descriptor = os.open(place, _NEW, 0o644)
@@ -124,21 +122,19 @@ class Intake:
 
     def _take_moved(self, path: str, origin: str, sent: Sent | None) -> None:
         """A second name for the file, until the change is made: refused, it stays where it was."""
-        source = open_source(origin)
+        source, hasher = open_source(origin), _hasher_of(sent)
         try:
             status = os.fstat(source)
             if status.st_nlink > 1 or status.st_dev != os.stat(os.path.dirname(self._content)).st_dev:
-                self._take_chunks(path, lambda length: os.read(source, length), origin)
+                self._take_chunks(path, lambda length: os.read(source, length), origin, hasher)
             else:
-                self._link(path, origin, source, status)
+                self._link(path, origin, source, status, hasher)
         finally:
             os.close(source)
-        if sent is not None and self.files[path].digest != sent.digest:
-            raise UploadDamaged(path=repr(sent.name))
         self.moved.append(origin)
 
-    def _link(self, path: str, origin: str, source: int, status: os.stat_result) -> None:
-        taken = self._copied(lambda length: os.read(source, length), None, origin)
+    def _link(self, path: str, origin: str, source: int, status: os.stat_result, hasher: _Hasher) -> None:
+        taken = self._copy(lambda length: os.read(source, length), None, origin, hasher)
         if not self._is_new(path, taken):
             return
         place = self._place(path)
@@ -149,21 +145,23 @@ class Intake:
         os.fchmod(source, 0o644 & os.stat(os.path.dirname(place)).st_mode)
         self._batch.add_file(os.dup(source), taken.size)
 
-    def _take_chunks(self, path: str, read: Callable[[int], bytes], origin: str = "") -> None:
+    def _take_chunks(
+        self, path: str, read: Callable[[int], bytes], origin: str = "", hasher: _Hasher | None = None
+    ) -> None:
         head = bytearray()
         while chunk := self._read(read, origin or path):
             head += chunk
             if len(head) >= CHUNK:
-                self._take_large(path, read, origin or path, bytes(head))
+                self._take_large(path, read, origin or path, hasher or BlockHasher(), bytes(head))
                 return
-        self.take_bytes(path, bytes(head))
+        self.take_bytes(path, bytes(head), hasher)
 
-    def _take_large(self, path: str, read: Callable[[int], bytes], origin: str, head: bytes) -> None:
+    def _take_large(self, path: str, read: Callable[[int], bytes], origin: str, hasher: _Hasher, head: bytes) -> None:
         """More than memory should hold: written as it comes, to a file that gets its name at the end."""
         descriptor = os.open(self._incoming, _NEW, 0o644)
         try:
             self._on_step("content half written")
-            taken = self._copied(read, descriptor, origin, head)
+            taken = self._copy(read, descriptor, origin, hasher, head)
         except BaseException:
             os.close(descriptor)
             os.unlink(self._incoming)
@@ -175,19 +173,16 @@ class Intake:
             os.close(descriptor)
             os.unlink(self._incoming)
 
-    def _copied(
-        self, read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes = b""
+    def _copy(
+        self,
+        read: Callable[[int], bytes],
+        descriptor: int | None,
+        origin: str,
+        hasher: _Hasher,
+        head: bytes = b"",
     ) -> TakenFile:
-        """The digests of the blocks are kept now: they are right whether or not the change is made."""
-        hasher = self._hash(read, descriptor, origin, head)
-        digest = hasher.digest()
-        if self._keep_blocks is not None and has_kept_digests(hasher.size):
-            self._keep_blocks(digest, hasher.blocks())
-        return TakenFile(hasher.size, digest)
-
-    def _hash(self, read: Callable[[int], bytes], descriptor: int | None, origin: str, head: bytes) -> BlockHasher:
         """Hashes `head` and what is read after it, which is written to `descriptor` on the way."""
-        hasher, started = BlockHasher(), 0
+        started = 0
         chunk = head or self._read(read, origin)
         while chunk:
             hasher.update(chunk)
@@ -197,7 +192,14 @@ class Intake:
                     start_writing(descriptor, hasher.size)
                     started = hasher.size
             chunk = self._read(read, origin)
-        return hasher
+        return self._finish_hash(hasher)
+
+    def _finish_hash(self, hasher: _Hasher) -> TakenFile:
+        """The digests of the blocks are kept now: they are right whether or not the change is made."""
+        digest = hasher.digest()
+        if self._keep_blocks is not None and has_kept_digests(hasher.size):
+            self._keep_blocks(digest, hasher.blocks())
+        return TakenFile(hasher.size, digest)
 
     def _read(self, read: Callable[[int], bytes], origin: str) -> bytes:
         try:
@@ -231,6 +233,45 @@ class Intake:
             os.rmdir(folder)
             self._folders.remove(folder)
             folder = folder.rpartition("/")[0]
+
+
+class _SentHasher(BlockDigester):
+    """Hashes a file whose SHA-512 was computed when it was received: by blocks alone, if they tell that it is the same.
+
+    SHA-512 would take more than twice as long.
+    """
+
+    def __init__(self, sent: Sent) -> None:
+        super().__init__()
+        self._sent = sent
+
+    def digest(self) -> str:
+        """That of what was sent; `UploadDamaged` if this is something else."""
+        if seal_of(self._sent.digest, self.blocks()) != self._sent.seal:
+            raise UploadDamaged(path=repr(self._sent.name))
+        return self._sent.digest
+
+
+class _UnsealedHasher(BlockHasher):
+    """The same for a file of which only the SHA-512 is known."""
+
+    def __init__(self, sent: Sent) -> None:
+        super().__init__()
+        self._sent = sent
+
+    def digest(self) -> str:
+        if super().digest() != self._sent.digest:
+            raise UploadDamaged(path=repr(self._sent.name))
+        return self._sent.digest
+
+
+_Hasher = BlockHasher | _SentHasher
+
+
+def _hasher_of(sent: Sent | None) -> _Hasher:
+    if sent is None:
+        return BlockHasher()
+    return _UnsealedHasher(sent) if sent.seal is None else _SentHasher(sent)
 
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW

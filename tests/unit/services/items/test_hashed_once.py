@@ -15,6 +15,7 @@ from tests.support.deposit_samples import CountedLabels, deposits, draft
 from tests.support.grouped_deposits import Gate, in_one_group
 from tests.support.home_world import in_process
 from tests.support.ibi_command import IbiCommand
+from tests.support.records_app import RECORDS, records_app
 
 SMALL, MEDIUM, BIG = 1000, 200_000, 3_500_000
 """One that is held in memory, one of which the digest of its block is kept, and one of several blocks."""
@@ -64,6 +65,32 @@ def test_files_that_are_deposited_by_the_command(tmp_path: Path) -> None:
     with counted_sha512() as count:
         in_process(command, "deposit", str(folder), "--title", "Title", "--target", f"{BIG}.bin", **IDENTITY)
     assert count.entered == sum(SIZES)
+
+
+async def test_files_that_are_uploaded_and_published(tmp_path: Path) -> None:
+    """SHA-512 is computed while they are received; that a disk has not changed them since is told by SHA-256."""
+    async with records_app(tmp_path) as site:
+        with counted_sha512() as count:
+            draft = await site.begin()
+            for size in SIZES:
+                await site.send(draft, f"{size}.bin", high_bytes(size))
+            assert count.entered == sum(SIZES)
+            await site.publish(draft)
+        (item,) = site.store.catalog.items()
+        assert sorted(file.size for file in item.files) == sorted(SIZES)
+        assert count.entered == sum(SIZES)
+        assert [verified.problems for verified in site.store.verify()] == [()]
+
+
+async def test_a_draft_that_changes_an_item(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as site:
+        await site.deposit(a=high_bytes(MEDIUM), b=high_bytes(SMALL))
+        (item,) = site.store.catalog.items()
+        with counted_sha512() as count:
+            draft = (await site.ask("POST", f"{RECORDS}/{item.rep}/draft")).json()
+            await site.send(f"{RECORDS}/{draft['id']}", "c.bin", high_bytes(BIG))
+            await site.publish(f"{RECORDS}/{draft['id']}")
+        assert count.entered == BIG
 
 
 def test_an_update_hashes_what_is_new_and_not_what_is_kept(tmp_path: Path) -> None:
