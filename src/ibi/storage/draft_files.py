@@ -164,9 +164,11 @@ class DraftFiles:
 
     def free(self) -> int:
         """Bytes that the disk has left for drafts."""
-        folder = self._folder if self._folder.is_dir() else self._folder.parent
-        with room_refusals(folder):
-            disk = os.statvfs(folder)
+        with room_refusals(self._folder):
+            try:
+                disk = os.statvfs(self._folder)
+            except FileNotFoundError:  # before the first draft; asked for every piece of an upload, it is not looked up
+                disk = os.statvfs(self._folder.parent)
         return disk.f_bavail * disk.f_frsize
 
     def _touch(self, draft: str) -> None:
