@@ -76,6 +76,10 @@ class Intake:
             if self._held_size >= CHUNK:
                 self.write()
 
+    def place_of(self, digest: str) -> str:
+        """Where this content lies, once it was written."""
+        return f"{self._content}/{self.places[digest]}"
+
     def drop(self, digest: str) -> None:
         """Content that is kept elsewhere already."""
         place = self.places.pop(digest, None)

@@ -106,6 +106,17 @@ def test_an_update_hashes_what_is_new_and_not_what_is_kept(tmp_path: Path) -> No
         assert count.entered == sum(SIZES) - len(SIZES)
 
 
+def test_content_that_comes_again(tmp_path: Path) -> None:
+    """What is kept already is compared with it, and not hashed a second time."""
+    with open_store(tmp_path / "data") as store:
+        made = deposits(store)
+        given: dict[str, Source] = {f"{size}.bin": Bytes(high_bytes(size)) for size in SIZES}
+        item = made.deposit(draft(*given), given, "Ana")
+        with counted_sha512() as count:
+            made.update(item.rep, draft(*given), given, "Ana")
+        assert count.entered == sum(SIZES)
+
+
 def test_small_items_that_are_written_together(tmp_path: Path) -> None:
     gate, number = Gate(), 5
     with open_store(tmp_path / "data", on_step=gate) as store, counted_sha512() as count:
