@@ -228,7 +228,7 @@ def test_files_that_tell_of_the_others_are_made_last(store: Content, tmp_path: P
     assert list(store.verify(NAME)) == []
 
 
-def test_it_is_told_how_many_bytes_were_read(store: Content, tmp_path: Path) -> None:
+def test_a_reader_is_told_how_many_bytes_were_read(store: Content, tmp_path: Path) -> None:
     (tmp_path / "copied").write_bytes(b"c" * 3_000_000)
     (tmp_path / "moved").write_bytes(b"m" * 20)
     wanted: dict[str, Source] = {
