@@ -41,12 +41,12 @@ from ibi.model.item import Draft, Item
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.minting import Identity
 from ibi.services.archive_answers import MOST_KEPT
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.file_selection import unread_files
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.storage.archive_record import ArchiveRecordFile
+from ibi.services.sites import ArchiveSite
+from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.app import create_app

@@ -31,7 +31,7 @@ from ibi.composition.archive_store import CATALOGUE
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.model.registration import Inclusion, Registration
-from ibi.storage.archive_record import ArchiveRecordFile
+from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.vocabulary import ArchiveProtocol
 

@@ -10,8 +10,7 @@ import pytest
 
 from ibi.model.membership import ArchiveRecord, Membership, Phase
 from ibi.ports.archive_state import ArchiveRecords, MembershipState
-from ibi.storage.archive_record import ArchiveRecordFile
-from ibi.storage.membership_files import MembershipFiles
+from ibi.storage.archive_state import ArchiveRecordFile, MembershipFiles
 from tests.support.deposit_samples import labels
 from tests.support.memory.archive_state import MemoryArchiveRecords, MemoryMembership
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ibi.errors import InvalidLabel
-from ibi.model.block_digests import BlockHasher
 from ibi.model.content import (
+    BlockHasher,
     Bytes,
     Copy,
     Derived,

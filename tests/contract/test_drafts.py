@@ -12,7 +12,7 @@ import pytest
 
 from ibi.archive.drafts import UnknownDraft
 from ibi.instant import Instant
-from ibi.model.block_digests import BLOCK, BlockHasher
+from ibi.model.content import BLOCK, BlockHasher
 from ibi.model.draft_record import Description, DraftRecord
 from ibi.model.file import File
 from ibi.model.metadata import DescriptiveMetadata, Text

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ibi.instant import Instant
 from ibi.model.content import Bytes, Change, Derived, Source, Stream
-from ibi.storage.ocfl import purge
+from ibi.storage.ocfl import sweep
 from ibi.storage.ocfl.store import OcflStore
 from tests.faults.killer import Killer
 from tests.support.content_samples import making
@@ -54,7 +54,7 @@ def sources(number: int) -> dict[str, Source]:
 
 def main(root: Path, orders: Orders) -> None:
     if not orders.exchange:
-        vars(purge)["exchange"] = lambda one, other: False
+        vars(sweep)["exchange"] = lambda one, other: False
     store = OcflStore(root, on_step=Killer(orders.step, orders.visit))
     store.sweep()
     for number, (kind, name) in enumerate(orders.changes):

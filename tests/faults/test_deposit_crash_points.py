@@ -17,7 +17,7 @@ from ibi.model.item import Item
 from ibi.services.items import archive_store, deposits
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.item_repository import name_of
-from ibi.storage.ocfl import creation, purge, revision
+from ibi.storage.ocfl import sweep, versions
 from ibi.storage.ocfl.store import STEPS as OCFL_STEPS
 from tests.faults.deposit_worker import LARGE, Orders, files
 from tests.faults.killer import PYTHONPATH
@@ -29,10 +29,10 @@ SCRIPT = Path(__file__).with_name("deposit_worker.py")
 
 OURS = tuple(step for step in deposits.STEPS if step not in ("labels reserved", "claim answered"))
 CLAIMS = ("claim answered",)
-NEW = ("labels reserved", *creation.STEPS, *OURS)
-REVISED = tuple(step for step in revision.STEPS)
+NEW = ("labels reserved", *versions.CREATION_STEPS, *OURS)
+REVISED = tuple(step for step in versions.REVISION_STEPS)
 # Where the file system can exchange two names in one step, an object is never moved aside.
-PURGED = tuple(step for step in purge.STEPS if step != "purge: moved aside")
+PURGED = tuple(step for step in sweep.PURGE_STEPS if step != "purge: moved aside")
 
 STEPS_OF = {
     "deposit": NEW,

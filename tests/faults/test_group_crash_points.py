@@ -15,7 +15,7 @@ from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.model.item import Item
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.item_repository import name_of
-from ibi.storage.ocfl import creation
+from ibi.storage.ocfl import versions
 from tests.faults.deposit_worker import Orders
 from tests.faults.group_worker import TITLES
 from tests.faults.killer import PYTHONPATH
@@ -25,7 +25,7 @@ from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, d
 SCRIPT = Path(__file__).with_name("group_worker.py")
 
 STEPS = (
-    *(step for step in creation.STEPS if step != "content half written"),  # that is of files in pieces
+    *(step for step in versions.CREATION_STEPS if step != "content half written"),  # that is of files in pieces
     *(step for step in kept_items.STEPS if step != "claim answered"),
 )
 WRITTEN = {"create: renamed", "create: durable", "content kept", "item listed", "change done"}

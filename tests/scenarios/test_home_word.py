@@ -21,9 +21,9 @@ from ibi.messages import LabelForms
 from ibi.minting.minter import Rules
 from ibi.model.item import Item
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.transfers import Transfers
+from ibi.services.items.relating import Transfers
 from ibi.services.minting.mint_queue import LocalLabels
-from ibi.storage.archive_record import ArchiveRecordFile
+from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.ticks import SqliteTicks
 from tests.support.deposit_samples import WHO, draft, sources

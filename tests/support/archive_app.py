@@ -16,8 +16,8 @@ from ibi.messages import State
 from ibi.model.content import Bytes, Change
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
+from ibi.services.sites import ArchiveSite
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.asgi_client import Answer, ask

@@ -34,7 +34,7 @@ from ibi.minting.minter import Rules
 from ibi.model.item import Item
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.transfers import Transfers
+from ibi.services.items.relating import Transfers
 from ibi.services.minting.mint_queue import LocalLabels
 from ibi.storage.machine import MachineClocks, machine_id
 from ibi.storage.sqlite.beliefs import FILE_NAME, MIGRATIONS

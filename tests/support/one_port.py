@@ -12,10 +12,10 @@ from ibi.messages import UrlRequest
 from ibi.messages.requests import Acknowledgment
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
-from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.sites import ResolverSite
 from ibi.transport.gateways import LocalArchive
 from ibi.web.http.errors import log_untold
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, ArchiveApp, archive_app, kept

@@ -17,10 +17,9 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import open_store
 from ibi.model.account import Scope
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.drafts.drafts import Drafts
-from ibi.services.item_services import ItemServices
 from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from tests.support.archive_app import BASE, NOW, SERVICE

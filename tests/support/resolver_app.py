@@ -10,9 +10,9 @@ import structlog
 
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
-from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.sites import ResolverSite
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs

@@ -20,10 +20,10 @@ from ibi.resolver.memory import Memory
 from ibi.resolver.policy import Policy
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.registration_admin import RegistrationAdmin
-from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.sites import ResolverSite
 from ibi.transport.address_guard import AddressGuard, NameLookup
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp

@@ -44,7 +44,7 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
     from ibi.cli.archive_store import opened_archive, who
     from ibi.cli.item_output import links, print_links
     from ibi.services.items.archive_beginning import begin_archive
-    from ibi.storage.archive_record import ArchiveRecordFile
+    from ibi.storage.archive_state import ArchiveRecordFile
 
     with opened_archive(settings, begin=True) as opened:
         if opened.record is not None:

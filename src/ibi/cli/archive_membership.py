@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ibi.config import Settings
     from ibi.messages.label_forms import LabelForms
     from ibi.model.membership import Membership
-    from ibi.storage.membership_files import MembershipFiles
+    from ibi.storage.archive_state import MembershipFiles
 
 
 _where = setting_options("data", "config", "server", "token")
@@ -30,7 +30,7 @@ def switch_on(*, as_json: bool, **flags: str | None) -> None:
     starts."""
     from ibi.cli.archive_store import local_settings
     from ibi.composition.membership import membership_request
-    from ibi.storage.membership_files import MembershipFiles
+    from ibi.storage.archive_state import MembershipFiles
 
     settings = local_settings(flags)
     request = membership_request(settings, settings.own_url, _service(settings))
@@ -49,7 +49,7 @@ def switch_on(*, as_json: bool, **flags: str | None) -> None:
 def switch_off(*, as_json: bool, **flags: str | None) -> None:
     """Have the resolver no longer ask this Archive, until it is switched on again. It goes on serving readers."""
     from ibi.cli.archive_store import local_settings
-    from ibi.storage.membership_files import MembershipFiles
+    from ibi.storage.archive_state import MembershipFiles
 
     settings = local_settings(flags)
     service = _service(settings)
@@ -102,7 +102,7 @@ MEMBERSHIP_COMMANDS = (registration_mail, switch_off, switch_on)
 
 
 def _service(settings: Settings) -> LabelForms:
-    from ibi.storage.archive_record import ArchiveRecordFile
+    from ibi.storage.archive_state import ArchiveRecordFile
 
     record = ArchiveRecordFile(settings.data).read()
     if record is None:

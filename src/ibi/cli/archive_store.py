@@ -19,7 +19,7 @@ from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Relating
 from ibi.services.minting.mint_queue import LocalLabels
-from ibi.storage.archive_record import ArchiveRecordFile
+from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 
 

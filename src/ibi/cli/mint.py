@@ -84,8 +84,8 @@ def _with_data_directory(
 
     with open_minter(settings, accepted) as minter:
         if identity:
-            from ibi.cli.identity import show_identity
-            from ibi.services.minting.identity_card import identity_card
+            from ibi.cli.output import show_identity
+            from ibi.services.minting.mint_guard import identity_card
 
             show_identity(identity_card(minter.identity, minter.rules, minter.ticks.epoch()), as_json=as_json)
             return
@@ -103,7 +103,7 @@ def _with_server(settings: Settings, count: int, key: str | None, *, as_json: bo
 
     client = ApiClient(settings.server or "", None if settings.token is None else settings.token.reveal())
     if identity:
-        from ibi.cli.identity import show_identity
+        from ibi.cli.output import show_identity
 
         show_identity(client.identity(), as_json=as_json)
         return

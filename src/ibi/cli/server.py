@@ -19,12 +19,10 @@ from ibi.model.minting import Identity
 from ibi.services.accounts.account_admin import PersonAdmin
 from ibi.services.accounts.hashing import SecretHasher
 from ibi.services.accounts.sign_in import SignIn
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.minting.mint_guard import MintGuard
 from ibi.services.minting.mint_queue import MintQueue
-from ibi.services.resolver_site import ResolverSite
-from ibi.storage.descriptors import most_connections, raise_limit
-from ibi.storage.machine import MachineClocks
+from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.storage.machine import MachineClocks, most_connections, raise_limit
 from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
 from ibi.web.app import create_app
 from ibi.web.fast.connection_bounds import ConnectionBound

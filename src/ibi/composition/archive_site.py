@@ -23,9 +23,7 @@ from ibi.minting.errors import AnotherInstance, ClockRefused
 from ibi.model.membership import ArchiveRecord
 from ibi.origin import Origin
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreIncomplete
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.drafts.drafts import Drafts
-from ibi.services.item_services import ItemServices
 from ibi.services.items.archive_beginning import begin_archive, follow_address
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
@@ -33,7 +31,8 @@ from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
 from ibi.services.minting.mint_queue import LocalLabels
 from ibi.services.robots import is_robot
-from ibi.storage.archive_record import ArchiveRecordFile
+from ibi.services.sites import ArchiveSite, ItemServices
+from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog

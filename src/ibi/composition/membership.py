@@ -13,12 +13,12 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionRequest
 from ibi.messages.values import ip_address
 from ibi.origin import Origin
-from ibi.storage.membership_files import MembershipFiles
+from ibi.storage.archive_state import MembershipFiles
 from ibi.vocabulary import ArchiveProtocol
 
 if TYPE_CHECKING:
-    from ibi.services.archive_site import ArchiveSite
     from ibi.services.membership.membership import MembershipService
+    from ibi.services.sites import ArchiveSite
 
 
 class MembershipIncomplete(IbiError):

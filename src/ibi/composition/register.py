@@ -50,7 +50,7 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
         return
     from ibi.services.membership.archive_admin import LocalArchiveAdmin
     from ibi.services.membership.registration_admin import RegistrationAdmin
-    from ibi.storage.archive_record import ArchiveRecordFile
+    from ibi.storage.archive_state import ArchiveRecordFile
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.registry import SqliteRegistry
 

@@ -26,14 +26,13 @@ from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import Policy
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.membership.registration_admin import RegistrationAdmin
-from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolver_service import ForeignUrls, ResolverService
-from ibi.storage.archive_record import ArchiveRecordFile
+from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry

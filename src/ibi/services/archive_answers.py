@@ -6,7 +6,6 @@ callers share one cache, over HTTP and in the process.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from itertools import count
@@ -19,6 +18,7 @@ from ibi.archive.url_key import RANDOM_LIMIT, UrlKeys
 from ibi.archive.url_list import StaticAnswer, answer, static_answer
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.lru_cache import LruCache
 from ibi.messages.answers import Notice
 from ibi.messages.home_fields import FINAL_FIELD, Field
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
@@ -53,35 +53,16 @@ class WireAnswer(NamedTuple):
 _RECEIVED: Final = WireAnswer(_NOTICE)
 
 
-class KeptAnswers:
-    """LRU cache of answers without their keys."""
+class KeptAnswers(LruCache[Hashable, StaticAnswer]):
+    """Recent answers, without their keys."""
 
-    def __init__(self, most: int = MOST_KEPT) -> None:
-        self._most = most
-        # Not a plain dict: finding its oldest key means passing all deleted ones before it.
-        self._kept: OrderedDict[Hashable, StaticAnswer] = OrderedDict()
-
-    def find(self, key: Hashable, now: Callable[[], Instant]) -> StaticAnswer | None:
+    def find_valid(self, key: Hashable, now: Callable[[], Instant]) -> StaticAnswer | None:
         """The cached answer, if it is still valid. `now` is called only for an answer that expires."""
-        found = self._kept.get(key)
-        if found is None:
-            return None
-        if found.good_until is not None and found.good_until <= now():
-            del self._kept[key]
-            return None
-        self._kept.move_to_end(key)
-        return found
-
-    def keep(self, key: Hashable, made: StaticAnswer) -> None:
-        if len(self._kept) >= self._most:
-            self._kept.popitem(last=False)
-        self._kept[key] = made
-
-    def clear(self) -> None:
-        self._kept.clear()
-
-    def __len__(self) -> int:
-        return len(self._kept)
+        found = self.find(key)
+        if found is None or found.good_until is None or found.good_until > now():
+            return found
+        self.forget(key)
+        return None
 
 
 class ArchiveAnswers:
@@ -113,7 +94,7 @@ class ArchiveAnswers:
         self._given_out, self._proxies, self._usage = given_out, proxies, usage
         self.prompt = catalog.prompt and (given_out is None or given_out.prompt)
         self._recent = Recent() if recent is None else recent
-        self._by_words, self._by_meaning = KeptAnswers(), KeptAnswers()
+        self._by_words, self._by_meaning = KeptAnswers(MOST_KEPT), KeptAnswers(MOST_KEPT)
         self._reps: dict[Label, RepositoryName] = {}
         """Repository names of recently acknowledged items, by the labels that their keys carry."""
         self._state: Hashable = None
@@ -206,12 +187,12 @@ class ArchiveAnswers:
         if _ACKNOWLEDGMENT in query:
             return None
         self._forget_what_has_changed()
-        return self._by_words.find(query, self._now)
+        return self._by_words.find_valid(query, self._now)
 
     def _find_answer(self, request: UrlRequest) -> StaticAnswer | None:
         self._forget_what_has_changed()
-        found = self._by_meaning.find(_meaning(request), self._now)
-        return self._by_words.find(request, self._now) if found is None else found
+        found = self._by_meaning.find_valid(_meaning(request), self._now)
+        return self._by_words.find_valid(request, self._now) if found is None else found
 
     def _without_look_up(self, query: str) -> WireAnswer:
         """The answer to a request that is not about an item."""
@@ -253,7 +234,7 @@ class ArchiveAnswers:
         return static_answer(self._profile, self._catalog, self._from_reader(request), now, self._keys)
 
     def _find_meaning(self, request: UrlRequest) -> StaticAnswer | None:
-        return None if self._changes is None else self._by_meaning.find(_meaning(request), self._now)
+        return None if self._changes is None else self._by_meaning.find_valid(_meaning(request), self._now)
 
     def _keep(self, words: Hashable, request: UrlRequest, made: StaticAnswer, *, is_new: bool) -> None:
         """The answer cached by the meaning of the request: one that does not depend on the client is the same for

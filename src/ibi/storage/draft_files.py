@@ -21,24 +21,124 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from ibi.archive.drafts import DraftBusy, UnknownDraft
 from ibi.archive.file_names import collision_key
 from ibi.errors import InvalidInput
-from ibi.model.document import decode_document, require_type, string
+from ibi.model.content import BlockHasher
 from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
-from ibi.model.item_json import file_document, read_file
+from ibi.model.item_json import decode_document, file_document, read_file, require_type, string
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import IncomingFile, Uploaded
-from ibi.ports.errors import DraftDamaged, StorageError
-from ibi.storage.descriptors import raise_if_exhausted
+from ibi.ports.errors import DiskFull, DraftDamaged, StorageError, refused_for_room
 from ibi.storage.errors import DiskRefused
-from ibi.storage.incoming import Incoming, room_refusals, unless_incoming
-from ibi.storage.machine import make_directory, sync_directory, write_durably
+from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, sync_directory, sync_file, write_durably
 from ibi.storage.shared_cache import SharedLruCache
+
+
+@contextmanager
+def room_refusals(path: Path) -> Iterator[None]:
+    try:
+        with refusals(DiskRefused, path):
+            yield
+    except DiskRefused as error:
+        if refused_for_room(error):
+            raise DiskFull() from error
+        raise
+
+
+class Incoming:
+    """The port `IncomingFile`. It is locked until `close` or `abandon`, and the lock of a process that dies goes with
+    it: so `unless_incoming` tells which files are not being sent any more."""
+
+    def __init__(self, folder: Path, *, with_sha256: bool = False) -> None:
+        """SHA-512 and the digests of blocks are always computed, the SHA-256 of the whole only for a sender that wants
+        it checked: it costs half as much again."""
+        self.path = folder / secrets.token_hex(16)
+        self.size = 0
+        self._hasher, self._sha256 = BlockHasher(), sha256() if with_sha256 else None
+        self._lock = Lock()
+        with room_refusals(self.path):
+            self._descriptor = _create_locked(self.path)
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def write(self, piece: bytes) -> None:
+        self._hasher.update(piece)
+        if self._sha256 is not None:
+            self._sha256.update(piece)
+        with self._lock, room_refusals(self.path):
+            view = memoryview(piece)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        self.size += len(piece)
+
+    def digests(self) -> dict[str, bytes]:
+        found = {"sha-512": bytes.fromhex(self._hasher.digest())}
+        return found if self._sha256 is None else {**found, "sha-256": self._sha256.digest()}
+
+    def seal(self) -> str:
+        return self._hasher.seal()
+
+    def finish(self) -> None:
+        with self._lock, room_refusals(self.path):
+            sync_file(self._descriptor)
+            sync_directory(self.path.parent)
+
+    def abandon(self) -> None:
+        self.close()
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        # Not while a thread writes: the number would soon be another file's.
+        with self._lock:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+            self._descriptor = -1
+
+
+@contextmanager
+def unless_incoming(path: Path) -> Iterator[bool]:
+    """Whether the file is not being sent; then no sender begins within the `with`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        yield False
+        return
+    try:
+        yield _try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _create_locked(path: Path) -> int:
+    """A new file, open and locked. A sweep may see it before it is locked, and remove it: then another is made."""
+    while True:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
 
 _MOST_DRAFTS: Final = 256
 _MOST_NAMES: Final = 1_000_000

@@ -21,12 +21,11 @@ from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.sign_in import SignIn
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
-from ibi.services.resolver_site import ResolverSite
+from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.labels import Labels
@@ -67,8 +66,7 @@ from ibi.web.pages.routes import KnownSite, page_routes
 from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.sign_in import SignInPages
 from ibi.web.resolver.endpoint import ResolverEndpoint
-from ibi.web.resolver.persistent_url_app import PersistentUrlApp
-from ibi.web.resolver.resolver_metrics import ResolverMetrics
+from ibi.web.resolver.persistent_url_app import PersistentUrlApp, ResolverMetrics
 from ibi.web.resolver.resolver_pages import ClaimPages
 
 

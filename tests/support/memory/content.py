@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
-from ibi.model.block_digests import BlockHasher
 from ibi.model.content import (
+    BlockHasher,
     Bytes,
     Change,
     Copy,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from ibi.archive.search.entry import FIELDS, Entry, entry_of
 from ibi.archive.search.terms import Term, Terms, count_facets, meets, read_terms
+from ibi.archive.search.words import FIELDS, Entry, entry_of
 from ibi.model.item import Item
 from ibi.model.search import ENOUGH, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.ports.catalog import Catalog

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibi.model.membership import ArchiveRecord
-from ibi.storage.archive_record import FILE_NAME, ArchiveRecordDamaged, ArchiveRecordFile
+from ibi.storage.archive_state import FILE_NAME, ArchiveRecordDamaged, ArchiveRecordFile
 from ibi.storage.errors import StoreNewer
 from tests.support.deposit_samples import labels
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.descriptors import (
+from ibi.storage.errors import TooManyOpenFiles
+from ibi.storage.machine import (
     is_exhaustion,
     most_connections,
     pending_connections,
     raise_if_exhausted,
 )
-from ibi.storage.errors import TooManyOpenFiles
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,7 +48,7 @@ PROGRAM = """
 import json, os, resource, sys
 from ibi.instant import Instant
 from ibi.model.content import Bytes, Change
-from ibi.storage.descriptors import are_exhausted, raise_limit
+from ibi.storage.machine import are_exhausted, raise_limit
 from ibi.ports.errors import StorageError
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.accounts import SqliteTokens

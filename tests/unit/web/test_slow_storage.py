@@ -24,12 +24,11 @@ from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.services.accounts.hashing import SecretHasher
 from ibi.services.accounts.sign_in import SignIn
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
-from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_http import ArchiveHttp

@@ -15,8 +15,7 @@ from heapq import nlargest, nsmallest
 from itertools import islice
 from typing import Final, NamedTuple
 
-from ibi.archive.search.entry import Entry, facet_value
-from ibi.archive.search.words import words
+from ibi.archive.search.words import Entry, facet_value, words
 from ibi.label import Label, find_labels
 from ibi.model.search import Facet, FacetCount, FacetCounts
 

@@ -23,8 +23,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from ibi.errors import IbiError
-from ibi.model.block_digests import BLOCK, BlockHasher, block_digest, fits, has_blocks, has_kept_digests
-from ibi.model.content import Damage, Problem
+from ibi.model.content import BLOCK, BlockHasher, Damage, Problem, block_digest, fits, has_blocks, has_kept_digests
 from ibi.ports.content import BlockDigests, ContentDamaged, OpenFile
 
 if TYPE_CHECKING:

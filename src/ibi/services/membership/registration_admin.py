@@ -28,9 +28,8 @@ from ibi.resolver.letters import confirmation_letter
 from ibi.resolver.membership import PrefixHome, RegistrationChange, UnknownArchive, require_free_prefixes
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.inclusion_retries import InclusionRetries
-from ibi.services.membership.inclusions import Ask, Confirm, Inclusions
+from ibi.services.membership.inclusions import Ask, Confirm, Inclusions, Posted, post
 from ibi.services.membership.key_check import KeyCheck
-from ibi.services.membership.mail import Posted, post
 from ibi.services.promptness import ask
 
 

@@ -64,6 +64,11 @@ class Resolved(NamedTuple):
     resolution: Resolution | None = None
 
     @property
+    def outcome_name(self) -> str:
+        """`Redirect`, `NotFound` and so on; a URL that the reader has to confirm has a name of its own."""
+        return "UrlToConfirm" if self.to_confirm else type(self.outcome).__name__
+
+    @property
     def trace(self) -> Trace:
         """The trace, made on demand; that of a cached outcome has no questions."""
         return Trace(()) if self.resolution is None else self.resolution.trace

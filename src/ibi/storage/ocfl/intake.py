@@ -10,10 +10,21 @@ import stat
 from collections.abc import Callable
 from hashlib import sha512
 
-from ibi.model.block_digests import BlockDigester, BlockHasher, has_kept_digests, seal_of
-from ibi.model.content import Bytes, Copy, Move, Sent, Source, Stream, TakenFile
+from ibi.model.content import (
+    BlockDigester,
+    BlockHasher,
+    Bytes,
+    Copy,
+    Move,
+    Sent,
+    Source,
+    Stream,
+    TakenFile,
+    has_kept_digests,
+    seal_of,
+)
 from ibi.ports.content import OnBytes, SourceRefused, UploadDamaged
-from ibi.storage.descriptors import raise_if_exhausted
+from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.durability import Batch, start_writing
 
 CHUNK = 1 << 20

@@ -18,12 +18,20 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 
-from ibi.storage.descriptors import raise_if_exhausted
+from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.durability import Batch
 from ibi.storage.ocfl.intake import write_all
-from ibi.storage.ocfl.inventory import ID_SCHEME, NAME, SIDECAR, Inventory, sidecar_of, version_name
 from ibi.storage.ocfl.layout import Broken
-from ibi.storage.ocfl.object import ObjectDirectory, read_inventory
+from ibi.storage.ocfl.object import (
+    ID_SCHEME,
+    NAME,
+    SIDECAR,
+    Inventory,
+    ObjectDirectory,
+    read_inventory,
+    sidecar_of,
+    version_name,
+)
 
 STEPS = ("recovery: synced", "recovery: inventory replaced", "recovery: durable")
 

@@ -16,17 +16,15 @@ from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
 from ibi.ports.content import BlockDigests, ContentDamaged, FileMissing, OnBytes
 from ibi.storage.batching import Batcher
-from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
-from ibi.storage.machine import check_same_file, refusals
-from ibi.storage.ocfl import creation, purge, recovery, revision, sweep
-from ibi.storage.ocfl.inventory import Inventory
+from ibi.storage.machine import check_same_file, raise_if_exhausted, refusals
+from ibi.storage.ocfl import recovery, sweep, versions
 from ibi.storage.ocfl.layout import Broken, checked_name, ensure_version, lay_out, names_in, strays_in
-from ibi.storage.ocfl.object import ObjectDirectory, OpenContent, RememberedInventories
+from ibi.storage.ocfl.object import Inventory, ObjectDirectory, OpenContent, RememberedInventories
 from ibi.storage.ocfl.store_context import StoreContext
 from ibi.storage.ocfl.verification import verify
 
-STEPS = (*creation.STEPS, *revision.STEPS, *purge.STEPS, *recovery.STEPS, *sweep.STEPS)
+STEPS = (*versions.CREATION_STEPS, *versions.REVISION_STEPS, *sweep.PURGE_STEPS, *recovery.STEPS, *sweep.SWEEP_STEPS)
 """Where a crash is tried."""
 
 
@@ -58,15 +56,15 @@ class OcflStore:
         new = _checked(NewObject(name, files, change))
         if on_bytes is None and _is_at_hand(new.files):
             return self._together.run(new).kept()
-        return creation.create(self._working(), new, on_bytes).kept()
+        return versions.create(self._working(), new, on_bytes).kept()
 
     def _created(self, objects: Sequence[NewObject]) -> list[Inventory | Exception]:
-        return creation.create_all(self._working(), objects)
+        return versions.create_all(self._working(), objects)
 
     def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
         """One after the other in this thread; those that take long to read have to be made alone."""
         checked = [_checked_or_refused(new) for new in objects]
-        made = iter(creation.create_all(self._working(), [new for new in checked if isinstance(new, NewObject)]))
+        made = iter(versions.create_all(self._working(), [new for new in checked if isinstance(new, NewObject)]))
         results = [next(made) if isinstance(new, NewObject) else new for new in checked]
         return [result.kept() if isinstance(result, Inventory) else result for result in results]
 
@@ -80,13 +78,13 @@ class OcflStore:
         on_bytes: OnBytes | None = None,
     ) -> KeptObject:
         check_tree(files)
-        return revision.update(self._working(), checked_name(name), files, change, head, on_bytes).kept()
+        return versions.update(self._working(), checked_name(name), files, change, head, on_bytes).kept()
 
     def purge_to(
         self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None
     ) -> KeptObject:
         check_tree(files)
-        return purge.purge_to(self._working(), checked_name(name), files, change, head).kept()
+        return sweep.purge_to(self._working(), checked_name(name), files, change, head).kept()
 
     def read(self, name: str) -> KeptObject:
         return self.read_inventory(name).kept()

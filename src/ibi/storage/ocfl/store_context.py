@@ -24,9 +24,8 @@ from ibi.storage.locks import ObjectLocks, alone, open_lock
 from ibi.storage.machine import make_directory, refusals
 from ibi.storage.ocfl.durability import Batch, FileSystem, Parents
 from ibi.storage.ocfl.intake import Intake
-from ibi.storage.ocfl.inventory import Inventory
 from ibi.storage.ocfl.layout import Broken
-from ibi.storage.ocfl.object import ObjectDirectory
+from ibi.storage.ocfl.object import Inventory, ObjectDirectory
 from ibi.storage.ocfl.recovery import finish_version, is_between_versions
 
 TARGET = "target"

@@ -12,13 +12,22 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ibi.model.block_digests import BlockHasher, has_kept_digests
-from ibi.model.content import Damage, Problem
+from ibi.model.content import BlockHasher, Damage, Problem, has_kept_digests
 from ibi.ports.content import BlockDigests
-from ibi.storage.descriptors import raise_if_exhausted
-from ibi.storage.ocfl.inventory import CONTENT, ID_SCHEME, NAME, SIDECAR, Inventory, is_sidecar_of, version_name
+from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION, Broken
-from ibi.storage.ocfl.object import ObjectDirectory, read_inventory, read_whole
+from ibi.storage.ocfl.object import (
+    CONTENT,
+    ID_SCHEME,
+    NAME,
+    SIDECAR,
+    Inventory,
+    ObjectDirectory,
+    is_sidecar_of,
+    read_inventory,
+    read_whole,
+    version_name,
+)
 from ibi.storage.ocfl.store_context import StoreContext
 
 _CHUNK = 1 << 20

@@ -14,9 +14,8 @@ from ibi.accounts.errors import PersonExists, TokenExists, UnknownPerson
 from ibi.instant import Instant
 from ibi.model.account import Person, Role, Scope, Session, SignInLink, Token
 from ibi.ports.errors import StoreDamaged
-from ibi.storage.descriptors import raise_if_exhausted
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
-from ibi.storage.machine import sync_directory
+from ibi.storage.machine import raise_if_exhausted, sync_directory
 from ibi.storage.sqlite.connection import (
     ACCOUNTS,
     PEOPLE,

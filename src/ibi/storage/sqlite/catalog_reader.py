@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any, Final
 from weakref import finalize
 
-from ibi.archive.search.entry import FIELDS, entry_of
 from ibi.archive.search.terms import Term, Terms, count_facets, meets, most_frequent, read_terms, values_sought
+from ibi.archive.search.words import FIELDS, entry_of
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.lru_cache import LruCache
@@ -25,13 +25,18 @@ from ibi.model.search import ENOUGH, Facet, FacetCounts, Order, SearchPage, Sear
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog_rows import (
+    BEFORE_CREATORS,
+    BETWEEN_CREATORS,
+    EVERYTHING,
     LINKED,
     NAMES_AFTER,
     NEWEST,
     PAGE,
     PAGE_AFTER,
+    SINGLE_FACETS,
     Record,
     decode_record,
+    facet_word,
     find_record,
     find_transfer,
     has_departures,
@@ -42,7 +47,6 @@ from ibi.storage.sqlite.catalog_rows import (
     transfers,
 )
 from ibi.storage.sqlite.connection import Connection
-from ibi.storage.sqlite.search_rows import BEFORE_CREATORS, BETWEEN_CREATORS, EVERYTHING, SINGLE_FACETS, facet_word
 
 _CACHE: Final = "PRAGMA cache_size = -16384"
 """In KB. What is counted lies on a few thousand pages."""

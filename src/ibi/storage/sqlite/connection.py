@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ibi.ports.errors import CatalogDamaged, StorageError, StoreDamaged
-from ibi.storage.descriptors import are_exhausted
 from ibi.storage.errors import (
     AccountsDamaged,
     BeliefsDamaged,
@@ -33,7 +32,7 @@ from ibi.storage.errors import (
     TooManyOpenFiles,
     UsageDamaged,
 )
-from ibi.storage.machine import make_directory, refusals, sync_directory, write_durably
+from ibi.storage.machine import are_exhausted, make_directory, refusals, sync_directory, write_durably
 
 _NOTES: Final = "databases"
 _PARTS: Final = ("-wal", "-shm", "-journal", "")

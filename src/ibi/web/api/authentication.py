@@ -16,10 +16,9 @@ from ibi.accounts.tokens import authenticate, require
 from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.drafts.ledger import Depositor
-from ibi.services.item_services import ItemServices
 from ibi.services.promptness import ask
+from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.web.http.request import RawHeaders, only_value, values
 from ibi.web.http.request_errors import ReadOnlyArchive
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from starlette.routing import Route
 
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.minting.mint_queue import MintQueue
+from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.drafts import DraftPages
 from ibi.web.api.records import RecordPages, RelationPages

@@ -20,8 +20,8 @@ from ibi.model.account import Scope
 from ibi.model.item import Item
 from ibi.model.item_json import item_document
 from ibi.model.usage import Usage
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.relating import Relating
+from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers, depositor
 from ibi.web.api.drafts import DraftPages

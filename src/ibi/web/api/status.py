@@ -15,7 +15,7 @@ from ibi.errors import IbiError, InvalidLabel
 from ibi.label import RepositoryName
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
-from ibi.services.minting.identity_card import identity_card
+from ibi.services.minting.mint_guard import identity_card
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.web.api.authentication import Callers

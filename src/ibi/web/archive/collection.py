@@ -24,8 +24,8 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.content import ContentDamaged
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
+from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_answer import FileAnswer

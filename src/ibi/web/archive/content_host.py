@@ -13,7 +13,7 @@ from urllib.parse import quote
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.origin import Origin, served_origin
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.web.http.errors import problem
 from ibi.web.http.request import percent_decode, raw_path, raw_target, requested_origin
 from ibi.web.http.request_errors import PathNotFound

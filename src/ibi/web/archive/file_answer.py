@@ -14,7 +14,7 @@ from typing import Final
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Send
 
-from ibi.model.block_digests import BLOCK
+from ibi.model.content import BLOCK
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.verified_file import PIECE, VerifiedFile

@@ -19,7 +19,7 @@ from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, item_document, local_document
 from ibi.model.metadata import DC_ELEMENTS
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.http.body import LongList, json_answer
 from ibi.web.http.request import RawHeaders, choose, values

@@ -24,8 +24,8 @@ from ibi.resolver.outcome import (
     Redirect,
     RelatedItemMissing,
 )
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.local_resolver import LocalResolver
+from ibi.services.sites import ArchiveSite
 from ibi.web.archive.collection import without_body
 from ibi.web.archive.metadata import gone_answer
 from ibi.web.http.request import percent_decode, raw_path, raw_target, reader_address, values

@@ -13,7 +13,7 @@ from ibi.label import Label, match_label
 from ibi.messages.answers import ErrorAnswer
 from ibi.messages.home_fields import Field
 from ibi.model.item import name_one_item
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.web.fast.fast_path import FastAnswer
 from ibi.web.http.errors import UNTOLD, answer_to, log_untold
 from ibi.web.http.request import RawHeaders, as_text, has_subject, is_cross_site, percent_decode

@@ -31,7 +31,7 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from ibi.errors import IbiError
 from ibi.origin import bracketed
-from ibi.storage.descriptors import are_exhausted, pending_connections, raise_limit
+from ibi.storage.machine import are_exhausted, pending_connections, raise_limit
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.fast.protocol import GuardedProtocol
 from ibi.web.http.request import truncate_address

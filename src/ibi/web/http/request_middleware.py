@@ -42,8 +42,8 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.minting.mint_queue import MintGroup
 from ibi.services.promptness import beside
 from ibi.services.readiness import Readiness, clock_refusal
-from ibi.storage.descriptors import is_exhaustion
 from ibi.storage.errors import TooManyOpenFiles
+from ibi.storage.machine import is_exhaustion
 from ibi.web.http.errors import ANSWERS, problem
 from ibi.web.http.request import HARDENING, truncate_address
 from ibi.web.http.request_errors import InternalError, ServerStopping

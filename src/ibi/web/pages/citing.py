@@ -17,7 +17,7 @@ from ibi.archive.citation.work import Day, Run, Work, work_of
 from ibi.instant import Instant
 from ibi.model.item import Item
 from ibi.model.metadata import Licence
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.http.content_security import PDF
 

@@ -18,7 +18,7 @@ from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.outcome import Outcome, Redirect
 from ibi.resolver.trace import Trace
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.web.http.request import reader_address, values
 from ibi.web.pages.drawings import trace_figure
 from ibi.web.pages.label_anatomy import anatomy

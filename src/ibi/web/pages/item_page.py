@@ -11,7 +11,7 @@ from starlette.types import Scope
 
 from ibi.archive.related_items import described_by
 from ibi.model.item import Item
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.http.content_security import safety_headers
 from ibi.web.http.request import reader_address

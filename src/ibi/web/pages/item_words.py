@@ -8,7 +8,7 @@ from typing import Final
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
 from ibi.safe_text import shorten
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.pages.language import message
 

@@ -15,7 +15,7 @@ from ibi.languages import LanguageTag
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.web.pages.language import message
 
 

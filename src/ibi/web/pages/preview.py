@@ -14,7 +14,7 @@ from typing import Final
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.web.http.content_security import PDF
 
 PREVIEW: Final = "preview"

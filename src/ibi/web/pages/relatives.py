@@ -12,7 +12,7 @@ from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
 from ibi.model.item import Item, name_one_item
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.pages.item_words import shown_title
 

@@ -10,8 +10,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.model.search import Order, SearchQuery
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
+from ibi.services.sites import ArchiveSite
 from ibi.web.pages.explain_page import ExplainPage, LinkResolver
 from ibi.web.pages.item_words import ItemListing
 from ibi.web.pages.language import choose_language

@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from ibi.errors import InvalidInput
 from ibi.model.search import Facet, FacetCounts, Order, SearchQuery
-from ibi.services.archive_site import ArchiveSite
 from ibi.services.items.searching import Searching
+from ibi.services.sites import ArchiveSite
 from ibi.web.pages import redirect
 from ibi.web.pages.atom import MEDIA_TYPE, Feed, atom
 from ibi.web.pages.explain_page import parse_link

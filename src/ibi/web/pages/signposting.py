@@ -11,7 +11,7 @@ from typing import Final
 
 from ibi.model.item import Item
 from ibi.model.metadata import ResourceType
-from ibi.services.archive_site import ArchiveSite
+from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 
 LONGEST: Final = 2500

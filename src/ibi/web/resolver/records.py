@@ -50,18 +50,13 @@ def trace_record(url: PersistentUrl, resolved: Resolved, base: str) -> dict[str,
     outcome = resolved.outcome
     return {
         "persistent_url": url.text(base, keep_spelling=True),
-        "outcome": outcome_name(resolved),
-        "said": None if outcome_name(resolved) == "Redirect" else alert_about(outcome, url, translations("en")).said,
+        "outcome": resolved.outcome_name,
+        "said": None if resolved.outcome_name == "Redirect" else alert_about(outcome, url, translations("en")).said,
         "url": outcome.url if isinstance(outcome, Redirect) else None,
         "archive": archive_record(outcome.archive) if isinstance(outcome, Redirect) else None,
         "seconds": round(resolved.seconds, 6),
         "hops": [_hop(hop, resolved) for hop in resolved.trace.hops],
     }
-
-
-def outcome_name(resolved: Resolved) -> str:
-    """`Redirect`, `NotFound` and so on; a URL that the reader has to confirm has a name of its own."""
-    return "UrlToConfirm" if resolved.to_confirm else type(resolved.outcome).__name__
 
 
 def why(report: Report, resolved: Resolved) -> str:

@@ -7,8 +7,7 @@ from hashlib import sha512
 
 import pytest
 
-from ibi.model.block_digests import BLOCK, BlockHasher, block_count, fits
-from ibi.model.content import Problem
+from ibi.model.content import BLOCK, BlockHasher, Problem, block_count, fits
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.verified_file import PIECE, VerifiedFile
 from tests.support.memory.content import MemoryFile

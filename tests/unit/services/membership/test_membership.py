@@ -16,7 +16,7 @@ from ibi.messages import ErrorAnswer, ExclusionRequest, ExclusionStatus, Inclusi
 from ibi.model.membership import Membership, Outcome, Phase, RequestFailure
 from ibi.ports.archive_state import MembershipState
 from ibi.services.membership.membership import MembershipService
-from ibi.storage.membership_files import MembershipFiles
+from ibi.storage.archive_state import MembershipFiles
 from tests.support.slow_storage import SlowStorage
 from tests.unit.transport.test_resolver_gateway import INCLUSION, KEY
 

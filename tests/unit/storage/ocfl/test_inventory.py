@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibi.storage.ocfl.inventory import Inventory, Version, digest_in, is_sidecar_of, sidecar_of
 from ibi.storage.ocfl.layout import Broken
+from ibi.storage.ocfl.object import Inventory, Version, digest_in, is_sidecar_of, sidecar_of
 from tests.support.content_samples import NAME, change
 
 A, B = "a" * 128, "b" * 128

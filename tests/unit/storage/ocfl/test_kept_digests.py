@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibi.instant import Instant
-from ibi.model.block_digests import BLOCK, has_kept_digests
-from ibi.model.content import Bytes, Change, Copy, Source
+from ibi.model.content import BLOCK, Bytes, Change, Copy, Source, has_kept_digests
 from ibi.storage.ocfl.store import OcflStore
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ibi.instant import Instant
 from ibi.model.content import Change
-from ibi.storage.ocfl.inventory import Inventory, Version
-from ibi.storage.ocfl.object import RememberedInventories
+from ibi.storage.ocfl.object import Inventory, RememberedInventories, Version
 
 CHANGE = Change("Ana", "deposit", Instant.parse("2026-11-20T10:00:00Z"))
 

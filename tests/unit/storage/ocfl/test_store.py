@@ -172,7 +172,7 @@ def test_content_behind_a_link_is_not_opened(store: OcflStore, place: str, tmp_p
 
 
 def test_an_inventory_that_leads_out_of_the_object_opens_nothing(store: OcflStore, tmp_path: Path) -> None:
-    from ibi.storage.ocfl.inventory import sidecar_of
+    from ibi.storage.ocfl.object import sidecar_of
 
     store.create(NAME, files(a=b"1"), change())
     (tmp_path / "secret").write_bytes(b"secret")

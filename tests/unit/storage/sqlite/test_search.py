@@ -129,7 +129,7 @@ def test_a_damaged_index_is_told_as_damage(
 
 
 def test_an_sqlite_that_cannot_forget_words_keeps_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ibi.storage.sqlite.search_rows._CONTENTLESS_SINCE", (99, 0))
+    monkeypatch.setattr("ibi.storage.sqlite.catalog_rows._CONTENTLESS_SINCE", (99, 0))
     with closing(connect(path, MIGRATIONS)) as connection:
         for title in ("Before", "After"):
             with transaction(connection):

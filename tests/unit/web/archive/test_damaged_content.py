@@ -13,8 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ibi.label import Label
-from ibi.model.block_digests import BLOCK
-from ibi.model.content import Damage, Problem
+from ibi.model.content import BLOCK, Damage, Problem
 from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.integrity import Integrity

@@ -181,10 +181,10 @@ async def test_a_flood_of_requests_does_not_fill_the_memory() -> None:
     from ibi.archive.url_list import StaticAnswer
     from ibi.services.archive_answers import KeptAnswers
 
-    answers, empty = KeptAnswers(most=10), StaticAnswer(b"")
+    answers, empty = KeptAnswers(10), StaticAnswer(b"")
     for number in range(100):
         answers.keep(number, empty)
-        assert answers.find(0, lambda: NOW) is empty  # asked for again and again, it stays
+        assert answers.find_valid(0, lambda: NOW) is empty  # asked for again and again, it stays
     assert len(answers) == 10
 
 

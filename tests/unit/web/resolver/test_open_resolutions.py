@@ -22,10 +22,10 @@ from ibi.resolver.memory import Memory
 from ibi.resolver.policy import Policy
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import ConcurrencyLimiter, link_limiter, trace_limiter
-from ibi.services.resolver_site import ResolverSite
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.sites import ResolverSite
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.minting_app import made
 from tests.support.page_reader import Page

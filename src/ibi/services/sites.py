@@ -1,9 +1,9 @@
-"""The context of an Archive's endpoints: its stores, its URLs, and the resolver for items kept elsewhere."""
+"""What an Archive and a resolver are served with: all that pages, endpoints and commands need, put together once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from ibi.archive.counting import Recent
@@ -20,12 +20,51 @@ from ibi.ports.archive_state import UsageLog
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks, GivenOut
 from ibi.ports.content import Content, ContentDamaged
+from ibi.ports.registry import Beliefs
 from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
+from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
-from ibi.services.item_services import ItemServices
+from ibi.services.items.deposits import Deposits
+from ibi.services.items.item_repository import ItemRepository
+from ibi.services.items.relating import Relating
 from ibi.services.items.searching import Searching
+from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.promptness import ask
+from ibi.services.resolving.acknowledgments import Acknowledgments
+from ibi.services.resolving.resolver_service import ResolverService
+
+
+def _nothing() -> Mapping[str, object]:
+    return {}
+
+
+class _NoLabels:
+    def reserve(self, key: str | None = None) -> LabelForms:
+        raise AssertionError("new items come from drafts")
+
+
+@dataclass(frozen=True, slots=True)
+class ItemServices:
+    """The services of one Archive. Their calls block, from any thread."""
+
+    repository: ItemRepository
+    drafts: Drafts
+    clocks: Clocks
+    service: LabelForms | None = None
+    """The Archive's own item, which cannot be deleted."""
+    standing: Callable[[], Mapping[str, object]] = _nothing
+    """The status of the Archive: its membership in its resolver, and the state of its store."""
+
+    @property
+    def deposits(self) -> Deposits:
+        """Changes of published items."""
+        return Deposits(self.repository, _NoLabels(), self.clocks, service=self.service)
+
+    @property
+    def relating(self) -> Relating:
+        return Relating(self.repository, self.deposits)
+
 
 T = TypeVar("T")
 
@@ -162,3 +201,44 @@ class ArchiveSite:
     def count(self, counted: tuple[UsageDay, UsageKind] | None) -> None:
         if counted is not None and self.usage is not None:
             self.usage.count(*counted)
+
+
+async def _nothing_to_close() -> None:
+    """Default for a resolver that has no connections outside this process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolverSite:
+    """All that the resolver's endpoints need. URLs come from the settings, never from a request's Host header.
+
+    `registrations` keep the register of Archives; without them none can be included. `beliefs` know false claims.
+    `close` ends the connections of `resolving`. `proxies` are the networks that are trusted to name their client.
+    """
+
+    resolving: ResolverService
+    acknowledgments: Acknowledgments
+    public_url: str
+    registrations: RegistrationAdmin | None = None
+    beliefs: Beliefs | None = None
+    proxies: tuple[IpNetwork, ...] = ()
+    close: Callable[[], Awaitable[None]] = _nothing_to_close
+    base: str = field(init=False)
+    """The beginning of persistent URLs in acknowledgments: with the port (E26)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
+        origin = Origin.of_url(self.public_url)
+        path = self.public_url.partition("://")[2].partition("/")[1:]
+        object.__setattr__(self, "base", f"{replace(origin, port=origin.effective_port)}{''.join(path)}/")
+
+    def start(self) -> None:
+        """Start the background work; on the event loop."""
+        if self.registrations is not None:
+            self.registrations.start()
+
+    async def stop(self) -> None:
+        """Send the acknowledgments that are due, and close the connections."""
+        await self.acknowledgments.drain()
+        if self.registrations is not None:
+            await self.registrations.close()
+        await self.close()
