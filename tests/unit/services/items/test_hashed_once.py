@@ -41,7 +41,7 @@ def test_what_is_hashed_is_counted() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", ["bytes", "copy", "stream", "move"])
-def test_a_file_of_a_deposit(tmp_path: Path, kind: str, size: int) -> None:
+def test_a_file_of_a_deposit_is_hashed_once(tmp_path: Path, kind: str, size: int) -> None:
     content, place = high_bytes(size), tmp_path / "file"
     place.write_bytes(content)
     kinds: dict[str, Callable[[], Source]] = {
@@ -56,7 +56,7 @@ def test_a_file_of_a_deposit(tmp_path: Path, kind: str, size: int) -> None:
     assert count.entered == size
 
 
-def test_files_that_are_deposited_by_the_command(tmp_path: Path) -> None:
+def test_files_that_are_deposited_by_the_command_are_hashed_once(tmp_path: Path) -> None:
     command, folder = IbiCommand(tmp_path), tmp_path / "folder"
     command.data.mkdir()
     folder.mkdir()
@@ -67,7 +67,7 @@ def test_files_that_are_deposited_by_the_command(tmp_path: Path) -> None:
     assert count.entered == sum(SIZES)
 
 
-async def test_files_that_are_uploaded_and_published(tmp_path: Path) -> None:
+async def test_files_that_are_uploaded_and_published_are_hashed_once(tmp_path: Path) -> None:
     """SHA-512 is computed while they are received; that a disk has not changed them since is told by SHA-256."""
     async with records_app(tmp_path) as site:
         with counted_sha512() as count:
@@ -82,7 +82,7 @@ async def test_files_that_are_uploaded_and_published(tmp_path: Path) -> None:
         assert [verified.problems for verified in site.store.verify()] == [()]
 
 
-async def test_a_draft_that_changes_an_item(tmp_path: Path) -> None:
+async def test_what_a_draft_adds_to_an_item_is_hashed_once(tmp_path: Path) -> None:
     async with records_app(tmp_path) as site:
         await site.deposit(a=high_bytes(MEDIUM), b=high_bytes(SMALL))
         (item,) = site.store.catalog.items()
@@ -106,7 +106,7 @@ def test_an_update_hashes_what_is_new_and_not_what_is_kept(tmp_path: Path) -> No
         assert count.entered == sum(SIZES) - len(SIZES)
 
 
-def test_content_that_comes_again(tmp_path: Path) -> None:
+def test_content_that_comes_again_is_hashed_once(tmp_path: Path) -> None:
     """What is kept already is compared with it, and not hashed a second time."""
     with open_store(tmp_path / "data") as store:
         made = deposits(store)
@@ -117,7 +117,7 @@ def test_content_that_comes_again(tmp_path: Path) -> None:
         assert count.entered == sum(SIZES)
 
 
-def test_small_items_that_are_written_together(tmp_path: Path) -> None:
+def test_small_items_that_are_written_together_are_hashed_once(tmp_path: Path) -> None:
     gate, number = Gate(), 5
     with open_store(tmp_path / "data", on_step=gate) as store, counted_sha512() as count:
         made = deposits(store, CountedLabels())
