@@ -1,4 +1,7 @@
-"""Language ranges: what a reader can read, and which of several texts suits best (RFC 4647)."""
+"""Language ranges: what a reader can read, and which of several texts suits best (RFC 4647).
+
+Short: one rule, which Archive, resolver and pages share.
+"""
 
 from __future__ import annotations
 

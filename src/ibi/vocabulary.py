@@ -1,6 +1,6 @@
 """Words of the standard that are values everywhere: of items, of URLs and of Archives, on the wire and in the store.
 
-This module is short because it is below everything that speaks of items.
+Short, because it is below everything that speaks of items.
 """
 
 from __future__ import annotations

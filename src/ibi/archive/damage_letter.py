@@ -1,4 +1,7 @@
-"""What the administrator of an Archive is told by mail when kept content is damaged."""
+"""What the administrator of an Archive is told by mail when kept content is damaged.
+
+Short: one letter, told apart from the rules of verification.
+"""
 
 from __future__ import annotations
 

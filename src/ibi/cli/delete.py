@@ -1,4 +1,7 @@
-"""`ibi delete`: an item goes, and leaves a tombstone."""
+"""`ibi delete`: an item goes, and leaves a tombstone.
+
+Short: each command has a module of its name, which alone is imported for it.
+"""
 
 from __future__ import annotations
 

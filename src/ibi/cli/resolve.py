@@ -1,4 +1,7 @@
-"""`ibi resolve`: where persistent links lead today."""
+"""`ibi resolve`: where persistent links lead today.
+
+Short: each command has a module of its name, which alone is imported for it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`ibi show`: what is kept under a label."""
+"""`ibi show`: what is kept under a label.
+
+Short: each command has a module of its name, which alone is imported for it.
+"""
 
 from __future__ import annotations
 

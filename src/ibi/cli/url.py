@@ -1,4 +1,7 @@
-"""`ibi url`: the parts of a persistent URL."""
+"""`ibi url`: the parts of a persistent URL.
+
+Short: each command has a module of its name, which alone is imported for it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`ibi verify`: check that deposited content is unchanged."""
+"""`ibi verify`: check that deposited content is unchanged.
+
+Short: each command has a module of its name, which alone is imported for it.
+"""
 
 from __future__ import annotations
 

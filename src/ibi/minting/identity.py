@@ -1,4 +1,7 @@
-"""Which identities may mint (E11)."""
+"""Which identities may mint (E11).
+
+Short: one rule, asked by whatever begins to mint.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a resolver believes of items beyond one resolution, and what it does not believe."""
+"""What a resolver believes of items beyond one resolution, and what it does not believe.
+
+Short: values that only the port of beliefs carries.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is wrong with something that a depositor wants kept. The text quoted is theirs, the reason is for them."""
+"""What is wrong with something that a depositor wants kept. The text quoted is theirs, the reason is for them.
+
+Short: all values of the model raise these.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A letter: what one person or program wants to tell another by e-mail."""
+"""A letter: what one person or program wants to tell another by e-mail.
+
+Short: one value, that stands on no other.
+"""
 
 from __future__ import annotations
 

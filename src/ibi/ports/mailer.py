@@ -1,4 +1,7 @@
-"""How letters are sent."""
+"""How letters are sent.
+
+Short: one method.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Robots, recognised by their User-Agent."""
+"""Robots, recognised by their User-Agent.
+
+Short: it stands alone, because it loads a long list.
+"""
 
 from __future__ import annotations
 

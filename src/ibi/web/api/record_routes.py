@@ -1,4 +1,7 @@
-"""The routes of an Archive's records."""
+"""The routes of an Archive's records.
+
+Short: it is above all modules of records, which do not know each other.
+"""
 
 from __future__ import annotations
 
