@@ -56,7 +56,7 @@ def check_tree(paths: Iterable[str]) -> None:
     folders: dict[str, str] = {}
     for path in paths:
         check_file_path(path)
-        key = _folded(path)
+        key = _fold_path(path)
         if key in files or key in folders:
             raise _collision(path, files.get(key) or folders[key])
         files[key] = path
@@ -72,7 +72,7 @@ def _collision(path: str, other: str) -> InvalidFilePath:
     return InvalidFilePath(path, 0, "it cannot be told from {other}", other=repr(other))
 
 
-def _folded(path: str) -> str:
+def _fold_path(path: str) -> str:
     if path.isascii():
         return path.lower()
     from unicodedata import normalize

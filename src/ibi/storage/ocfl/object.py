@@ -85,7 +85,7 @@ class Inventory:
     def name(self) -> str:
         return self.id.removeprefix(ID_SCHEME)
 
-    def kept(self) -> KeptObject:
+    def to_kept_object(self) -> KeptObject:
         numbered = enumerate(self.versions, 1)
         return KeptObject(
             self.name, tuple(KeptVersion(number, version.change, version.files) for number, version in numbered)

@@ -48,17 +48,17 @@ class OcflStore:
             lay_out(root)
             self._work = StoreContext(root, on_step, blocks)
         self._remembered = RememberedInventories()
-        self._together: Batcher[NewObject, Inventory] = Batcher(self._created)
+        self._together: Batcher[NewObject, Inventory] = Batcher(self._create_group)
 
     def create(
         self, name: str, files: Mapping[str, Source], change: Change, *, on_bytes: OnBytes | None = None
     ) -> KeptObject:
-        new = _checked(NewObject(name, files, change))
+        new = _check_object(NewObject(name, files, change))
         if on_bytes is None and _is_at_hand(new.files):
-            return self._together.run(new).kept()
-        return versions.create(self._working(), new, on_bytes).kept()
+            return self._together.run(new).to_kept_object()
+        return versions.create(self._working(), new, on_bytes).to_kept_object()
 
-    def _created(self, objects: Sequence[NewObject]) -> list[Inventory | Exception]:
+    def _create_group(self, objects: Sequence[NewObject]) -> list[Inventory | Exception]:
         return versions.create_all(self._working(), objects)
 
     def create_all(self, objects: Sequence[NewObject]) -> list[KeptObject | Exception]:
@@ -66,7 +66,7 @@ class OcflStore:
         checked = [_checked_or_refused(new) for new in objects]
         made = iter(versions.create_all(self._working(), [new for new in checked if isinstance(new, NewObject)]))
         results = [next(made) if isinstance(new, NewObject) else new for new in checked]
-        return [result.kept() if isinstance(result, Inventory) else result for result in results]
+        return [result.to_kept_object() if isinstance(result, Inventory) else result for result in results]
 
     def update(
         self,
@@ -78,16 +78,16 @@ class OcflStore:
         on_bytes: OnBytes | None = None,
     ) -> KeptObject:
         check_tree(files)
-        return versions.update(self._working(), checked_name(name), files, change, head, on_bytes).kept()
+        return versions.update(self._working(), checked_name(name), files, change, head, on_bytes).to_kept_object()
 
     def purge_to(
         self, name: str, files: Mapping[str, Source], change: Change, *, head: int | None = None
     ) -> KeptObject:
         check_tree(files)
-        return sweep.purge_to(self._working(), checked_name(name), files, change, head).kept()
+        return sweep.purge_to(self._working(), checked_name(name), files, change, head).to_kept_object()
 
     def read(self, name: str) -> KeptObject:
-        return self.read_inventory(name).kept()
+        return self.read_inventory(name).to_kept_object()
 
     def read_inventory(self, name: str) -> Inventory:
         with ObjectDirectory(self._working().descriptor, checked_name(name)) as found:
@@ -147,9 +147,9 @@ class OcflStore:
             if path not in files:
                 raise FileMissing(name=name, path=path, version=number)
             place = inventory.manifest[files[path]][0]
-            return self._opened(found, place, files[path])
+            return self._open_content(found, place, files[path])
 
-    def _opened(self, found: ObjectDirectory, place: str, digest: str) -> OpenContent:
+    def _open_content(self, found: ObjectDirectory, place: str, digest: str) -> OpenContent:
         try:
             return OpenContent(found.open(place), digest)
         except OSError as error:
@@ -157,7 +157,7 @@ class OcflStore:
             raise ContentDamaged(name=found.name, problem="E092", reason=f"{place}: {error.strerror}") from error
 
 
-def _checked(new: NewObject) -> NewObject:
+def _check_object(new: NewObject) -> NewObject:
     check_tree(new.files)
     checked_name(new.name)
     return new
@@ -165,7 +165,7 @@ def _checked(new: NewObject) -> NewObject:
 
 def _checked_or_refused(new: NewObject) -> NewObject | IbiError:
     try:
-        return _checked(new)
+        return _check_object(new)
     except IbiError as refusal:
         return refusal
 

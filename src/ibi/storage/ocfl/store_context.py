@@ -94,7 +94,7 @@ class Staging:
 
     def _abandoned_in(self, place: Path) -> Iterator[Path]:
         with alone(self.directory / _LOCK):
-            descriptor = _taken(place)
+            descriptor = _lock_abandoned(place)
         if descriptor is None:
             return
         try:
@@ -104,7 +104,7 @@ class Staging:
             os.close(descriptor)
 
 
-def _taken(place: Path) -> int | None:
+def _lock_abandoned(place: Path) -> int | None:
     """The lock of a directory whose process is no more."""
     try:
         descriptor = open_lock(place / _LOCK)
@@ -231,12 +231,12 @@ class StoreContext:
 def files_of(wanted: Mapping[str, Source], intake: Intake, inventory: Inventory) -> dict[str, str]:
     """The digest of each file that a version is to have."""
     return {
-        path: _kept(source, inventory) if isinstance(source, Keep) else intake.files[path].digest
+        path: _kept_digest(source, inventory) if isinstance(source, Keep) else intake.files[path].digest
         for path, source in wanted.items()
     }
 
 
-def _kept(source: Keep, inventory: Inventory) -> str:
+def _kept_digest(source: Keep, inventory: Inventory) -> str:
     files = inventory.versions[-1].files if inventory.versions else {}
     if source.path not in files:
         raise FileMissing(name=inventory.name, path=source.path, version=inventory.head)

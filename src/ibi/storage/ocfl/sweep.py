@@ -99,7 +99,7 @@ def purge_to(work: StoreContext, name: str, files: Mapping[str, Source], change:
             place = f"{staged.place}/{NEW}"
             os.mkdir(place)
             write_file(f"{staged.place}/{TARGET}", name.encode("ascii"), staged.batch)
-            sources = {path: _copied(work, source, before) for path, source in files.items()}
+            sources = {path: _copy_source(work, source, before) for path, source in files.items()}
             inventory, intake = stage_object(work, staged, place, NewObject(name, sources, change))
             _check_kept(files, before, inventory)
             _replace(work, staged, name)
@@ -114,7 +114,7 @@ def purge_to(work: StoreContext, name: str, files: Mapping[str, Source], change:
     return inventory
 
 
-def _copied(work: StoreContext, source: Source, before: Inventory) -> Source:
+def _copy_source(work: StoreContext, source: Source, before: Inventory) -> Source:
     """What is kept has to be copied: it lies in an object that goes away."""
     if not isinstance(source, Keep):
         return source
