@@ -44,7 +44,7 @@ test: lint browser ## Everything: lint and every test
 	$(BIN)/pytest -q -n $(JOBS)
 
 pictures: dev browser ## Take the pictures of the pages under docs/pictures anew
-	IBI_PICTURES=docs/pictures $(BIN)/pytest -q -n 0 tests/browser/test_pictures.py
+	IBI_PICTURES="$(CURDIR)/docs/pictures" $(BIN)/pytest -q -n 0 tests/browser/test_pictures.py
 
 bench: dev nginx ## Measure; fails on a missed aim
 	$(BIN)/python -m bench.run
