@@ -42,3 +42,15 @@ def test_every_port_stands_in_the_table_of_ports_with_adapters_that_exist() -> N
     for row in table:
         for adapter in code_spans(row["Adapter"]):
             assert existing_module(adapter), adapter
+
+
+def test_every_module_and_file_that_the_page_names_exists() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    spans = set(re.findall(r"`([^`\s]+)`", text))
+    modules = {span for span in spans if re.fullmatch(r"ibi(\.[a-z_0-9]+)+", span)} - {"ibi.css", "ibi.toml"}
+    paths = {span for span in spans if re.fullmatch(r"[a-z_]+(/[a-z_0-9]+)*(/|\.py)", span) and span.count("/") > 1}
+    paths |= {span for span in spans if re.fullmatch(r"[a-z_]+(/[a-z_0-9]+)+\.py", span)}
+    assert len(modules) > 20
+    assert len(paths) > 20
+    assert [module for module in sorted(modules) if not existing_module(module)] == []
+    assert [path for path in sorted(paths) if not any((ROOT / base / path).exists() for base in ("", "src/ibi"))] == []

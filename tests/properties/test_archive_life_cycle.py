@@ -12,6 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from ibi.archive import life_cycle
 from ibi.archive import related_items as editions
 from ibi.archive import related_items as translations
+from ibi.archive.answer import assemble_url_list
 from ibi.archive.errors import (
     AlreadyThere,
     EditionLoop,
@@ -22,7 +23,6 @@ from ibi.archive.errors import (
 )
 from ibi.archive.life_cycle import TABLE, Act, Standing
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls, Reader
-from ibi.archive.url_list import assemble_url_list
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import Deletion, LabelForms, State, UrlList, UrlRequest, ip_addresses

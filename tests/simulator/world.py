@@ -14,9 +14,9 @@ from heapq import heappop, heappush
 from random import Random
 from typing import NamedTuple
 
+from ibi.archive.answer import answer
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.url_list import answer
 from ibi.errors import InvalidInput
 from ibi.label import Label
 from ibi.messages import State, UrlRequest, parse_url_list

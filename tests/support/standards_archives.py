@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from ibi.archive.answer import assemble_url_list
 from ibi.archive.profile import ArchiveProfile, Reader
-from ibi.archive.url_list import assemble_url_list
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag

@@ -1,4 +1,4 @@
-"""The command `ibi`: the composition root. It builds everything from settings and owns no logic."""
+"""The command `ibi`: it parses, calls what `ibi.composition` builds, and prints. It owns no logic."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A file of an item: the name it has under `doc/`, and what its bytes are.
 
-Of ten thousand files a reader wants one, or a page: to decode them all takes two hundred milliseconds, during which all
-other requests wait.
+The files of an item are decoded on demand: of ten thousand a reader wants one, or a page, and to decode them all takes
+two hundred milliseconds, during which all other requests wait.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where an Archive looks up what it keeps.
+"""Where an Archive looks up what it keeps, and where it searches.
 
-Beside the port `Catalog` and not part of it: resolution and deposits need no search, and whatever stands in for a
-catalogue elsewhere need not have one. An adapter keeps to a catalogue, and finds what that has at the moment.
+The search is a port of its own: resolution and deposits need none, and a catalogue need not have one. An adapter of it
+belongs to a catalogue, and finds what that has at the moment.
 """
 
 from __future__ import annotations

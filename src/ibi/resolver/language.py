@@ -1,4 +1,4 @@
-"""What is wanted of an item, and the languages in it (docs/spec/resolution.md)."""
+"""Which translation is taken: the one that a link names (`+(pt)`), or the one that the reader prefers."""
 
 from __future__ import annotations
 

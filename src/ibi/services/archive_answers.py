@@ -12,10 +12,10 @@ from itertools import count
 from secrets import randbelow
 from typing import Final, NamedTuple
 
+from ibi.archive.answer import StaticAnswer, answer, static_answer
 from ibi.archive.counting import Recent, counted_acknowledgment
 from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import RANDOM_LIMIT, UrlKeys
-from ibi.archive.url_list import StaticAnswer, answer, static_answer
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.lru_cache import LruCache

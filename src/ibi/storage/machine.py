@@ -1,7 +1,7 @@
 """This machine: what is on its disks for certain, its clocks, and its name for itself.
 
-Without one left nothing can be opened: no file, no database, no connection to an Archive. A connection that is refused
-costs one client a moment, so that connections are bounded well before the system says no.
+Descriptors are bounded: with none left, no file, no database and no connection can be opened. A refused connection
+costs one client a moment, so that connections are bounded well before the system refuses.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ibi.archive.answer import static_answer
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.url_list import static_answer
 from ibi.messages import UrlList, UrlRequest, parse_url_list
 from ibi.pairs import Pairs
 from ibi.relation import Relation

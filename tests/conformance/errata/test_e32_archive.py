@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from ibi.archive.answer import StaticAnswer, static_answer
 from ibi.archive.counting import Recent
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.url_list import StaticAnswer, static_answer
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.model.visibility import Visibility, network

@@ -4,8 +4,7 @@ A draft belongs to the depositor who began it; librarians see all. Publication i
 a draft only collects its input. The labels of a new item are written into its draft before anything is published under
 them, so that a publication requested twice, because its answer was lost or its server died, makes one item.
 
-The labels of a new item are written into its draft before anything is kept under them, and an update is known by what
-it made of the item. So an attempt after a lost answer, or after the death of a server, ends where the first one did.
+An update is known by what it made of the item, so that a second attempt ends where the first one did.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Changes of items: deposit, update, delete, relate. The rules are those of `ibi.archive`.
 
-Order of a deposit: labels, content, catalogue, then the items that the new one names (see `claims`). Once a call has
+Order of a deposit: labels, content, catalogue, then the items that the new one names (see `backlinks`). Once a call has
 returned, all of it is on the disk. If it raises, nothing has changed; only `ChangeUnfinished` says otherwise. What a
 crash leaves half done is finished or removed when the store is opened next.
 """

@@ -1,6 +1,6 @@
 """Taking content in: bytes of any size are hashed while they are copied, in constant memory.
 
-What is small is held in memory and written at the end, together with the inventory: see `StoreContext.turn`.
+What is small is held in memory and written at the end, together with the inventory.
 """
 
 from __future__ import annotations

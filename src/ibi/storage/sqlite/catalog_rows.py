@@ -1,8 +1,8 @@
 """The tables of the catalogue, and an item as rows of them.
 
-Five bytes of seconds from the first year a label can have, the digits of the fraction, a zero, the prefix. Instants
-come first, as in the order of labels; equal labels of whatever case have equal bytes. The form goes without saying: the
-prefix of a repository name has a slash, that of an IBIp has none.
+The key of a label is five bytes of seconds from the first year a label can have, the digits of the fraction, a zero,
+and the prefix. Instants come first, as in the order of labels; equal labels of whatever case have equal bytes. The
+form goes without saying: the prefix of a repository name has a slash, that of an IBIp has none.
 
 `listed` has a row for each item that can be found, with what it is counted and ordered by. `search` is the index of
 words (FTS5) under the same numbers: those follow from the instants of labels, so that matches come newest first without

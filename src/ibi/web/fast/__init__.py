@@ -12,7 +12,6 @@ exists twice:
 answers byte for byte. A resolution that was begun on the fast path and has to wait is carried on by the application
 (`Handover`).
 
-`dispatch` chooses the endpoint, for both ways alike. `protocol`, `flow`, `connection_bounds` and
-`connection_refusals` read and write connections within bounds; `server` runs them; `heap` and `load_log` are what a
-server does beside requests.
+`fast_path.Dispatcher` chooses the endpoint, for both ways alike. `connection`, `connection_bounds` and `protocol` read
+and write within bounds; `server` runs them, with what is done beside requests.
 """

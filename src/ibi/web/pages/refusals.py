@@ -1,4 +1,4 @@
-"""Pages and files are served for our own hosts only (`ibi.web.http.request`): 421 says which address to use.
+"""Refusals as pages: of hosts that are not ours, with the address to use, and of connections beyond the bounds.
 
 All other requests are answered under any name. Programs that ask services may know this server by an address or by an
 older name; health checks name whatever they dial. Persistent URLs outlive names: a link under a name that still leads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.archive.url_list import filter_url_list
+from ibi.archive.answer import filter_url_list
 from ibi.relation import Relation
 from tests.support.standards_archives import MTC_M16D, REPORT
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ibi.archive.answer import answer, static_answer
 from ibi.archive.url_key import UrlKeys
-from ibi.archive.url_list import answer, static_answer
 from ibi.errors import InvalidMessage
 from ibi.messages import (
     Acknowledgment,

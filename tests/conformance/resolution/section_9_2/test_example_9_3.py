@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibi.archive.url_list import filter_url_list
+from ibi.archive.answer import filter_url_list
 from ibi.messages import parse_url_list
 from ibi.pairs import Pairs
 from ibi.relation import Relation

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ibi.archive import life_cycle
+from ibi.archive.answer import assemble_url_list
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls, Reader
-from ibi.archive.url_list import assemble_url_list
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag

@@ -178,7 +178,7 @@ async def test_an_answer_ends_with_the_embargo_it_speaks_of() -> None:
 
 
 async def test_a_flood_of_requests_does_not_fill_the_memory() -> None:
-    from ibi.archive.url_list import StaticAnswer
+    from ibi.archive.answer import StaticAnswer
     from ibi.services.archive_answers import KeptAnswers
 
     answers, empty = KeptAnswers(10), StaticAnswer(b"")

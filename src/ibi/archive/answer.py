@@ -1,4 +1,4 @@
-"""R Algorithm 1, MONTARRESPOSTA: one request to the Archive's service, one answer.
+"""What an Archive answers to a resolver, and for how long that is true (R Algorithms 1 and 2).
 
 The answer to a `urlRequest` is all but constant: only its key changes every time. `StaticAnswer` is that constant part,
 to be kept by a server that answers often.
