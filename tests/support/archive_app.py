@@ -13,6 +13,7 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
 from ibi.messages import State
+from ibi.model.change import Revision
 from ibi.model.content import Bytes, Change
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
@@ -42,13 +43,13 @@ class CountedCatalog(PlainCatalog):
         self.changes = self.finds = 0
         super().__init__(*items)
 
-    def put(self, item: Item) -> None:
+    def put(self, item: Item, revision: Revision | None = None) -> None:
         self.changes += 1
-        super().put(item)
+        super().put(item, revision)
 
-    def remove(self, label: Any) -> bool:
+    def remove(self, label: Any, at: Instant | None = None) -> bool:
         self.changes += 1
-        return super().remove(label)
+        return super().remove(label, at)
 
     def find(self, label: Any) -> Item | None:
         self.finds += 1

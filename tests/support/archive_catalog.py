@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages import LabelForms
+from ibi.model.change import Revision
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, Link
@@ -30,7 +32,7 @@ class PlainCatalog:
         rep = self._by_label.get(label)
         return None if rep is None else self._items[rep]
 
-    def put(self, item: Item) -> None:
+    def put(self, item: Item, revision: Revision | None = None) -> None:
         for label in item.labels.labels:
             if self._by_label.get(label, item.rep) != item.rep:
                 raise LabelTaken(label=str(label))
@@ -38,7 +40,7 @@ class PlainCatalog:
         self._items[item.rep] = item
         self._by_label.update(dict.fromkeys(item.labels.labels, item.rep))
 
-    def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
+    def put_each(self, items: Sequence[Item], revisions: Sequence[Revision] | None = None) -> list[IbiError | None]:
         refused: list[IbiError | None] = []
         for item in items:
             try:
@@ -49,10 +51,10 @@ class PlainCatalog:
                 refused.append(None)
         return refused
 
-    def put_all(self, items: Iterable[Item]) -> int:
+    def put_all(self, items: Iterable[Item], revisions: Iterable[Revision] | None = None) -> int:
         return len(self.put_each(list(items)))
 
-    def remove(self, label: Label) -> bool:
+    def remove(self, label: Label, at: Instant | None = None) -> bool:
         self._version += 1
         item = self.find(label)
         if item is None:
@@ -71,7 +73,7 @@ class PlainCatalog:
     def check(self) -> None:
         """What is in memory stays what it was."""
 
-    def depart(self, transfer: Transfer) -> None:
+    def depart(self, transfer: Transfer, head: int = 0) -> None:
         self.remove(transfer.rep)
         self._transfers.update(dict.fromkeys(transfer.labels.labels, transfer))
 

@@ -12,6 +12,7 @@ from ibi.label import RepositoryName
 from ibi.model.content import Problem
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, Search
+from ibi.ports.changes import ChangeFeed
 from ibi.ports.content import Content
 
 
@@ -77,7 +78,14 @@ class StoreCatalog(Catalog, Search, Protocol):
         another process may have had it do meanwhile, and it is not `always` to be done."""
 
     def end_rebuild(self) -> None:
-        """Say that this is the catalogue of the store, with a new mark on both."""
+        """Say that this is the catalogue of the store, with a new mark on both. The feed begins another epoch."""
+
+    @property
+    def changes(self) -> ChangeFeed:
+        """The feed of its changes."""
+
+    def renew_feed(self) -> None:
+        """Begin another epoch of the feed, with the last entry of each item."""
 
 
 Job = TypeVar("Job")

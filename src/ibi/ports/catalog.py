@@ -11,7 +11,9 @@ from enum import Enum
 from typing import Protocol
 
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.model.change import Revision
 from ibi.model.item import Item
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
@@ -58,25 +60,28 @@ class Catalog(Protocol):
     def find(self, label: Label) -> Item | None:
         """The item that bears this label, in either form; None if there is none, or it was dropped. Quick."""
 
-    def put(self, item: Item) -> None:
+    def put(self, item: Item, revision: Revision | None = None) -> None:
         """Keep `item` in the place of the one with its repository name, durably.
+
+        `revision` is that of its object, for the feed of changes (`ibi.ports.changes`); without one, it is taken from
+        the item's last publication.
 
         `ibi.archive.errors.LabelTaken` if one of its labels is another item's: then nothing has changed.
         """
 
-    def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
+    def put_each(self, items: Sequence[Item], revisions: Sequence[Revision] | None = None) -> list[IbiError | None]:
         """Put several, in less time than one after the other; for each, `LabelTaken` if it was refused."""
 
-    def put_all(self, items: Iterable[Item]) -> int:
+    def put_all(self, items: Iterable[Item], revisions: Iterable[Revision] | None = None) -> int:
         """Put many, some hundred in a commit, whatever the catalogue says of them already; how many. `LabelTaken` if
         one of them is refused: what was put before it may stay."""
 
-    def remove(self, label: Label) -> bool:
-        """Forget an item, durably, as if it had never been there; whether it was. Not for Originals: those leave a
-        tombstone, unless they were transferred."""
+    def remove(self, label: Label, at: Instant | None = None) -> bool:
+        """Forget an item, durably, but for the date in the feed of changes, which is now unless it is given; whether
+        it was there. Not for Originals: those leave a tombstone, unless they were transferred."""
 
-    def depart(self, transfer: Transfer) -> None:
-        """Forget the item, durably, but for where its Original was given to."""
+    def depart(self, transfer: Transfer, head: int = 0) -> None:
+        """Forget the item, durably, but for where its Original was given to. `head` is the version of its object."""
 
     def transfer(self, label: Label) -> Transfer | None:
         """Where the item of this label went that departed from here; None if it did not. To be asked of labels under

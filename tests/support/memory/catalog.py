@@ -9,8 +9,10 @@ from threading import Lock
 
 from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
+from ibi.model.change import Revision
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
@@ -34,7 +36,7 @@ class MemoryCatalog:
     def find(self, label: Label) -> Item | None:
         return self._by_label.get(label)
 
-    def put(self, item: Item) -> None:
+    def put(self, item: Item, revision: Revision | None = None) -> None:
         with self._lock:
             for label in item.labels.labels:
                 if label in self._by_label and self._by_label[label].rep != item.rep:
@@ -46,14 +48,14 @@ class MemoryCatalog:
                 self._links[link][item.rep] = None
             self._version += 1
 
-    def put_all(self, items: Iterable[Item]) -> int:
+    def put_all(self, items: Iterable[Item], revisions: Iterable[Revision] | None = None) -> int:
         number = 0
         for item in items:
             self.put(item)
             number += 1
         return number
 
-    def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
+    def put_each(self, items: Sequence[Item], revisions: Sequence[Revision] | None = None) -> list[IbiError | None]:
         return [self._refusal(item) for item in items]
 
     def _refusal(self, item: Item) -> IbiError | None:
@@ -63,11 +65,11 @@ class MemoryCatalog:
             return refusal
         return None
 
-    def remove(self, label: Label) -> bool:
+    def remove(self, label: Label, at: Instant | None = None) -> bool:
         with self._lock:
             return self._forget(label)
 
-    def depart(self, transfer: Transfer) -> None:
+    def depart(self, transfer: Transfer, head: int = 0) -> None:
         with self._lock:
             self._forget(transfer.rep)
             self._transfers.update(dict.fromkeys(transfer.labels.labels, transfer))

@@ -11,11 +11,12 @@ import pytest
 from ibi.composition.archive_store import open_store
 from ibi.errors import IbiError
 from ibi.model import item_json
+from ibi.model.change import Revision
 from ibi.model.content import KeptObject, NewObject
 from ibi.model.item import Item
 from ibi.ports.content import ContentExists
 from ibi.services.items import item_repository as item_object
-from ibi.services.items.item_repository import ChangeUnfinished
+from ibi.services.items.errors import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.durability import Batch
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
@@ -159,11 +160,11 @@ def test_whatever_the_catalogue_raises_everybody_is_answered_and_nothing_is_lost
     """What is kept by then stays, and is listed as soon as that is possible."""
     before, calls = group.store.catalog.put_each, [0]
 
-    def fail(items: Sequence[Item]) -> list[IbiError | None]:
+    def fail(items: Sequence[Item], revisions: Sequence[Revision]) -> list[IbiError | None]:
         calls[0] += 1
         if calls[0] == 2:
             raise error
-        return before(items)
+        return before(items, revisions)
 
     monkeypatch.setattr(group.store.catalog, "put_each", fail)
     done = group.run(*(group.deposit(f"item {number}") for number in range(3)))
@@ -178,10 +179,10 @@ def test_whatever_the_catalogue_raises_everybody_is_answered_and_nothing_is_lost
 def test_one_that_the_catalogue_cannot_take_is_told_so_alone(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:
     before = group.store.catalog.put_each
 
-    def fail(items: Sequence[Item]) -> list[IbiError | None]:
+    def fail(items: Sequence[Item], revisions: Sequence[Revision]) -> list[IbiError | None]:
         if any(item.metadata.title[0].value == "bad" for item in items):
             raise ValueError("unforeseen")
-        return before(items)
+        return before(items, revisions)
 
     monkeypatch.setattr(group.store.catalog, "put_each", fail)
     one, bad, other = group.run(group.deposit("one"), group.deposit("bad"), group.deposit("other"))

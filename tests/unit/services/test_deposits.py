@@ -28,12 +28,14 @@ from ibi.archive.related_items import group
 from ibi.errors import IbiError
 from ibi.languages import LanguageTag
 from ibi.messages import State
+from ibi.model.change import Revision
 from ibi.model.content import Bytes, Copy, Keep, Move, Source, Stream
 from ibi.model.errors import InvalidFileName, InvalidItem
 from ibi.model.item import Item
 from ibi.ports.content import ContentChanged, ContentMissing, FileMissing, SourceRefused
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.item_repository import ChangeUnfinished, ItemRepository, StoredItem, name_of
+from ibi.services.items.errors import ChangeUnfinished
+from ibi.services.items.item_repository import ItemRepository, StoredItem, name_of
 from ibi.storage.errors import DiskRefused
 from tests.support.content_samples import content_of
 from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft, dump, kept_in, labels, put, sources
@@ -309,10 +311,10 @@ class _FullDisk(MemoryCatalog):
 
     full = False
 
-    def put(self, item: Item) -> None:
+    def put(self, item: Item, revision: Revision | None = None) -> None:
         if self.full:
             raise DiskRefused(path="catalogue", reason="No space left on device")
-        super().put(item)
+        super().put(item, revision)
 
 
 def test_what_could_not_be_listed_is_told_and_made_good_with_the_next_change() -> None:

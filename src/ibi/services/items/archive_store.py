@@ -20,11 +20,13 @@ from ibi.model.minting import Identity
 from ibi.model.transfer import Transfer
 from ibi.ports.archive_store import Batching, ContentStore, ItemLocks, Journal, StoreCatalog
 from ibi.ports.catalog import Search
+from ibi.ports.changes import ChangeFeed
 from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.ports.errors import StorageError, StoreIncomplete
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.backlinks import named_by
-from ibi.services.items.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, ItemTransferred, name_of
+from ibi.services.items.errors import ItemTransferred
+from ibi.services.items.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, StoredItem, name_of
 
 STEPS: Final = ("items read in",)
 """Where a crash is tried, beside the steps of each change."""
@@ -91,12 +93,17 @@ class ArchiveStore(ItemRepository):
         super().__init__(
             content, catalog, journal=journal, locks=locks, batching=batching, on_step=on_step, integrity=integrity
         )
-        self._objects, self._listing, self._changes = content, catalog, journal
+        self._objects, self._listing, self._under_way = content, catalog, journal
         self._forget_given_out, self._close = forget_given_out, close
         self._gives_up_missing, self._on_rebuild = give_up_missing, on_rebuild
         self.is_rebuilt = False
         """Whether all items were read to make the catalogue agree with the store."""
         self.swept = self._sweep(on_item)
+
+    @property
+    def changes(self) -> ChangeFeed:
+        """The feed of its changes."""
+        return self._listing.changes
 
     @property
     def search(self) -> Search:
@@ -128,7 +135,7 @@ class ArchiveStore(ItemRepository):
     def _sweep(self, on_item: Callable[[], None]) -> ListingResult:
         """Finish the changes of crashed processes: in the store, then in the catalogue, then between related items."""
         finished = self.content.sweep()
-        with self._changes.take_abandoned() as left:
+        with self._under_way.take_abandoned() as left:
             is_whole = all(one.whole for one in left)
             if not is_whole or not (self._listing.agrees() or self._adopt()):
                 listed = self._agree(on_item, always=not is_whole)
@@ -190,10 +197,13 @@ class ArchiveStore(ItemRepository):
         return (name for name in map(str, self._listing.names()) if not self._objects.holds(name))
 
     def rebuild(self, on_item: Callable[[], None] = _ignore) -> ListingResult:
-        """Rebuild the catalogue from the store, item by item. Other processes may go on working."""
+        """Rebuild the catalogue from the store, item by item, and begin another epoch of its feed. Other processes may
+        go on working."""
         self._listing.check_search()
         removed = self._forget_missing()
-        return replace(self._list_all(self.content.iterate(), on_item), removed=removed)
+        listed = self._list_all(self.content.iterate(), on_item)
+        self._listing.renew_feed()
+        return replace(listed, removed=removed)
 
     def _list_all(
         self, names: Iterable[str], on_item: Callable[[], None], *, only_changed: bool = False
@@ -210,15 +220,15 @@ class ArchiveStore(ItemRepository):
                 items = []
                 for name in batch:
                     try:
-                        items.append(self.read(name).item)
+                        items.append(self.read(name))
                     except ItemTransferred as gone:
-                        self.catalog.depart(gone.transfer)
+                        self.catalog.depart(gone.transfer, self.content.read(name).head.number)
                     except ContentMissing:
                         pass
                     except (ContentDamaged, InvalidLabel) as error:
                         unreadable.append((name, error))
                     on_item()
-                unreadable += self._put_all([item for item in items if not only_changed or not self._lists(item)])
+                unreadable += self._put_all([each for each in items if not only_changed or not self._lists(each.item)])
             self.step("items read in")
             looked_at += len(batch)
         return ListingResult(looked_at, unreadable=tuple(unreadable))
@@ -226,17 +236,17 @@ class ArchiveStore(ItemRepository):
     def _lists(self, item: Item) -> bool:
         return self.catalog.find(item.rep) == item
 
-    def _put_all(self, items: list[Item]) -> Iterator[tuple[str, IbiError]]:
+    def _put_all(self, stored: list[StoredItem]) -> Iterator[tuple[str, IbiError]]:
         try:
-            self._listing.put_all(items)
+            self._listing.put_all([each.item for each in stored], [each.revision for each in stored])
             return
         except LabelTaken:
             pass  # which of them failed shows one by one
-        for item in items:
+        for each in stored:
             try:
-                self.catalog.put(item)
+                self.catalog.put(each.item, each.revision)
             except LabelTaken as error:
-                yield name_of(item), error
+                yield name_of(each.item), error
 
     def _forget_missing(self) -> int:
         """Remove items that the store lacks. A damaged one stays listed: only the catalogue knows what it was."""

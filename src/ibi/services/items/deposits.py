@@ -111,10 +111,10 @@ class Deposits:
                 self._checked(draft)  # others may have deposited an edition meanwhile
                 for each in held:
                     self._kept.read(each)  # one that is damaged could not say its half afterwards
-            item = self._kept.create(PendingItem(name, publish, files.stored, change), on_bytes)
-            self._kept.list(item)
-            self._kept.answer_claims(item, change)
-        return item
+            stored = self._kept.create(PendingItem(name, publish, files.stored, change), on_bytes)
+            self._kept.list(stored)
+            self._kept.answer_claims(stored.item, change)
+        return stored.item
 
     def update(
         self,
@@ -144,9 +144,9 @@ class Deposits:
 
         with self._kept.changing(name):
             new = PendingItem(name, revise, files.stored, self._change(who, message))
-            item = self._kept.revise(new, before.head, on_bytes)
+            stored = self._kept.revise(new, before.head, on_bytes)
             self._kept.settle(name)  # not simply listed: others may have changed it since
-        return replace(expected, item=item)
+        return replace(expected, item=stored.item)
 
     def delete(
         self, label: Label, reason: str, who: str, *, replaced_by: Label | None = None, purge: bool = False
@@ -163,10 +163,10 @@ class Deposits:
                 item = life_cycle.delete(item, self._now(), reason, replaced_by=successor, service=self._service)
             if purge:
                 item = life_cycle.purge(item)
-                self._kept.purge_to(item, self._change(who, f"Purged: {reason}"), before.head)
+                stored = self._kept.purge_to(item, self._change(who, f"Purged: {reason}"), before.head)
             else:
-                self._kept.annotate(item, self._change(who, f"Deleted: {reason}"), before.head)
-            self._kept.list(item)
+                stored = self._kept.annotate(item, self._change(who, f"Deleted: {reason}"), before.head)
+            self._kept.list(stored)
         return item
 
     def forms(self, label: Label) -> LabelForms:

@@ -14,7 +14,9 @@ from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.model.change import Revision
 from ibi.model.content import Bytes, Change, Derived, Keep, KeptObject, NewObject, Source, TakenFile
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
@@ -27,6 +29,7 @@ from ibi.ports.errors import StorageError
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.backlinks import items_claimed, with_backlink
+from ibi.services.items.errors import ItemTransferred, unfinished, unfinished_if_refused
 
 ITEM: Final = "item.json"
 LOCAL: Final = "local.json"
@@ -115,27 +118,21 @@ def _one_by_one(work: Callable[[Sequence[Job]], Sequence[Result | Exception]]) -
     return run
 
 
-class ChangeUnfinished(StorageError):
-    """{label} is kept as it was asked for, but not everything that speaks of it could be written ({reason}). That is
-    made good with the next change or at the next start: do not repeat the request."""
-
-    code = "change-unfinished"
-
-
-class ItemTransferred(ContentMissing):
-    """{name} has no content here: its Original was given to another Archive."""
-
-    def __init__(self, transfer: Transfer) -> None:
-        super().__init__(name=name_of(transfer.rep))
-        self.transfer = transfer
-
-
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """An item, and the version of the object in which it is like this."""
+    """An item, and the version of the object in which it is like this, made at a time."""
 
     item: Item
     head: int
+    at: Instant
+
+    @property
+    def revision(self) -> Revision:
+        return Revision(self.head, self.at)
+
+
+def _stored(item: Item, kept: KeptObject) -> StoredItem:
+    return StoredItem(item, kept.head.number, kept.head.change.at)
 
 
 class PendingItem(NamedTuple):
@@ -190,13 +187,13 @@ class ItemRepository:
     def _read(self, name: str) -> StoredItem:
         kept = self.content.read(name)
         try:
-            return StoredItem(self._decoded(name, kept), kept.head.number)
+            return _stored(self._decoded(name, kept), kept)
         except ContentDamaged:
             # It may have been purged since.
             now = self.content.read(name)
             if now == kept:
                 raise
-            return StoredItem(self._decoded(name, now), now.head.number)
+            return _stored(self._decoded(name, now), now)
 
     def require_whole(self, name: str) -> None:
         """`ContentDamaged` if the item is known to be damaged: it takes no change until it was restored."""
@@ -260,10 +257,11 @@ class ItemRepository:
         """Each item, or what went wrong with it."""
         names = tuple(each.name for each in new)
         with self._noted(names):
-            outcomes = self._keep_all(new)
+            stored = self._keep_all(new)
             self.step("content kept")
-            kept = [(number, item) for number, item in enumerate(outcomes) if isinstance(item, Item)]
-            for (number, _), refusal in zip(kept, self._listed([item for _, item in kept]), strict=True):
+            outcomes: list[Item | Exception] = [each.item if isinstance(each, StoredItem) else each for each in stored]
+            kept = [(number, each) for number, each in enumerate(stored) if isinstance(each, StoredItem)]
+            for (number, _), refusal in zip(kept, self._listed([each for _, each in kept]), strict=True):
                 if refusal is not None:
                     outcomes[number] = refusal
             self.step("item listed")
@@ -273,50 +271,54 @@ class ItemRepository:
         self._end(tuple(name for name, outcome in told if isinstance(outcome, Item)))
         return outcomes
 
-    def _keep_all(self, new: Sequence[PendingItem]) -> list[Item | Exception]:
+    def _keep_all(self, new: Sequence[PendingItem]) -> list[StoredItem | Exception]:
         """Each item as it is kept, or what kept it from being so."""
         items = [_LateItem(each.make) for each in new]
         objects = [
             NewObject(each.name, late.object_of(each.files), each.change) for each, late in zip(new, items, strict=True)
         ]
         outcomes = zip(items, self.content.create_all(objects), strict=True)
-        return [made if isinstance(made, Exception) else late.item for late, made in outcomes]
+        return [made if isinstance(made, Exception) else _stored(late.item, made) for late, made in outcomes]
 
-    def _listed(self, items: Sequence[Item]) -> Sequence[Exception | None]:
+    def _listed(self, stored: Sequence[StoredItem]) -> Sequence[Exception | None]:
         """What kept each of them from being listed."""
+        if not stored:
+            return ()
         try:
-            return self.catalog.put_each(items) if items else ()
+            return self.catalog.put_each([each.item for each in stored], [each.revision for each in stored])
         except StorageError as error:
-            return [_unfinished(item, error) for item in items]
+            return [unfinished(each.item, error) for each in stored]
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whom it belongs
-            if len(items) == 1:
+            if len(stored) == 1:
                 return [error]
-        return [outcome for item in items for outcome in self._listed([item])]
+        return [outcome for each in stored for outcome in self._listed([each])]
 
-    def create(self, new: PendingItem, on_bytes: OnBytes | None = None) -> Item:
+    def create(self, new: PendingItem, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep the first version. The item is made when its files were taken in."""
         late = _LateItem(new.make)
-        self.content.create(new.name, late.object_of(new.files), new.change, on_bytes=on_bytes)
+        kept = self.content.create(new.name, late.object_of(new.files), new.change, on_bytes=on_bytes)
         self.step("content kept")
-        return late.item
+        return _stored(late.item, kept)
 
-    def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> Item:
+    def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep a version more, as `create` does. `ContentChanged` if the item is not at the version `head` any more."""
         late = _LateItem(new.make)
-        self.content.update(new.name, late.object_of(new.files), new.change, head=head, on_bytes=on_bytes)
+        kept = self.content.update(new.name, late.object_of(new.files), new.change, head=head, on_bytes=on_bytes)
         self.step("content kept")
-        return late.item
+        return _stored(late.item, kept)
 
-    def annotate(self, item: Item, change: Change, head: int) -> None:
+    def annotate(self, item: Item, change: Change, head: int) -> StoredItem:
         """Keep a version more in which only what is said of the item is new; the files that it has stay."""
         files: dict[str, Source] = {file.path: Keep(DOC + file.path) for file in item.files}
-        self.content.update(name_of(item), object_of(item, files), change, head=head)
+        kept = self.content.update(name_of(item), object_of(item, files), change, head=head)
         self.step("content kept")
+        return _stored(item, kept)
 
-    def purge_to(self, item: Item, change: Change, head: int) -> None:
+    def purge_to(self, item: Item, change: Change, head: int) -> StoredItem:
         """Keep the item's records, and nothing of earlier versions."""
-        self.content.purge_to(name_of(item), object_of(item, {}), change, head=head)
+        kept = self.content.purge_to(name_of(item), object_of(item, {}), change, head=head)
         self.step("content kept")
+        return _stored(item, kept)
 
     def depart(self, transfer: Transfer, change: Change, head: int) -> None:
         """Keep a version more in which nothing is left but where the item went; earlier versions stay in the object.
@@ -324,16 +326,16 @@ class ItemRepository:
         For the holder of the item's lock.
         """
         record: dict[str, Source] = {TRANSFERRED: Bytes(encode_transfer(transfer))}
-        self.content.update(name_of(transfer.rep), record, change, head=head)
+        kept = self.content.update(name_of(transfer.rep), record, change, head=head)
         self.step("content kept")
-        with _unfinished_if_refused(transfer.rep):
-            self.catalog.depart(transfer)
+        with unfinished_if_refused(transfer.rep):
+            self.catalog.depart(transfer, kept.head.number)
         self.step("item listed")
 
-    def list(self, item: Item) -> None:
+    def list(self, stored: StoredItem) -> None:
         """List the item in the catalogue as its object has it. For the holder of the item's lock."""
-        with _unfinished_if_refused(item):
-            self.catalog.put(item)
+        with unfinished_if_refused(stored.item):
+            self.catalog.put(stored.item, stored.revision)
         self.step("item listed")
 
     def rewrite(self, name: str, into: Callable[[Item], Item], change: Change) -> Item:
@@ -344,15 +346,14 @@ class ItemRepository:
         before = self.read(name)
         item = into(before.item)
         if item != before.item:
-            self.annotate(item, change, before.head)
-            self.list(item)
+            self.list(self.annotate(item, change, before.head))
         return item
 
     def answer_claims(self, item: Item, change: Change) -> None:
         """Add the back-links in the items that `item` makes claims on. For the holder of the locks of all."""
         for held in items_claimed(self.catalog, item):
             told = replace(change, message=f"Named by {item.rep}")
-            with _unfinished_if_refused(item):
+            with unfinished_if_refused(item):
                 self.rewrite(name_of(held), lambda now: with_backlink(self.catalog, now, item), told)
             self.step("claim answered")
 
@@ -370,10 +371,10 @@ class ItemRepository:
             try:
                 item = self._decoded(name, kept)
             except ItemTransferred as gone:
-                with _unfinished_if_refused(gone.transfer.rep):
-                    self.catalog.depart(gone.transfer)
+                with unfinished_if_refused(gone.transfer.rep):
+                    self.catalog.depart(gone.transfer, kept.head.number)
                 return None
-            self.list(item)
+            self.list(_stored(item, kept))
             return item
 
     def finish(self, name: str) -> Item | None:
@@ -411,24 +412,6 @@ class ItemRepository:
     def _record(self, name: str, path: str, version: int) -> bytes:
         with self.open_record(name, path, version) as record:
             return record.read_all()
-
-
-@contextmanager
-def _unfinished_if_refused(item: Item | RepositoryName) -> Iterator[None]:
-    """The item is kept by now: a refusal of the disk must not say that nothing was done."""
-    try:
-        yield
-    except ChangeUnfinished:
-        raise
-    except StorageError as error:
-        raise _unfinished(item, error) from error
-
-
-def _unfinished(item: Item | RepositoryName, error: StorageError) -> ChangeUnfinished:
-    """In its own words the refusal would say that nothing was done."""
-    known = error.parameters
-    reason = f"{known['path']}: {known['reason']}" if known.keys() >= {"path", "reason"} else str(error)
-    return ChangeUnfinished(label=name_of(item), reason=reason)
 
 
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:

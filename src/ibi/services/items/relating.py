@@ -196,8 +196,7 @@ class Transfers:
             change = Change(who, f"Transferred to {to}", now)
             if keep_copy:
                 copy = life_cycle.keep_copy(before.item, transfer, address)
-                self._kept.annotate(copy, change, before.head)
-                self._kept.list(copy)
+                self._kept.list(self._kept.annotate(copy, change, before.head))
             else:
                 self._kept.depart(transfer, change, before.head)
         return transfer

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count, islice
 from pathlib import Path
 from threading import Lock, get_ident, local
-from time import monotonic
+from time import monotonic, time
 from typing import Final, TypeVar
 from weakref import WeakSet
 
@@ -18,6 +18,7 @@ from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.model.change import Revision
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
@@ -48,6 +49,7 @@ from ibi.storage.sqlite.catalog_rows import (
     repository_name,
     row_of,
 )
+from ibi.storage.sqlite.changes import SqliteChanges, renew_epoch
 from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, FileWatch, connect, storage_errors
 from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.store_generation import CatalogStanding, Expected, GenerationFile, first_standing
@@ -166,20 +168,20 @@ class SqliteCatalog:
             yield from map(repository_name, page)
             key = page[-1]
 
-    def put(self, item: Item) -> None:
-        row = row_of(item)
-        self._write(partial(_put, rows=(row,)))
+    def put(self, item: Item, revision: Revision | None = None) -> None:
+        row = row_of(item, revision)
+        self._write(partial(_put, rows=(row,), as_recorded=self._is_rebuilt))
 
-    def put_each(self, items: Sequence[Item]) -> list[IbiError | None]:
-        rows = tuple(map(row_of, items))
+    def put_each(self, items: Sequence[Item], revisions: Sequence[Revision] | None = None) -> list[IbiError | None]:
+        rows = tuple(_rows(items, revisions))
         return self._write(partial(_put_each, rows=rows))
 
-    def put_all(self, items: Iterable[Item]) -> int:
+    def put_all(self, items: Iterable[Item], revisions: Iterable[Revision] | None = None) -> int:
         """Put many, some hundred a commit; how many. What was put before a refusal stays. Nothing that the catalogue
         says of them already is relied on."""
-        number, rows = 0, map(row_of, items)
+        number, rows = 0, _rows(items, revisions)
         while batch := tuple(islice(rows, _BATCH)):
-            self._write(partial(_put, rows=batch, anew=True))
+            self._write(partial(_put, rows=batch, anew=True, as_recorded=self._is_rebuilt))
             number += len(batch)
         return number
 
@@ -187,11 +189,12 @@ class SqliteCatalog:
         """Read the index of words; `CatalogDamaged` if it cannot be relied on. Takes seconds for a million items."""
         self._write(check_search)
 
-    def remove(self, label: Label) -> bool:
-        return self._write(partial(remove_row, label=label))
+    def remove(self, label: Label, at: Instant | None = None) -> bool:
+        return self._write(partial(remove_row, label=label, at=at or Instant(int(time()))))
 
-    def depart(self, transfer: Transfer) -> None:
-        self._write(partial(depart_row, transfer=transfer))
+    def depart(self, transfer: Transfer, head: int = 0) -> None:
+        revision = Revision(head, transfer.when)
+        self._write(partial(depart_row, transfer=transfer, revision=revision, as_recorded=self._is_rebuilt))
 
     def transfer(self, label: Label) -> Transfer | None:
         return self._ask_reader(lambda reader: reader.transfer(label))
@@ -203,6 +206,22 @@ class SqliteCatalog:
     def forget_transfer(self, label: RepositoryName) -> None:
         """The store does not say so any more."""
         self._write(partial(forget_transfer, label=label))
+
+    @cached_property
+    def changes(self) -> SqliteChanges:
+        """The feed of its changes."""
+        return SqliteChanges(self)
+
+    def renew_feed(self) -> None:
+        self._write(renew_epoch)
+
+    def read(self, ask: Callable[[Connection], T]) -> T:
+        """On the connection of this thread; for what shares the file."""
+        return self._ask_reader(lambda reader: ask(reader.connection))
+
+    def write(self, change: Callable[[Connection], T]) -> T:
+        """Alone among all writers; for what shares the file."""
+        return self._write(change)
 
     # Whether it is the catalogue of its store (`ibi.storage.store_generation`).
 
@@ -289,6 +308,7 @@ class SqliteCatalog:
         store = _standing(connection).store if expected is None else expected.after.store
         standing = first_standing(store, _number(connection))
         _set_standing(connection, standing)
+        renew_epoch(connection)
         self._generation.write(standing, standing, durably=True)
 
     def _count_change(self, connection: Connection) -> None:
@@ -401,9 +421,15 @@ def _number(connection: Connection) -> int:
     return int(connection.execute(COUNT).fetchone()[0])
 
 
-def _put(connection: Connection, rows: tuple[Row, ...], *, anew: bool = False) -> None:
+def _rows(items: Iterable[Item], revisions: Iterable[Revision] | None) -> Iterator[Row]:
+    if revisions is None:
+        return map(row_of, items)
+    return map(row_of, items, revisions)
+
+
+def _put(connection: Connection, rows: tuple[Row, ...], *, anew: bool = False, as_recorded: bool = False) -> None:
     for row in rows:
-        if not put_row(connection, row, anew=anew):
+        if not put_row(connection, row, anew=anew, as_recorded=as_recorded):
             raise LabelTaken(label=row.second_label)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -46,7 +45,7 @@ from ibi.storage.sqlite.catalog_rows import (
     memory_of,
     transfers,
 )
-from ibi.storage.sqlite.connection import Connection
+from ibi.storage.sqlite.connection import Connection, snapshot
 
 _CACHE: Final = "PRAGMA cache_size = -16384"
 """In KB. What is counted lies on a few thousand pages."""
@@ -134,7 +133,7 @@ class SqliteSearch:
 
     def search(self, query: SearchQuery) -> SearchPage:
         terms = read_terms(query.text)
-        with _snapshot(self._connection):
+        with snapshot(self._connection):
             named = self._items_by_label(terms, query)
             if named is not None:
                 return SearchPage(tuple(named[query.offset : query.offset + query.size]), len(named))
@@ -146,7 +145,7 @@ class SqliteSearch:
 
     def facets(self, query: SearchQuery) -> FacetCounts:
         terms = read_terms(query.text)
-        with _snapshot(self._connection):
+        with snapshot(self._connection):
             named = self._items_by_label(terms, query)
             if named is not None:
                 return count_facets(map(entry_of, named))
@@ -177,17 +176,6 @@ class SqliteSearch:
         rows = self._connection.execute(f"SELECT number, item, local FROM items WHERE number IN ({places})", numbers)  # noqa: S608
         records = {number: (item, local) for number, item, local in rows.fetchall()}
         return (self._item_of(records[number]) for number in numbers)
-
-
-@contextmanager
-def _snapshot(connection: Connection) -> Iterator[None]:
-    """One state of the catalogue, whatever others write meanwhile."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        if connection.in_transaction:
-            connection.execute("COMMIT")
 
 
 # --- the order of a page ---------------------------------------------------------------------------------------------
@@ -278,7 +266,7 @@ class CatalogReader:
 
     def __init__(self, connection: Connection, item_of: Callable[[Record], Item]) -> None:
         """`item_of` gives the item of a record, from memory if it can. The connection goes with its thread."""
-        self._connection = connection
+        self.connection = connection
         self._execute = connection.execute
         self._item_of = item_of
         self._version = -1
@@ -290,7 +278,7 @@ class CatalogReader:
     @cached_property
     def search(self) -> SqliteSearch:
         """Most threads never search."""
-        return SqliteSearch(self._connection, self._item_of)
+        return SqliteSearch(self.connection, self._item_of)
 
     def version(self) -> int:
         """Another number after every change, as this connection sees it."""
@@ -305,7 +293,7 @@ class CatalogReader:
         return self._found.find(label) or self._look_up(label)
 
     def _look_up(self, label: Label) -> Item | None:
-        record = find_record(self._connection, label)
+        record = find_record(self.connection, label)
         if record is None:
             return None
         item = self._item_of(record)
@@ -317,12 +305,12 @@ class CatalogReader:
         """Most Archives gave nothing away, and most labels that they are asked for are unknown."""
         version = self.version()
         if version != self._departures[0]:
-            self._departures = version, has_departures(self._connection)
-        return find_transfer(self._connection, label) if self._departures[1] else None
+            self._departures = version, has_departures(self.connection)
+        return find_transfer(self.connection, label) if self._departures[1] else None
 
     def transfers(self) -> list[Transfer]:
         """All of them; they are few."""
-        return transfers(self._connection)
+        return transfers(self.connection)
 
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return tuple(map(self._item_of, self._execute(LINKED, (link.value, label_key(label))).fetchall()))

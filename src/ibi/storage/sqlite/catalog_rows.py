@@ -23,6 +23,7 @@ from ibi.instant import FIRST_SECOND, Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_repository_name
 from ibi.messages.label_forms import LabelForms
+from ibi.model.change import ChangeKind, Revision, kind_of
 from ibi.model.errors import NewerDocument
 from ibi.model.file import RecordedFiles, without_files
 from ibi.model.item import Item
@@ -30,6 +31,7 @@ from ibi.model.item_json import decode_item, item_document, local_document
 from ibi.model.search import Facet
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Link
+from ibi.storage.sqlite.changes import append_change, begin_feed
 from ibi.storage.sqlite.connection import Connection, Migration
 
 SINGLE_FACETS: Final = (Facet.YEAR, Facet.TYPE, Facet.LANGUAGE, Facet.PREFIX)
@@ -219,6 +221,7 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     CREATE TRIGGER item_added AFTER INSERT ON items BEGIN UPDATE standing SET items = items + 1; END;
     CREATE TRIGGER item_removed AFTER DELETE ON items BEGIN UPDATE standing SET items = items - 1; END
     """,
+    begin_feed,
 )
 
 FIND_SEATED: Final = {
@@ -259,8 +262,8 @@ _LINK_NAMES = tuple(link.value for link in Link)
 _UNLINK = "DELETE FROM links WHERE item = ?"
 _LINK = "INSERT INTO links (link, label, item) VALUES (?, ?, ?)"
 _REMOVE = {
-    "rep": "DELETE FROM items WHERE rep = ? RETURNING number",
-    "ibip": "DELETE FROM items WHERE ibip = ? RETURNING number",
+    "rep": "DELETE FROM items WHERE rep = ? RETURNING number, rep",
+    "ibip": "DELETE FROM items WHERE ibip = ? RETURNING number, rep",
 }
 
 
@@ -282,6 +285,9 @@ class Row(NamedTuple):
     first: int
     listed: ListedRow | None
     """What it is found by in a search."""
+    name: str
+    kind: ChangeKind
+    revision: Revision
 
     def parameters(self) -> dict[str, object]:
         item, local = self.record
@@ -289,7 +295,8 @@ class Row(NamedTuple):
         return {**seats, "rep": self.rep, "ibip": self.ibip, "item": item, "local": local}
 
 
-def row_of(item: Item) -> Row:
+def row_of(item: Item, revision: Revision | None = None) -> Row:
+    """Without a revision, that of its last publication is taken."""
     ibip = item.labels.ibip
     return Row(
         rep=label_key(item.rep),
@@ -299,6 +306,9 @@ def row_of(item: Item) -> Row:
         second_label=str(ibip or ""),
         first=first_rowid(item.rep),
         listed=listed_row(item),
+        name=str(item.rep),
+        kind=kind_of(item),
+        revision=revision or Revision(item.version, item.updated),
     )
 
 
@@ -336,10 +346,11 @@ def memory_of(record: Record, item: Item) -> int:
     return 6 * (sum(map(len, record)) - files) + 3 * files // 2
 
 
-def put_row(connection: Connection, row: Row, *, anew: bool = False) -> bool:
+def put_row(connection: Connection, row: Row, *, anew: bool = False, as_recorded: bool = False) -> bool:
     """Write the row in the place of the one with its name; false, and nothing is written, if its IBIp is another's.
 
-    `anew`: what it is found by in a search is written again even where it seems to be there.
+    `anew`: what it is found by in a search is written again even where it seems to be there. `as_recorded` is that of
+    `append_change`.
     """
     if row.ibip is not None:
         owner = connection.execute(_OWNER, (row.ibip,)).fetchone()
@@ -350,19 +361,29 @@ def put_row(connection: Connection, row: Row, *, anew: bool = False) -> bool:
     connection.execute(_UNLINK, (number,))
     connection.executemany(_LINK, ((*link, number) for link in row.links))
     list_item(connection, number, row.listed, anew=anew)
+    append_change(connection, row.name, row.kind, row.revision, as_recorded=as_recorded)
     return True
 
 
-def remove_row(connection: Connection, label: Label) -> bool:
+def remove_row(connection: Connection, label: Label, at: Instant) -> bool:
+    removed = _take_out(connection, label)
+    if removed is not None:
+        append_change(connection, str(repository_name(removed)), ChangeKind.REMOVED, Revision(0, at))
+    return removed is not None
+
+
+def _take_out(connection: Connection, label: Label) -> bytes | None:
+    """The key of the item that was there."""
     removed = connection.execute(_REMOVE[label.form], (label_key(label),)).fetchall()
-    for (number,) in removed:
+    for number, _ in removed:
         unlist_item(connection, number)
-    return bool(removed)
+    return removed[0][1] if removed else None
 
 
-def depart_row(connection: Connection, transfer: Transfer) -> None:
+def depart_row(connection: Connection, transfer: Transfer, revision: Revision, *, as_recorded: bool = False) -> None:
     """Write where the item went, in the place of whatever is known of it."""
-    remove_row(connection, transfer.rep)
+    _take_out(connection, transfer.rep)
+    append_change(connection, str(transfer.rep), ChangeKind.MOVED, revision, as_recorded=as_recorded)
     ibip = transfer.labels.ibip
     connection.execute(
         "REPLACE INTO transfers VALUES (?, ?, ?)",

@@ -314,6 +314,17 @@ def transaction(connection: Connection) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def snapshot(connection: Connection) -> Iterator[None]:
+    """One state of the file for all that is read, whatever others write meanwhile."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+
+
 def _open(path: Path, patience: float, kind: DatabaseKind | None, *, begin: bool) -> Connection:
     name = str(path)
     if not begin:

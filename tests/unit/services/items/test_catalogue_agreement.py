@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from ibi.composition.archive_store import CATALOGUE, STORE, open_repaired, open_store, rebuild_catalogue
+from ibi.model.change import ChangeKind
 from ibi.model.item import Item
 from ibi.ports.errors import CatalogDamaged, StoreIncomplete
 from ibi.services.items.archive_store import ListingResult
-from ibi.services.items.item_repository import ChangeUnfinished, name_of
+from ibi.services.items.errors import ChangeUnfinished
+from ibi.services.items.item_repository import name_of
 from ibi.storage.errors import NotAStore
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS
 from ibi.storage.sqlite.connection import connect
@@ -307,7 +309,7 @@ def as_an_earlier_version(data: Path) -> None:
     with raw(data) as connection:
         for trigger in ("item_added", "item_removed"):
             connection.execute(f"DROP TRIGGER {trigger}")
-        for table in ("standing", "transfers"):
+        for table in ("standing", "transfers", "changes", "feed"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA user_version = 2")
         connection.execute("PRAGMA application_id = 0")
@@ -320,6 +322,10 @@ def test_a_directory_of_an_earlier_version_is_taken_over(data: Path) -> None:
     with open_store(data) as store:
         assert (store.is_rebuilt, store.swept) == (False, ListingResult())
         assert dump(store.catalog) == before
+        entries = store.changes.since(0, 100).changes
+        assert sorted(each.label for each in entries) == [name_of(item) for item in before]
+        assert [each.at for each in entries] == [str(item.updated) for item in before]
+        assert {each.kind for each in entries} == {ChangeKind.PUT}
     check_all_found(data, before)
 
 

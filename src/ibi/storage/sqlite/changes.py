@@ -1,0 +1,178 @@
+"""The feed of changes in the file of the catalogue, written in the transactions of the changes themselves."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from ibi.label import Label
+from ibi.model.change import ChangeKind, ChangePage, FeedPosition, ItemChange, Revision
+from ibi.storage.sqlite.connection import Connection, snapshot
+
+T = TypeVar("T")
+
+_KINDS: Final = {kind.value: kind for kind in ChangeKind}
+_COLUMNS = "number, label, kind, at, head, listed"
+_EPOCH = "SELECT epoch, (SELECT coalesce(max(number), 0) FROM changes) FROM feed"
+_SINCE = f"SELECT {_COLUMNS} FROM changes WHERE number > ? ORDER BY number LIMIT ?"  # noqa: S608
+_CURRENT = f"SELECT {_COLUMNS} FROM changes WHERE number > ? AND is_last ORDER BY number LIMIT ?"  # noqa: S608
+_LAST = f"SELECT {_COLUMNS} FROM changes WHERE label = ? AND is_last = 1"  # noqa: S608
+_LISTED = "SELECT listed FROM changes WHERE number = ?"
+_OVERTAKE = "UPDATE changes SET is_last = 0 WHERE number = ?"
+_APPEND = """
+    INSERT INTO changes (label, kind, at, head, listed, is_last)
+    VALUES (?, ?, ?, ?, max(?, coalesce((SELECT listed FROM changes ORDER BY number DESC LIMIT 1), 0)), 1)
+"""
+_APPEND_AT = "INSERT INTO changes (label, kind, at, head, listed, is_last) VALUES (?, ?, ?, ?, ?, 1)"
+_RENEW = (
+    """
+    CREATE TEMP TABLE renewed AS
+    SELECT label, kind, at, head, listed FROM changes WHERE is_last ORDER BY listed, number
+    """,
+    "DELETE FROM changes",
+    """
+    INSERT INTO changes (label, kind, at, head, listed, is_last)
+    SELECT label, kind, at, head, listed, 1 FROM temp.renewed ORDER BY rowid
+    """,
+    "DROP TABLE temp.renewed",
+)
+# Of a catalogue that had no feed: what its records say. The version of the object is not in them; how often the item
+# was published is close to it, and the next rebuild reads the objects.
+_FILL = """
+    INSERT INTO changes (label, kind, at, head, listed, is_last)
+    SELECT
+        json_extract(item, '$.labels.rep'),
+        iif(json_extract(local, '$.state') = 'Deleted', 'deleted', 'put'),
+        coalesce(json_extract(local, '$.tombstone.when'), json_extract(item, '$.updated')),
+        coalesce(json_extract(item, '$.version'), 1),
+        min(:now, coalesce(unixepoch(substr(json_extract(item, '$.updated'), 1, 19)), :now)),
+        1
+    FROM items
+    WHERE json_extract(item, '$.labels.rep') IS NOT NULL AND json_extract(item, '$.updated') IS NOT NULL
+    ORDER BY 5, rep
+"""
+
+
+def begin_feed(connection: Connection) -> None:
+    """Make the tables, and an entry for each item that the catalogue has. For the migration of a catalogue."""
+    connection.execute(
+        """
+        CREATE TABLE changes (
+            number INTEGER PRIMARY KEY,
+            label TEXT NOT NULL COLLATE NOCASE,
+            kind TEXT NOT NULL,
+            at TEXT NOT NULL,
+            head INTEGER NOT NULL,
+            listed INTEGER NOT NULL,
+            is_last INTEGER NOT NULL
+        )
+        """
+    )
+    connection.execute("CREATE UNIQUE INDEX last_changes ON changes (label) WHERE is_last = 1")
+    connection.execute("CREATE TABLE feed (id INTEGER PRIMARY KEY CHECK (id = 1), epoch TEXT NOT NULL)")
+    connection.execute("INSERT INTO feed VALUES (1, ?)", (_new_epoch(),))
+    connection.execute(_FILL, {"now": int(time.time())})
+
+
+def append_change(
+    connection: Connection, label: str, kind: ChangeKind, revision: Revision, *, as_recorded: bool = False
+) -> None:
+    """Add an entry, unless the last one of that label says the same.
+
+    `as_recorded`: an item that has no entry yet was listed when it was made, and not now; the order of entries is then
+    wrong until `renew_epoch`.
+    """
+    last = connection.execute(_LAST, (label,)).fetchone()
+    at, head = str(revision.at), revision.head
+    if last is not None:
+        number, _, last_kind, last_at, last_head, _ = last
+        if (last_kind, last_at, last_head) == (kind, at, head):
+            return
+        connection.execute(_OVERTAKE, (number,))
+    now = int(time.time())
+    if as_recorded and last is None:
+        connection.execute(_APPEND_AT, (label, kind.value, at, head, min(now, revision.at.seconds)))
+    else:
+        connection.execute(_APPEND, (label, kind.value, at, head, now))
+
+
+def renew_epoch(connection: Connection) -> None:
+    """Begin the feed again, with the last entry of each item, in the order in which they were listed."""
+    for statement in _RENEW:
+        connection.execute(statement)
+    connection.execute("UPDATE feed SET epoch = ?", (_new_epoch(),))
+
+
+def _new_epoch() -> str:
+    return secrets.token_hex(8)
+
+
+class CatalogConnections(Protocol):
+    """How the file of a catalogue is asked."""
+
+    def read(self, ask: Callable[[Connection], T]) -> T:
+        """On the connection of this thread."""
+
+    def write(self, change: Callable[[Connection], T]) -> T:
+        """Alone among all writers, of other processes too; durable when it returns."""
+
+
+class SqliteChanges:
+    """The port `ChangeFeed` on the file of a catalogue."""
+
+    prompt = True
+
+    def __init__(self, connections: CatalogConnections) -> None:
+        self._connections = connections
+
+    def since(self, number: int, most: int) -> ChangePage:
+        return self._connections.read(partial(_page, statement=_SINCE, number=number, most=most))
+
+    def current(self, number: int, most: int) -> ChangePage:
+        return self._connections.read(partial(_page, statement=_CURRENT, number=number, most=most))
+
+    def last_of(self, label: Label) -> ItemChange | None:
+        row = self._connections.read(lambda connection: connection.execute(_LAST, (str(label),)).fetchone())
+        return None if row is None else _entry(row)
+
+    def before(self, second: int) -> int:
+        return self._connections.read(partial(_last_before, second=second))
+
+    def position(self) -> FeedPosition:
+        """Alone among the writers: none of them has chosen the time of an entry that cannot be seen yet."""
+        return self._connections.write(_position)
+
+
+def _page(connection: Connection, statement: str, number: int, most: int) -> ChangePage:
+    with snapshot(connection):
+        epoch, end = connection.execute(_EPOCH).fetchone()
+        rows = connection.execute(statement, (number, most)).fetchall()
+    return ChangePage(epoch, tuple(map(_entry, rows)), end)
+
+
+def _last_before(connection: Connection, second: int) -> int:
+    """Found by halves: times do not decrease from entry to entry."""
+    with snapshot(connection):
+        _, high = connection.execute(_EPOCH).fetchone()
+        low = 0
+        while low < high:
+            middle = (low + high + 1) // 2
+            if connection.execute(_LISTED, (middle,)).fetchone()[0] < second:
+                low = middle
+            else:
+                high = middle - 1
+    return low
+
+
+def _position(connection: Connection) -> FeedPosition:
+    epoch, end = connection.execute(_EPOCH).fetchone()
+    last = connection.execute(_LISTED, (end,)).fetchone()
+    return FeedPosition(epoch, end, max(int(time.time()), 0 if last is None else last[0]))
+
+
+def _entry(row: tuple[int, str, str, str, int, int]) -> ItemChange:
+    number, label, kind, at, head, listed = row
+    return ItemChange(number, label, _KINDS[kind], at, head, listed)
