@@ -135,7 +135,7 @@ def warm_up(attacked: Target) -> None:
     for draft in uploads:
         with closing(HTTPConnection("127.0.0.1", attacked.server.port, timeout=60)) as connection:
             sent = {"Authorization": f"Bearer {attacked.token}"}
-            connection.request("PUT", f"/api/records/{draft}/files/a", bytes(4 << 20), sent)
+            connection.request("PUT", f"/api/items/{draft}/files/a", bytes(4 << 20), sent)
             assert connection.getresponse().status == 201
 
 
@@ -223,7 +223,7 @@ def uploads(attacked: Target, opened: ExitStack) -> Iterator[None]:
     piece = memoryview(os.urandom(1 << 16))
     for number, address in enumerate(islice(cycle(ADDRESSES), UPLOADS)):
         connection = opened.enter_context(connected(attacked, address))
-        head = f"PUT /api/records/{draft}/files/f{number} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n"
+        head = f"PUT /api/items/{draft}/files/f{number} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n"
         connection.sendall(f"{head}Authorization: Bearer {attacked.token}\r\n\r\n".encode())
         connection.setblocking(False)
         watched.register(connection, selectors.EVENT_WRITE, [size])
@@ -247,7 +247,7 @@ def uploads(attacked: Target, opened: ExitStack) -> Iterator[None]:
 def draft_of(attacked: Target) -> str:
     with closing(HTTPConnection("127.0.0.1", attacked.server.port, timeout=60)) as connection:
         sent = {"Authorization": f"Bearer {attacked.token}", "Content-Type": "application/json"}
-        connection.request("POST", "/api/records", b'{"metadata": {"title": "Many files"}}', sent)
+        connection.request("POST", "/api/items", b'{"metadata": {"title": "Many files"}}', sent)
         answer = json.loads(connection.getresponse().read())
     return str(answer["id"])
 

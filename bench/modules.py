@@ -107,7 +107,7 @@ class Tour:
         self._ask("POST", "/api/labels", 201, {"count": 1})
 
     def _deposited(self, title: str) -> str:
-        draft = self._ask("POST", "/api/records", 201, {"metadata": {"title": [{"value": title}]}})
+        draft = self._ask("POST", "/api/items", 201, {"metadata": {"title": [{"value": title}]}})
         links = json.loads(draft)["links"]
         self._ask("PUT", f"{path_of(links['files'])}/text.txt", 201, title.encode())
         published = self._ask("POST", path_of(links["publish"]), 201)

@@ -12,7 +12,7 @@ from ibi.model.visibility import Visibility, network
 from tests.support.archive_app import BASE, NOW, REP, SERVICE, archive_app, kept
 from tests.support.asgi_client import Answer
 
-DOC, METADATA, RECORD = f"/col/{REP}/doc", f"/col/{REP}/metadata", f"/api/records/{REP}"
+DOC, METADATA, RECORD = f"/col/{REP}/doc", f"/col/{REP}/metadata", f"/api/items/{REP}"
 SECRET = b"PIN 4711"
 DIGEST = sha512(SECRET).hexdigest()
 CLOSED = Visibility((network("10.0.0.0/8"),))

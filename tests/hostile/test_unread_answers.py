@@ -128,9 +128,7 @@ async def unread(path: str, version: str) -> tuple[list[Message], list[Message]]
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-@pytest.mark.parametrize(
-    "path", [f"/api/records/{REP}", f"/api/records/{REP}/files", f"/col/{REP}/metadata?format=json"]
-)
+@pytest.mark.parametrize("path", [f"/api/items/{REP}", f"/api/items/{REP}/files", f"/col/{REP}/metadata?format=json"])
 async def test_of_a_long_list_no_more_is_made_than_is_taken(path: str, version: str) -> None:
     before, sent = await unread(path, version)
     assert len(before) == 2

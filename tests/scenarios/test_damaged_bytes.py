@@ -85,7 +85,7 @@ def flipped(site: Site, file: Path, offset: int) -> Iterator[None]:
         _flip(file, offset)
         assert site.verify()
         # The server looks some times a second at what others have verified.
-        while b'"damaged":true' in site.fetch(f"/api/records/{site.rep}").body:
+        while b'"damaged":true' in site.fetch(f"/api/items/{site.rep}").body:
             pass
 
 
@@ -167,7 +167,7 @@ def test_a_flipped_byte_of_what_lies_beside_the_files(site: Site, name: str) -> 
             for each, content in FILES.items():
                 assert_is_not_given(site.file(each), content)
                 assert_is_not_given(site.file(each, "Range: bytes=5-9"), content[5:10])
-            record = site.fetch(f"/api/records/{site.rep}")
+            record = site.fetch(f"/api/items/{site.rep}")
             assert (record.status, json.loads(record.body)["labels"]["rep"]) == (200, site.rep)
             file.write_bytes(before)
     assert site.verify()
@@ -211,7 +211,7 @@ def test_an_item_whose_record_is_damaged_is_not_unknown_and_other_damage_is_foun
             received = site.fetch(path)
             assert (received.status, b"content-damaged" in received.body) == (500, True), path
         for label in (made["rep"], made["ibip"]):
-            assert site.fetch(f"/api/records/{label}").status == 500, label
+            assert site.fetch(f"/api/items/{label}").status == 500, label
             assert 500 <= site.fetch(f"/{label}").status < 600, label
         _flip(record, 10)
         assert ibi("verify", site.rep).code == 0

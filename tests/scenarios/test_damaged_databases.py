@@ -118,7 +118,7 @@ def test_while_the_catalogue_is_made_anew_nothing_is_said_to_be_unknown(site: Si
         release.close()
         assert url in server.stdout.readline()
         assert ask(f"{url}/readyz")[0] == 200
-        assert ask(f"{url}/api/records/{site.rep}")[0] == 200
+        assert ask(f"{url}/api/items/{site.rep}")[0] == 200
         assert ask(f"{url}/api/labels", "ibi_abcdefgh_wrong")[0] == 401
     assert len(list(site.data.glob("usage.sqlite.damaged-*"))) == 1
 
@@ -147,7 +147,7 @@ def test_an_older_catalogue_after_a_crash_loses_no_item(site: Site) -> None:
     shutil.copy(site.older, site.data / "catalogue.sqlite")
     with site.up() as (_, url):
         assert ask(f"{url}/readyz")[0] == 200
-        assert ask(f"{url}/api/records/{site.rep}")[0] == 200
+        assert ask(f"{url}/api/items/{site.rep}")[0] == 200
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_an_update_takes_the_place_of_files_unless_they_are_to_stay(remote: Remo
     assert paths() == ["other.txt"]
     wrong = remote("update", rep, "--remove", "nothing.txt")
     assert (wrong.code, wrong.err) == (2, "ibi: there is no file nothing.txt to remove\n")
-    assert remote.ask("GET", "/api/records?state=draft")[1]["drafts"] == []
+    assert remote.ask("GET", "/api/items?state=draft")[1]["drafts"] == []
 
 
 def test_too_many_files_are_refused_before_any_is_sent(remote: Remote, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_too_many_files_are_refused_before_any_is_sent(remote: Remote, tmp_path:
         (many / str(number)).touch()
     outcome = remote("deposit", str(many), "--title", "t")
     assert (outcome.code, outcome.out, "at most 10000" in outcome.err) == (1, "", True)
-    assert remote.ask("GET", "/api/records?state=draft")[1]["drafts"] == []
+    assert remote.ask("GET", "/api/items?state=draft")[1]["drafts"] == []
 
 
 @pytest.mark.parametrize("arguments", [("verify",), ("rebuild",), ("archive", "init"), ("archive", "switch-off")])
@@ -161,7 +161,7 @@ def test_a_refusal_leaves_no_draft_behind(remote: Remote, folder: Path) -> None:
     refused = remote("deposit", str(folder))
     assert refused.code == 1
     assert refused.err.startswith(f"ibi: {remote.url} refuses: ")
-    assert remote.ask("GET", "/api/records?state=draft")[1]["drafts"] == []
+    assert remote.ask("GET", "/api/items?state=draft")[1]["drafts"] == []
 
 
 def test_a_wrong_token_and_no_server_are_one_line(remote: Remote, folder: Path) -> None:
@@ -179,9 +179,9 @@ def test_a_wrong_token_and_no_server_are_one_line(remote: Remote, folder: Path) 
 
 
 def begun(remote: Remote) -> str:
-    status, draft = remote.ask("POST", "/api/records", b'{"metadata": {"title": "t"}}')
+    status, draft = remote.ask("POST", "/api/items", b'{"metadata": {"title": "t"}}')
     assert status == 201
-    return f"/api/records/{draft['id']}"
+    return f"/api/items/{draft['id']}"
 
 
 def half_sent(remote: Remote, place: str) -> HTTPConnection:

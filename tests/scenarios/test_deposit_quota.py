@@ -44,9 +44,9 @@ class Sender:
             return answer.status, json.loads(content) if content else None
 
     def begin(self) -> str:
-        status, draft = self.ask("POST", "/api/records", b'{"metadata": {"title": "t"}}')
+        status, draft = self.ask("POST", "/api/items", b'{"metadata": {"title": "t"}}')
         assert status == 201, draft
-        return f"/api/records/{draft['id']}"
+        return f"/api/items/{draft['id']}"
 
     def put(self, place: str, announced: int, **headers: str) -> HTTPConnection:
         """A connection on which a file of so many bytes was announced, and none was sent."""
@@ -60,7 +60,7 @@ class Sender:
         return connection
 
     def quota(self) -> tuple[int, int]:
-        found = self.ask("GET", "/api/records?state=draft")[1]["quota"]
+        found = self.ask("GET", "/api/items?state=draft")[1]["quota"]
         assert (found["most_drafts"], found["most_size"]) == (3, 10 * MB)
         return found["drafts"], found["size"]
 
@@ -116,7 +116,7 @@ def test_the_way_out_of_a_full_quota(command: IbiCommand, tmp_path: Path) -> Non
         with_token(command, sender)
         drafts = [sender.begin() for _ in range(3)]
         assert sender.ask("PUT", f"{drafts[0]}/files/a.bin", b"x" * (9 * MB))[0] == 201
-        status, problem = sender.ask("POST", "/api/records", b"{}")
+        status, problem = sender.ask("POST", "/api/items", b"{}")
         assert (status, problem["type"]) == (409, "urn:ibi:problem:too-many-drafts")
         (tmp_path / "small.txt").write_text("small")
         refused = command(
@@ -124,7 +124,7 @@ def test_the_way_out_of_a_full_quota(command: IbiCommand, tmp_path: Path) -> Non
         )
         assert (refused.code, refused.err.count("\n")) == (1, 1)
         assert "publish or discard one of them" in refused.err
-        listed = sender.ask("GET", "/api/records?state=draft")[1]["drafts"]
+        listed = sender.ask("GET", "/api/items?state=draft")[1]["drafts"]
         large = max(listed, key=lambda draft: draft["size"])
         assert (large["size"], large["updated"] >= large["created"]) == (9 * MB, True)
         assert sender.ask("DELETE", urlsplit(large["links"]["self"]).path)[0] == 204
@@ -189,7 +189,7 @@ def test_the_figures_are_there_after_a_kill(command: IbiCommand) -> None:
 def test_a_disk_without_room_to_spare_refuses_and_says_so(command: IbiCommand) -> None:
     with serving(command, IBI_ARCHIVE_DISK_RESERVE="900000 TB") as (_, sender):
         with_token(command, sender, "admin")
-        status, problem = sender.ask("POST", "/api/records", b"{}")
+        status, problem = sender.ask("POST", "/api/items", b"{}")
         assert (status, problem["type"]) == (507, "urn:ibi:problem:disk-nearly-full")
 
 

@@ -28,7 +28,7 @@ from tests.support.memory.tokens import MemoryTokens
 from tests.support.minting_app import CREATED, made
 from tests.support.set_clocks import SetClocks
 
-RECORDS = "/api/records"
+RECORDS = "/api/items"
 NO_QUOTA = DraftQuota()
 SAID = {"metadata": {"title": "Uma tese"}}
 

@@ -18,7 +18,7 @@ from ibi.model.item import Draft, Item
 
 class TooManyDrafts(IbiError):
     """You have {drafts} drafts, and this Archive keeps at most {most} of one depositor at a time: publish or discard
-    one of them, then begin another. GET /api/records?state=draft lists them."""
+    one of them, then begin another. GET /api/items?state=draft lists them."""
 
     code = "too-many-drafts"
 
@@ -26,7 +26,7 @@ class TooManyDrafts(IbiError):
 class DraftsTooLarge(IbiError):
     """The drafts of {owner} hold {size} bytes, those on their way included, and with {more} of {path} there would be
     more than the {most} that this Archive keeps of one depositor: publish or discard a draft, or remove files from one,
-    then send the file again. GET /api/records?state=draft lists them with their sizes."""
+    then send the file again. GET /api/items?state=draft lists them with their sizes."""
 
     code = "drafts-too-large"
 

@@ -112,7 +112,7 @@ class RecordsClient(ApiClient):
     # --- drafts ---
 
     def begin(self, description: dict[str, Any]) -> dict[str, Any]:
-        return self._object("POST", "/api/records", description)
+        return self._object("POST", "/api/items", description)
 
     def begin_update(self, label: Label) -> dict[str, Any]:
         return self._object("POST", f"{_place(label)}/draft")
@@ -233,11 +233,11 @@ def _answer_to(connection: HTTPConnection, place: str, sending: _Sending, header
 
 
 def _place(label: Label) -> str:
-    return f"/api/records/{quote(label.spelling, safe='/@:.-_~')}"
+    return f"/api/items/{quote(label.spelling, safe='/@:.-_~')}"
 
 
 def _draft(draft: str) -> str:
-    return f"/api/records/{quote(draft, safe='')}"
+    return f"/api/items/{quote(draft, safe='')}"
 
 
 def _file(draft: str, path: str) -> str:

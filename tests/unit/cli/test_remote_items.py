@@ -16,7 +16,7 @@ from tests.support.asgi_client import Answer
 
 
 async def told(visibility: Visibility) -> Answer:
-    return await archive_app(kept(REP, visibility=visibility)).get(f"/api/records/{REP}")
+    return await archive_app(kept(REP, visibility=visibility)).get(f"/api/items/{REP}")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_file_is_sent_and_checked(tmp_path: Path) -> None:
     source.write_bytes(b"x" * 2_500_000)
     with serving(taking) as (client, asked):
         client.upload(DRAFT, "ção/a b", source, told.append)
-    assert asked == [f"PUT /api/records/{DRAFT}/files/%C3%A7%C3%A3o/a%20b"]
+    assert asked == [f"PUT /api/items/{DRAFT}/files/%C3%A7%C3%A3o/a%20b"]
     assert sum(told) == 2_500_000
 
 
@@ -139,7 +139,7 @@ def test_a_publication_without_an_answer_is_asked_for_again(monkeypatch: pytest.
     done: Reply = lambda request: answer(request, 201, {"rep": "x"})  # noqa: E731
     with serving(hanging_up, busy, done) as (client, asked):
         assert client.publish(DRAFT, key="k") == {"rep": "x"}
-    assert asked == [f"POST /api/records/{DRAFT}/publish"] * 3
+    assert asked == [f"POST /api/items/{DRAFT}/publish"] * 3
     with serving(hanging_up, hanging_up, hanging_up) as (client, _), pytest.raises(ServerUnreachable):
         client.publish(DRAFT)
     refused: Reply = lambda request: answer(request, 400, {"type": "urn:ibi:problem:title-missing", "detail": "x"})  # noqa: E731
@@ -150,7 +150,7 @@ def test_a_publication_without_an_answer_is_asked_for_again(monkeypatch: pytest.
 def test_what_is_left_of_an_item_is_an_answer() -> None:
     with serving(lambda request: answer(request, 410, {"state": "Deleted"})) as (client, asked):
         assert client.record(LABEL) == {"state": "Deleted"}
-    assert asked == ["GET /api/records/lab.br/arq/2020/01.02.03.04"]
+    assert asked == ["GET /api/items/lab.br/arq/2020/01.02.03.04"]
 
 
 def test_the_use_of_all_is_read_page_by_page() -> None:

@@ -132,13 +132,13 @@ class SlowServer:
         bearer = {"authorization": f"Bearer {self.token}"}
         about = f"clientinformation.ipaddress=192.0.2.1&parsedibiurl.ibi={OTHER}&servicesubject=urlRequest"
         return {
-            "record": ("GET", f"/api/records/{REP}", None, {}),
-            "record with a token": ("GET", f"/api/records/{REP}", None, bearer),
+            "record": ("GET", f"/api/items/{REP}", None, {}),
+            "record with a token": ("GET", f"/api/items/{REP}", None, bearer),
             "page": ("GET", f"/col/{REP}/metadata", None, {"accept": "text/html"}),
             "file": ("GET", f"/col/{REP}/doc/a.txt", None, {}),
             "search": ("GET", "/search?q=a", None, {}),
             "label in the search": ("GET", f"/search?q={REP}", None, {}),
-            "relations": ("GET", f"/api/records/{REP}/relations", None, {}),
+            "relations": ("GET", f"/api/items/{REP}/relations", None, {}),
             "minting": ("POST", "/api/labels", b"", bearer),
             "tokens": ("GET", "/api/tokens", None, bearer),
             "account": ("GET", "/account", None, {"cookie": f"{COOKIE}={self.session}"}),

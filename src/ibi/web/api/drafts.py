@@ -1,4 +1,4 @@
-"""`/api/records` and `/api/records/<draft>`: drafts begun, described, listed, discarded and published."""
+"""`/api/items` and `/api/items/<draft>`: drafts begun, described, listed, discarded and published."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ibi.web.http.request_errors import InvalidMember, InvalidParameter, Unknown
 
 
 def draft_url(site: ArchiveSite, draft: str) -> str:
-    return f"{site.public_url}/api/records/{draft}"
+    return f"{site.public_url}/api/items/{draft}"
 
 
 def draft_document(site: ArchiveSite, view: DraftView) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def file_validators(file: File) -> Validators:
 
 
 def _record_url(site: ArchiveSite, label: str) -> str:
-    return f"{site.public_url}/api/records/{encoded_path(label)}"
+    return f"{site.public_url}/api/items/{encoded_path(label)}"
 
 
 JSON: Final = "application/json"
@@ -143,14 +143,14 @@ class DraftPages:
         after, most = _page(request)
         found = await self._callers.run_short(lambda: services.drafts.list(who, after, most + 1))
         held = await self._callers.run_short(lambda: services.drafts.holding(who))
-        links = {"self": f"{self._site.public_url}/api/records?state=draft"}
+        links = {"self": f"{self._site.public_url}/api/items?state=draft"}
         if len(found) > most:
             links["next"] = f"{links['self']}&limit={most}&after={found[most - 1].record.id}"
         drafts = [draft_document(self._site, view) for view in found[:most]]
         quota = quota_document(services.drafts.rules.quota, held)
         return _json({"drafts": drafts, "quota": quota, "links": links}, HTTPStatus.OK)
 
-    # --- /api/records/<draft> ---
+    # --- /api/items/<draft> ---
 
     async def get(self, request: Request, draft: str) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
@@ -177,7 +177,7 @@ class DraftPages:
         await self._callers.run_short(lambda: services.drafts.discard(who, draft, _conditions(request)))
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
-    # --- /api/records/<label>/draft ---
+    # --- /api/items/<label>/draft ---
 
     async def of_item(self, request: Request) -> Response:
         return self._answer(await self._find_draft(request), HTTPStatus.OK)

@@ -28,7 +28,7 @@ from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request import percent_decode, raw_path
 from ibi.web.http.request_errors import InvalidMember, MalformedBody, PathNotFound
 
-PREFIX = b"/api/records/"
+PREFIX = b"/api/items/"
 _DRAFT = re.compile(rb"(draft-[a-z2-7]{16})(/.*|)", re.DOTALL)
 _FILES = b"/files/"
 

@@ -1,14 +1,19 @@
-"""The routes of an Archive's records.
+"""The routes of an Archive's items and drafts, above all modules of records, which do not know each other.
 
-Short: it is above all modules of records, which do not know each other.
+They were below `/api/records` once. Programs that still ask there are sent on, with their method and what they send.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote
 
+from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite
@@ -17,7 +22,11 @@ from ibi.web.api.drafts import DraftPages
 from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.status import StandingPages
 from ibi.web.api.uploads import UploadPages
-from ibi.web.http.request import Handler, by_method
+from ibi.web.http.request import Handler, by_method, raw_path
+from ibi.web.http.request_errors import PathNotFound
+
+_OLD: Final = b"/api/records"
+_NEW: Final = "/api/items"
 
 
 def record_routes(
@@ -33,22 +42,24 @@ def record_routes(
     )
     records, standing = RecordPages(callers, drafts), StandingPages(callers)
     return [
-        _route("/api/records/{label:path}/files/{path:path}", PUT=uploads.put, DELETE=uploads.delete),
-        _route("/api/records/{label:path}/files", GET=records.files),
-        _route("/api/records/{label:path}/usage", GET=records.usage),
+        _route("/api/items/{label:path}/files/{path:path}", PUT=uploads.put, DELETE=uploads.delete),
+        _route("/api/items/{label:path}/files", GET=records.files),
+        _route("/api/items/{label:path}/usage", GET=records.usage),
         _route(
-            "/api/records/{label:path}/relations", GET=relations.get, POST=relations.record, DELETE=relations.withdraw
+            "/api/items/{label:path}/relations", GET=relations.get, POST=relations.record, DELETE=relations.withdraw
         ),
         _route(
-            "/api/records/{label:path}/draft",
+            "/api/items/{label:path}/draft",
             GET=drafts.of_item,
             POST=drafts.begin_update,
             PUT=drafts.describe_update,
             DELETE=drafts.discard_update,
         ),
-        _route("/api/records/{label:path}/publish", POST=drafts.publish),
-        _route("/api/records/{label:path}", GET=records.get, PUT=drafts.describe, DELETE=records.delete),
-        _route("/api/records", GET=drafts.list, POST=drafts.begin),
+        _route("/api/items/{label:path}/publish", POST=drafts.publish),
+        _route("/api/items/{label:path}", GET=records.get, PUT=drafts.describe, DELETE=records.delete),
+        _route("/api/items", GET=drafts.list, POST=drafts.begin),
+        Route("/api/records", MovedPath()),
+        Route("/api/records/{rest:path}", MovedPath()),
         _route("/api/usage", GET=standing.usage),
         _route("/api/archive", GET=standing.archive),
     ]
@@ -59,3 +70,23 @@ def _route(path: str, **handlers: Handler) -> Route:
     # A name with a line feed in it has to reach the handler, which reports an invalid name rather than 404.
     route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)
     return route
+
+
+class MovedPath:
+    """Sends a request of any method on to the same place below `/api/items`, of the same server.
+
+    The answer is not kept by clients and caches: another API may stand at the old place later.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, query = raw_path(scope), scope.get("query_string", b"")
+        if not path.startswith(_OLD):
+            raise PathNotFound()  # its first letters are percent-encoded, which no address given out is
+        place = _NEW + _as_it_came(path[len(_OLD) :]) + (f"?{_as_it_came(query)}" if query else "")
+        headers = {"location": place, "cache-control": "no-store"}
+        await Response(None, HTTPStatus.PERMANENT_REDIRECT, headers)(scope, receive, send)
+
+
+def _as_it_came(raw: bytes) -> str:
+    """Part of a request's target; bytes that a header may not have are encoded."""
+    return quote(raw, safe="/%?:@!$&'()*+,;=~-._")

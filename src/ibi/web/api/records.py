@@ -1,4 +1,4 @@
-"""`/api/records/<label>`: an item for programs, its files, its use and its relations.
+"""`/api/items/<label>`: an item for programs, its files, its use and its relations.
 
 A token that allows to read opens all of an item, also the files that its depositor does not want listed.
 """

@@ -1,4 +1,4 @@
-"""`/api/records/<draft>/files/<path>`: uploading and removing the files of a draft.
+"""`/api/items/<draft>/files/<path>`: uploading and removing the files of a draft.
 
 A body of any size passes through in pieces, hashed and written in threads, never whole in memory. It becomes a file of
 the draft when all of it has arrived, is on the disk, and matches the sender's digest; until then there is no file.

@@ -94,7 +94,7 @@ def item_record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict
 
 
 def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
-    urls, base = site.urls, f"{site.public_url}/api/records/{encoded_path(item.rep.spelling)}"
+    urls, base = site.urls, f"{site.public_url}/api/items/{encoded_path(item.rep.spelling)}"
     page = urls.metadata(item, None, None)
     links = {
         "self": base,

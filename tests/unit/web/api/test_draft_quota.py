@@ -1,4 +1,4 @@
-"""`/api/records`: what one depositor may have in drafts, how it is told, and the way out."""
+"""`/api/items`: what one depositor may have in drafts, how it is told, and the way out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def told(answer: Answer) -> tuple[int, str]:
 
 
 def check_described(answer: Answer, method: str, path: str = "") -> None:
-    response = DOCUMENT["paths"][f"/api/records{path}"][method]["responses"][str(int(answer.status))]
+    response = DOCUMENT["paths"][f"/api/items{path}"][method]["responses"][str(int(answer.status))]
     check(answer.json(), response["content"][answer.headers["content-type"]]["schema"])
 
 

@@ -1,4 +1,4 @@
-"""`/api/records`: drafts, from the first word to the published item."""
+"""`/api/items`: drafts, from the first word to the published item."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_a_deposit_from_the_first_word_to_the_item(tmp_path: Path) -> None
             "url": f"{BASE}/col/{rep}/doc/a.txt",
             "version": 1,
             "removed": [],
-            "links": {"self": f"{BASE}/api/records/{rep}", "metadata": f"{BASE}/col/{rep}/metadata"},
+            "links": {"self": f"{BASE}/api/items/{rep}", "metadata": f"{BASE}/col/{rep}/metadata"},
         }
         item = app.store.find(parse(rep))
         assert (item.state, item.language and str(item.language)) == (State.ORIGINAL, "pt")

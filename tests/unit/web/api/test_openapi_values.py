@@ -24,7 +24,7 @@ from ibi.web.http.errors import LONGEST_RETRY
 
 DOCUMENT = document(archive=True, register=True)
 PATHS, SCHEMAS = DOCUMENT["paths"], DOCUMENT["components"]["schemas"]
-RECORD = "/api/records/{label}"
+RECORD = "/api/items/{label}"
 BOUNDS = {
     "Idempotency-Key": headers.MAX_KEY,
     "Retry-After": LONGEST_RETRY,
@@ -69,7 +69,7 @@ def test_every_bound_is_that_of_the_code() -> None:
     ("path", "method", "most"),
     [
         ("/api/labels", "post", body.MOST),
-        ("/api/records", "post", MOST_JSON),
+        ("/api/items", "post", MOST_JSON),
         (RECORD, "put", MOST_JSON),
         (f"{RECORD}/draft", "post", MOST_JSON),
         (f"{RECORD}/draft", "put", MOST_JSON),

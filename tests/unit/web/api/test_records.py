@@ -1,4 +1,4 @@
-"""`GET /api/records/<label>`, and that its description is true."""
+"""`GET /api/items/<label>`, and that its description is true."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, ArchiveApp, a
 from tests.support.standards_archives import forms
 from tests.unit.web.archive.test_metadata import DESCRIBED
 
-RECORD = f"/api/records/{REP}"
+RECORD = f"/api/items/{REP}"
 DOCUMENT = document(archive=True)
 
 
@@ -41,7 +41,7 @@ def rich() -> ArchiveApp:
 )
 @pytest.mark.parametrize("rest", ["", "/files", "/usage"])
 async def test_a_label_is_read_in_either_form_and_any_spelling(label: str, rest: str) -> None:
-    assert (await rich().get(f"/api/records/{label}{rest}")).status == 200
+    assert (await rich().get(f"/api/items/{label}{rest}")).status == 200
 
 
 async def test_a_record_has_links() -> None:
@@ -80,7 +80,7 @@ async def test_files_that_may_not_be_listed_are_not() -> None:
 
 
 async def test_what_is_left_of_an_item_is_told_with_its_status() -> None:
-    answer = await rich().get(f"/api/records/{OTHER}")
+    answer = await rich().get(f"/api/items/{OTHER}")
     assert (answer.status, answer.json()["state"]) == (410, "Deleted")
     assert answer.json()["tombstone"]["replaced_by"] == {"rep": REP}
 
@@ -99,16 +99,16 @@ async def test_use_is_told_by_day() -> None:
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/api/records/lab.br/arq/2020/09.09.09.09", 404),
-        ("/api/records/nonsense", 400),
-        ("/api/records/lab.br/arq/2020/13.01.00.00", 400),
-        ("/api/records/%00", 400),
-        ("/api/records/%FF/%FE", 400),
+        ("/api/items/lab.br/arq/2020/09.09.09.09", 404),
+        ("/api/items/nonsense", 400),
+        ("/api/items/lab.br/arq/2020/13.01.00.00", 400),
+        ("/api/items/%00", 400),
+        ("/api/items/%FF/%FE", 400),
         (f"{RECORD}/nonsense", 404),
         (f"{RECORD}/", 404),
         (f"{RECORD}//files", 404),
-        (f"/api%2Frecords/{REP}", 404),
-        ("/api/records", 401),
+        (f"/api%2Fitems/{REP}", 404),
+        ("/api/items", 401),
     ],
 )
 async def test_what_is_not_there_is_a_problem(path: str, status: int) -> None:
@@ -208,7 +208,33 @@ def check(value: Any, schema: dict[str, Any]) -> None:
 @pytest.mark.parametrize("rest", ["", "/files", "/usage"])
 @pytest.mark.parametrize("label", [REP, OTHER, "lab.br/arq/2020/09.09.09.09", "nonsense"])
 async def test_every_answer_is_described(label: str, rest: str) -> None:
-    answer = await rich().get(f"/api/records/{label}{rest}")
-    responses = DOCUMENT["paths"][f"/api/records/{{label}}{rest}"]["get"]["responses"]
+    answer = await rich().get(f"/api/items/{label}{rest}")
+    responses = DOCUMENT["paths"][f"/api/items/{{label}}{rest}"]["get"]["responses"]
     content = responses[str(int(answer.status))]["content"]
     check(answer.json(), content[answer.headers["content-type"]]["schema"])
+
+
+# --- where the API was before ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH"])
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("", ""),
+        ("?state=draft&limit=2", "?state=draft&limit=2"),
+        (f"/{REP}", f"/{REP}"),
+        (f"/{REP.replace('/', '%2F')}/files/a%20b%0A", f"/{REP.replace('/', '%2F')}/files/a%20b%0A"),
+        ("/draft-v6ciiqd35hqdlhrn/publish?x=%26", "/draft-v6ciiqd35hqdlhrn/publish?x=%26"),
+        ("//other.example/", "//other.example/"),
+    ],
+)
+async def test_the_former_place_leads_to_this_one(method: str, rest: str, expected: str) -> None:
+    answer = await rich().get(f"/api/records{rest}", method=method)
+    assert (answer.status, answer.headers["location"]) == (308, f"/api/items{expected}")
+    assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/%61pi/records/x", "/api/recordsx"])
+async def test_a_path_that_only_resembles_the_former_place_leads_nowhere(path: str) -> None:
+    assert (await rich().get(path)).status == 404

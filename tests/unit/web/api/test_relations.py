@@ -197,29 +197,29 @@ def described(answer: Answer, method: str, path: str) -> None:
 async def test_every_answer_is_as_the_description_says(tmp_path: Path) -> None:
     async with records_app(tmp_path) as app:
         begun = await app.ask("POST", RECORDS, {**SAID, "visibility": {"listing": False}, "language": "pt"})
-        described(begun, "POST", "/api/records")
+        described(begun, "POST", "/api/items")
         draft = f"{RECORDS}/{begun.json()['id']}"
-        described(await app.ask("POST", RECORDS, {"x": 1}), "POST", "/api/records")
-        described(await app.ask("GET", f"{RECORDS}?state=draft"), "GET", "/api/records")
-        described(await app.ask("GET", RECORDS), "GET", "/api/records")
-        file = "/api/records/{label}/files/{path}"
+        described(await app.ask("POST", RECORDS, {"x": 1}), "POST", "/api/items")
+        described(await app.ask("GET", f"{RECORDS}?state=draft"), "GET", "/api/items")
+        described(await app.ask("GET", RECORDS), "GET", "/api/items")
+        file = "/api/items/{label}/files/{path}"
         for answer in (await app.send(draft, "a.txt"), await app.send(draft, "a.txt"), await app.send(draft, "..")):
             described(answer, "PUT", file)
         described(await app.send(draft, "a.txt", if_none_match="*"), "PUT", file)
         described(await app.send(draft, "b.txt", content_encoding="gzip"), "PUT", file)
         described(await app.ask("DELETE", f"{draft}/files/b.txt"), "DELETE", file)
-        described(await app.ask("GET", f"{draft}/files"), "GET", "/api/records/{label}/files")
-        described(await app.ask("PUT", draft, SAID), "PUT", "/api/records/{label}")
-        described(await app.ask("GET", draft), "GET", "/api/records/{label}")
+        described(await app.ask("GET", f"{draft}/files"), "GET", "/api/items/{label}/files")
+        described(await app.ask("PUT", draft, SAID), "PUT", "/api/items/{label}")
+        described(await app.ask("GET", draft), "GET", "/api/items/{label}")
         published = await app.ask("POST", f"{draft}/publish")
-        described(published, "POST", "/api/records/{label}/publish")
+        described(published, "POST", "/api/items/{label}/publish")
         described(await app.send(draft, "c.txt"), "PUT", file)
         rep = published.json()["rep"]
-        update = "/api/records/{label}/draft"
+        update = "/api/items/{label}/draft"
         for method in ("GET", "POST", "GET", "PUT", "DELETE", "DELETE"):
             described(await app.ask(method, f"{RECORDS}/{rep}/draft", SAID), method, update)
-        described(await app.ask("POST", f"{RECORDS}/{rep}/publish"), "POST", "/api/records/{label}/publish")
-        relations = "/api/records/{label}/relations"
+        described(await app.ask("POST", f"{RECORDS}/{rep}/publish"), "POST", "/api/items/{label}/publish")
+        relations = "/api/items/{label}/relations"
         described(await app.ask("GET", f"{RECORDS}/{rep}/relations"), "GET", relations)
         other = (await app.deposit())["rep"]
         for said in ({"next_edition": other}, {}, {"next_edition": rep}):
@@ -227,9 +227,9 @@ async def test_every_answer_is_as_the_description_says(tmp_path: Path) -> None:
         described(await app.ask("DELETE", f"{RECORDS}/{rep}/relations?next_edition={other}"), "DELETE", relations)
         described(await app.ask("POST", f"{RECORDS}/{rep}/relations", {"metadata_item": other}), "POST", relations)
         described(await app.ask("DELETE", f"{RECORDS}/{rep}/relations?metadata_item={other}"), "DELETE", relations)
-        described(await app.ask("POST", RECORDS, {**SAID, "describes": rep}), "POST", "/api/records")
-        described(await app.ask("DELETE", f"{RECORDS}/{rep}?reason=x"), "DELETE", "/api/records/{label}")
-        described(await app.ask("DELETE", f"{RECORDS}/{rep}"), "DELETE", "/api/records/{label}")
+        described(await app.ask("POST", RECORDS, {**SAID, "describes": rep}), "POST", "/api/items")
+        described(await app.ask("DELETE", f"{RECORDS}/{rep}?reason=x"), "DELETE", "/api/items/{label}")
+        described(await app.ask("DELETE", f"{RECORDS}/{rep}"), "DELETE", "/api/items/{label}")
         for path in ("/api/usage", "/api/archive"):
             described(await app.ask("GET", path), "GET", path)
             described(await app.ask("GET", path, headers={"authorization": ""}), "GET", path)

@@ -1,4 +1,4 @@
-"""`/api/records/<draft>/files/<path>`: files sent, whole or not at all."""
+"""`/api/items/<draft>/files/<path>`: files sent, whole or not at all."""
 
 from __future__ import annotations
 

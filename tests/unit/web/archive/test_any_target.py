@@ -24,7 +24,7 @@ PARTS = st.one_of(
                 "//",
                 "col",
                 "col/",
-                "api/records/",
+                "api/items/",
                 "ibi/",
                 "doc/",
                 "/doc/",

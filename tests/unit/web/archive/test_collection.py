@@ -354,11 +354,11 @@ async def test_where_a_web_service_is_nobody_learns_whom_it_is_not_for(visibilit
     assert (await app.get(f"{DOC}/")).headers["location"] == inside
     assert (await app.get(f"{DOC}/", client="198.51.100.1")).headers["location"] == PAGE
     told = [f"/col/{REP}/metadata{query}" for query in ("", "?format=json", "?format=oai_dc", "?format=csl")]
-    for path in (*told, f"/api/records/{REP}", f"/api/records/{REP}/usage", f"/api/records/{REP}/relations"):
+    for path in (*told, f"/api/items/{REP}", f"/api/items/{REP}/usage", f"/api/items/{REP}/relations"):
         answer = await app.get(path, BROWSER, client="198.51.100.1")
         assert answer.status == 200
         assert b"maps.lab.br" not in answer.body
-    links = (await app.get(f"/api/records/{REP}")).json()["links"]
+    links = (await app.get(f"/api/items/{REP}")).json()["links"]
     assert links["content"] == f"{BASE}{DOC}/"
 
 

@@ -37,7 +37,7 @@ async def test_the_host_of_the_bytes_has_nothing_else(path: str) -> None:
     "path",
     [
         *("/", "/search", "/search.atom", "/explain?q=x", "/static/ibi.css", "/language/es", "/col", "/%61pi/identity"),
-        *("/api/identity", "/api/records", "/api/labels", "/metrics", "/healthz", f"/{REP}", f"/{REP}?servicesubject="),
+        *("/api/identity", "/api/items", "/api/labels", "/metrics", "/healthz", f"/{REP}", f"/{REP}?servicesubject="),
     ],
 )
 async def test_the_host_of_the_bytes_has_nothing_beside_the_collection(path: str, method: str) -> None:

@@ -73,7 +73,7 @@ async def test_who_has_a_file_already_is_not_told_of_damage(integrity: Integrity
 async def test_the_page_and_the_record_of_a_damaged_item_say_so(integrity: Integrity) -> None:
     app = app_with(integrity, a=b"first lines")
     assert b"first lines" in (await app.get(f"/col/{REP}/metadata", BROWSER)).body
-    assert "damaged" not in (await app.get(f"/api/records/{REP}")).json()
+    assert "damaged" not in (await app.get(f"/api/items/{REP}")).json()
     flip(app, b"first lines", 3)
     page = await app.get(f"/col/{REP}/metadata", BROWSER)
     assert page.status == 200
@@ -82,7 +82,7 @@ async def test_the_page_and_the_record_of_a_damaged_item_say_so(integrity: Integ
     assert (
         "danificado" in (await app.get(f"/col/{REP}/metadata", {**BROWSER, "accept-language": "pt-BR"})).body.decode()
     )
-    assert (await app.get(f"/api/records/{REP}")).json()["damaged"] is True
+    assert (await app.get(f"/api/items/{REP}")).json()["damaged"] is True
 
 
 async def test_the_page_of_an_item_is_shown_though_another_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,7 +260,7 @@ async def test_readers_elsewhere_are_led_to_the_description() -> None:
 async def test_the_host_that_a_request_names_is_not_believed() -> None:
     app = network_of_items()
     sent = {"host": "evil.br", "x-forwarded-host": "evil.br", "forwarded": "host=evil.br"}
-    for path in (f"/{IBIP}", f"/{IBIP}:", f"/col/{REP}/doc/", f"/col/{REP}/metadata", f"/api/records/{REP}"):
+    for path in (f"/{IBIP}", f"/{IBIP}:", f"/col/{REP}/doc/", f"/col/{REP}/metadata", f"/api/items/{REP}"):
         answer = await app.get(path, sent)
         assert "evil" not in answer.headers.get("location", "")
         assert b"evil" not in answer.body
