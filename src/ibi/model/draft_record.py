@@ -19,23 +19,17 @@ from ibi.model.errors import InvalidDocument
 from ibi.model.file import File, checked_path
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import (
-    Fields,
-    decode_document,
     file_document,
     forms_document,
-    integer,
-    many,
     metadata_document,
-    of_object,
-    of_string,
     read_file,
     read_forms,
     read_instant,
     read_metadata,
     read_visibility,
-    string,
     visibility_document,
 )
+from ibi.model.json_fields import Fields, decode_document, integer, many, of_object, of_string, string
 from ibi.model.metadata import DescriptiveMetadata
 from ibi.model.visibility import Visibility
 

@@ -12,7 +12,8 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.errors import InvalidDocument, InvalidItem
-from ibi.model.item_json import Fields, decode_document, forms_document, read_forms, read_instant, read_label
+from ibi.model.item_json import forms_document, read_forms, read_instant, read_label
+from ibi.model.json_fields import Fields, decode_document
 
 _SCHEMA: Final = 1
 

@@ -31,7 +31,8 @@ from ibi.model.content import BlockHasher
 from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
-from ibi.model.item_json import decode_document, file_document, read_file, require_type, string
+from ibi.model.item_json import file_document, read_file
+from ibi.model.json_fields import decode_document, require_type, string
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import IncomingFile, Uploaded
 from ibi.ports.errors import DiskFull, DraftDamaged, StorageError, refused_for_room

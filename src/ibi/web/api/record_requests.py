@@ -22,7 +22,8 @@ from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
 from ibi.model.draft_record import Description, read_description
 from ibi.model.errors import InvalidDocument, InvalidFileName
-from ibi.model.item_json import decode_document, forms_document
+from ibi.model.item_json import forms_document
+from ibi.model.json_fields import decode_document
 from ibi.model.metadata import DC_ELEMENTS
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request import percent_decode, raw_path
