@@ -287,14 +287,14 @@ def test_of_many_who_want_one_label_one_gets_it(catalog: Adapter) -> None:
 
 
 def test_a_dump_is_a_line_for_each_item_and_tells_all(catalog: Adapter) -> None:
-    one = item(1, "Título\n{", followers=("a.br",), transferable=False, edition_of=forms_at(9))
+    one = item(1, "Título\n{", owner="ana", transferable=False, edition_of=forms_at(9))
     catalog.put(item(2))
     catalog.put(one)
     lines = list(dump(catalog))
     assert len(lines) == 2
     assert all(line.count(b"\n") == 1 and line.endswith(b"\n") for line in lines)
     assert lines[0].startswith(b'{"item":{"created":"2023-11-14T22:13:20Z","edition_of":{"ibip":')
-    assert b'"local":{"followers":["a.br"],"schema":1,"state":"Original","transferable":false}' in lines[0]
+    assert b'"local":{"owner":"ana","schema":2,"state":"Original","transferable":false}' in lines[0]
 
 
 def test_closing_a_catalogue_again_does_nothing(catalog: Adapter) -> None:

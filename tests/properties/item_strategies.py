@@ -13,6 +13,7 @@ from ibi.label.generate import mount_prefix_of_ibip
 from ibi.label.label import Ibip
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
+from ibi.model.alternate import Alternate
 from ibi.model.file import File, checked_path
 from ibi.model.item import Item, Tombstone
 from ibi.model.metadata import (
@@ -57,6 +58,10 @@ def is_path(text: str) -> bool:
         return False
 
 
+_alternates = st.lists(
+    st.builds(Alternate, st.sampled_from(["ibi", "doi", "x-other"]), st.text("aB/0%é", min_size=1, max_size=9)),
+    max_size=3,
+).map(tuple)
 _words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 paths = (st.sampled_from(HOSTILE) | _words | st.builds("{}/{}".format, _words, _words)).filter(is_path)
 files = st.builds(
@@ -141,7 +146,8 @@ def items(
         describes=describes,
         transferable=draw(st.booleans()),
         source=draw(st.sampled_from([None, "arq.other.br", "127.0.0.1:8765"])) if state is State.COPY else None,
-        followers=draw(st.sampled_from([(), ("a.br", "b.br:8080")])),
+        owner=draw(st.sampled_from([None, "ana", "Ana Ávila"])),
+        alternates=draw(_alternates),
         tombstone=Tombstone(Instant(created), "a reason", draw(optional), draw(st.booleans())) if gone else None,
     )
 

@@ -153,6 +153,7 @@ def publish(draft: Draft, labels: LabelForms, now: Instant, *, here: Item | None
         target=_target(draft),
         target_url=draft.target_url,
         visibility=draft.visibility,
+        alternates=draft.alternates,
         edition_of=draft.edition_of,
         translation_of=draft.translation_of,
         describes=draft.describes,
@@ -174,6 +175,7 @@ def update(item: Item, draft: Draft, now: Instant) -> Updated:
         target=_target(draft),
         target_url=draft.target_url,
         visibility=draft.visibility,
+        alternates=draft.alternates,
         updated=max(now, item.updated),
         version=item.version + 1,
     )
@@ -209,13 +211,15 @@ def purge(item: Item) -> Item:
 def copy(original: Item, source: str, *, here: Item | None = None) -> Item:
     """A Copy of what `source` keeps as its Original: no Copy without one."""
     require(here, Act.COPY, original.labels)
-    return _as_copy(original, source)
+    return replace(_as_copy(original, source), owner=None)
 
 
 def refresh(item: Item, original: Item) -> Item:
     """The Copy as its Original is now."""
     require(item, Act.REFRESH)
-    return replace(_as_copy(original, item.source), transferred_to=item.transferred_to)
+    after = _as_copy(original, item.source)
+    later = (original.later[0], item.later[1])
+    return replace(after, transferred_to=item.transferred_to, owner=item.owner, later=later)
 
 
 def drop(item: Item, now: Instant) -> Transfer | None:
@@ -248,13 +252,13 @@ def take_over(original: Item, *, here: Item | None = None) -> Item:
     """The Original that another Archive sends away, as it is here from now on."""
     require(here, Act.TAKE_OVER, original.labels)
     require(original, Act.SEND_AWAY)
-    return replace(original, followers=(), transferred_to=None)
+    return replace(original, owner=None, transferred_to=None)
 
 
 def _as_copy(original: Item, source: str | None) -> Item:
     if original.state is not State.ORIGINAL:
         raise OriginalNeeded(label=str(original.rep), act=Act.COPY.value, reason=_COPY_ELSEWHERE)
-    return replace(original, state=State.COPY, source=source, followers=())
+    return replace(original, state=State.COPY, source=source)
 
 
 def _check_publishable(draft: Draft) -> None:

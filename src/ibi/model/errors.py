@@ -38,6 +38,12 @@ class InvalidDocument(InvalidInput):
     code = "invalid-document"
 
 
+class UnreadMember(InvalidDocument):
+    """{quoted} is not the record of an item: {reason}."""
+
+    code = "unread-member"
+
+
 class NewerDocument(InvalidDocument):
     """{quoted} was written by a newer version of this software: {reason}."""
 

@@ -24,6 +24,7 @@ UNKNOWN_SHA_512 = "0" * 128
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SHA_512 = re.compile("[0-9a-f]{128}")
+_CRC_32 = re.compile("[0-9a-f]{8}")
 # RFC 6838 §4.2: restricted-name; parameters such as charset may follow
 _KIND = r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}"
 _KEPT_TYPE = re.compile(rf"{_KIND}(?:; ?[ -~]{{1,200}})?")
@@ -73,12 +74,16 @@ def checked_media_type(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`path` is relative to `doc/`; the digest is SHA-512 in lower case hexadecimal digits, as in OCFL."""
+    """`path` is relative to `doc/`; the digest is SHA-512 in lower case hexadecimal digits, as in OCFL.
+
+    `crc32` is that of ZIP, eight such digits; of files that were taken in by earlier versions it is not known.
+    """
 
     path: str
     size: int
     sha512: str
     media_type: str = DEFAULT_MEDIA_TYPE
+    crc32: str | None = None
 
     def __post_init__(self) -> None:
         checked_path(self.path)
@@ -88,13 +93,18 @@ class File:
             raise InvalidItem(self.sha512, 0, "a digest has 128 hexadecimal digits in lower case", field="sha512")
         if not _KEPT_TYPE.fullmatch(self.media_type):
             raise InvalidItem(self.media_type, 0, "a media type looks like application/pdf", field="media_type")
+        if self.crc32 is not None and not _CRC_32.fullmatch(self.crc32):
+            raise InvalidItem(self.crc32, 0, "a CRC-32 has 8 hexadecimal digits in lower case", field="crc32")
 
 
-class _Recorded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Recorded(msgspec.Struct, frozen=True):
+    """What later versions may have written beside these is not looked at here."""
+
     path: str
     size: int
     sha512: str
     media_type: str
+    crc32: str | None = None
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -178,6 +188,6 @@ def without_files(item_json: bytes) -> tuple[bytes, RecordedFiles | None]:
 def _file(record: msgspec.Raw) -> File:
     try:
         one = _ONE.decode(record)
-        return File(one.path, one.size, one.sha512, one.media_type)
+        return File(one.path, one.size, one.sha512, one.media_type, one.crc32)
     except (msgspec.MsgspecError, InvalidInput) as error:
         raise InvalidDocument("item.json.files", 0, "{cause}", cause=str(error)) from error

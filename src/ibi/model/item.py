@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Final
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
@@ -17,8 +18,10 @@ from ibi.label import Label, RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages import values as wire
 from ibi.messages.label_forms import LabelForms
+from ibi.model.alternate import Alternate, checked_alternates
 from ibi.model.errors import InvalidItem
 from ibi.model.file import File, RecordedFiles, comparable_path
+from ibi.model.later_members import LaterMembers
 from ibi.model.metadata import DescriptiveMetadata, checked_text
 from ibi.model.visibility import Visibility
 from ibi.vocabulary import State
@@ -42,6 +45,9 @@ Translations = tuple[tuple[LanguageTag, LabelForms], ...]
 """The members of a group of translations by language, in the order of the tags."""
 
 _NO_METADATA = DescriptiveMetadata()
+
+LONGEST_OWNER: Final = 254
+"""Characters of the name of an account."""
 
 
 def name_one_item(one: LabelForms, other: LabelForms) -> bool:
@@ -69,8 +75,11 @@ class Draft:
     describes: LabelForms | None = None
     """The item whose metadata this is."""
     visibility: Visibility = Visibility.PUBLIC
+    alternates: tuple[Alternate, ...] = ()
+    """Other names that lead to it."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "alternates", checked_alternates(self.alternates))
         object.__setattr__(self, "files", _sorted_files(self.files))
         object.__setattr__(self, "target", _checked_target(self.files, self.target, self.target_url))
         object.__setattr__(self, "target_url", _checked_url(self.target_url))
@@ -97,6 +106,8 @@ class Item:
     target: str | None = None
     target_url: str | None = None
     visibility: Visibility = Visibility.PUBLIC
+    alternates: tuple[Alternate, ...] = ()
+    """Other names that lead to it: of before 2008, DOIs, ARKs, handles, addresses."""
 
     edition_of: LabelForms | None = None
     next_edition: LabelForms | None = None
@@ -113,11 +124,14 @@ class Item:
     """The Archive that a Copy was taken from, `host[:port]`."""
     transferred_to: Label | None = None
     """The service of the Archive to which this one gave the Original; what is left here is a Copy."""
-    followers: tuple[str, ...] = ()
-    """The Archives that keep Copies up to date from here."""
+    owner: str | None = None
+    """The account of this Archive that it belongs to; None: the Archive itself."""
     tombstone: Tombstone | None = None
+    later: tuple[LaterMembers | None, LaterMembers | None] = field(default=(None, None), compare=False, repr=False)
+    """Of its two records, what a later version has written into them and is not known here."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "alternates", checked_alternates(self.alternates))
         if not isinstance(self.files, RecordedFiles):
             object.__setattr__(self, "files", _sorted_files(self.files))
         object.__setattr__(self, "translations", tuple(sorted(self.translations, key=lambda entry: str(entry[0]))))
@@ -168,11 +182,10 @@ class Item:
         if self.transferred_to is not None and self.state is not State.COPY:
             where = str(self.transferred_to)
             raise InvalidItem(where, 0, "of an Original given away a Copy is left, if anything", field="transferred_to")
-        for address in (*self.followers, *((self.source,) if self.source is not None else ())):
-            try:
-                wire.host_and_port(address)
-            except InvalidInput as error:
-                raise InvalidItem(address, error.offset, error.reason, field="source", **error.details) from error
+        if self.source is not None:
+            _check_address(self.source)
+        if self.owner is not None:
+            _check_owner(self.owner)
 
     @property
     def rep(self) -> RepositoryName:
@@ -195,6 +208,19 @@ class Item:
     def file(self, path: str) -> File | None:
         """The file of that path, which has no leading slash; composed and decomposed letters are the same letters."""
         return _find_file(self.files, path)
+
+
+def _check_address(address: str) -> None:
+    try:
+        wire.host_and_port(address)
+    except InvalidInput as error:
+        raise InvalidItem(address, error.offset, error.reason, field="source", **error.details) from error
+
+
+def _check_owner(owner: str) -> None:
+    if not owner.strip() or len(owner) > LONGEST_OWNER or not owner.isprintable():
+        reason = "the name of an account has between 1 and {most} characters that can be shown"
+        raise InvalidItem(owner, 0, reason, field="owner", most=LONGEST_OWNER)
 
 
 def _path(file: File) -> str:

@@ -1,16 +1,17 @@
 """The record of an item beside its files: `item.json`, what it is anywhere, and `local.json`, what it is here.
 
 Copies of one item have the same `item.json`; who may see the bytes is in it, since that binds every holder. State,
-tombstone, where a Copy came from, where the Original went, who follows and whether the Original may go elsewhere are
-each Archive's own.
+owner, tombstone, where a Copy came from, where the Original went and whether the Original may go elsewhere are each
+Archive's own.
 
-What is read is what was written, to the last field. A field that is not known here, or a schema of a later version, is
-refused: dropping what a newer version wrote would be a silent loss.
+What is read is what was written, to the last field. Members that are not known here are kept with the item, and are
+written again as they were (`later_members`): dropping what a newer version wrote would be a silent loss. A record that
+says `requires_schema` is refused by every version that does not know that schema, since it would be misread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +21,8 @@ from ibi.instant import Instant
 from ibi.label import parse
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
-from ibi.model.errors import InvalidDocument
+from ibi.model.alternate import Alternate
+from ibi.model.errors import InvalidDocument, UnreadMember
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.model.json_fields import (
@@ -35,12 +37,15 @@ from ibi.model.json_fields import (
     require_type,
     string,
 )
+from ibi.model.later_members import LaterMembers, Shape, join_later, split_later
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
 from ibi.vocabulary import State
 
-SCHEMA: Final = 1
-"""The version of both documents; a change that an older version would misread raises it."""
+SCHEMA: Final = 2
+"""The latest version of both documents. What is written has the number of the first version that has all its members:
+so an Archive with an older version reads what it can, and refuses the rest."""
+_SINCE_2: Final = frozenset({"alternates", "owner"})
 
 Document = dict[str, Any]
 
@@ -52,11 +57,21 @@ _LINKS: Final = ("edition_of", "next_edition", "translation_of", "metadata_item"
 
 
 def encode_item(item: Item) -> bytes:
-    return _encode(item_document(item))
+    return _encode(whole_item_document(item))
 
 
 def encode_local(item: Item) -> bytes:
-    return _encode(local_document(item))
+    return _encode(whole_local_document(item))
+
+
+def whole_item_document(item: Item) -> Document:
+    """With what a later version has written beside what is known here; to be encoded, not to be looked at."""
+    return join_later(item_document(item), _ITEM_SHAPE, item.later[0])
+
+
+def whole_local_document(item: Item) -> Document:
+    """As `whole_item_document`."""
+    return join_later(local_document(item), _LOCAL_SHAPE, item.later[1])
 
 
 def _encode(document: Document) -> bytes:
@@ -65,9 +80,9 @@ def _encode(document: Document) -> bytes:
 
 
 def item_document(item: Item) -> Document:
-    return _without_absent(
+    document = _without_absent(
         {
-            "schema": SCHEMA,
+            "schema": 1,
             "labels": forms_document(item.labels),
             "version": item.version,
             "created": str(item.created),
@@ -78,24 +93,28 @@ def item_document(item: Item) -> Document:
             "target": item.target,
             "target_url": item.target_url,
             "visibility": visibility_document(item.visibility),
+            "alternates": [_alternate(alternate) for alternate in item.alternates],
             **{name: forms_document(getattr(item, name)) for name in _LINKS},
             "translations": {str(tag): forms_document(forms) for tag, forms in item.translations},
         }
     )
+    is_recent = item.visibility.embargo_reason is not None or any("crc32" in file for file in document.get("files", ()))
+    return document | {"schema": 2} if is_recent or not _SINCE_2.isdisjoint(document) else document
 
 
 def local_document(item: Item) -> Document:
-    return _without_absent(
+    document = _without_absent(
         {
-            "schema": SCHEMA,
+            "schema": 1,
             "state": item.state.value,
             "transferable": item.transferable,
             "source": item.source,
             "transferred_to": None if item.transferred_to is None else item.transferred_to.spelling,
-            "followers": list(item.followers),
+            "owner": item.owner,
             "tombstone": None if item.tombstone is None else _tombstone(item.tombstone),
         }
     )
+    return document if _SINCE_2.isdisjoint(document) else document | {"schema": 2}
 
 
 def _without_absent(document: Document) -> Document:
@@ -111,7 +130,12 @@ def forms_document(forms: LabelForms | None) -> Document | None:
 
 
 def file_document(file: File) -> Document:
-    return {"path": file.path, "size": file.size, "sha512": file.sha512, "media_type": file.media_type}
+    document = {"path": file.path, "size": file.size, "sha512": file.sha512, "media_type": file.media_type}
+    return document if file.crc32 is None else {**document, "crc32": file.crc32}
+
+
+def _alternate(alternate: Alternate) -> Document:
+    return {"scheme": alternate.scheme, "value": alternate.value}
 
 
 def metadata_document(metadata: DescriptiveMetadata) -> Document:
@@ -130,7 +154,8 @@ def _value(value: Text | Agent) -> Document:
 
 def visibility_document(visibility: Visibility) -> Document:
     shown: Document = {"networks": list(map(str, visibility.networks)), "embargo": _text(visibility.embargo)}
-    return _without_absent({**shown, "listing": None if visibility.listing else False})
+    rest = {"listing": None if visibility.listing else False, "embargo_reason": visibility.embargo_reason}
+    return _without_absent({**shown, **rest})
 
 
 def _tombstone(tombstone: Tombstone) -> Document:
@@ -148,16 +173,30 @@ def _tombstone(tombstone: Tombstone) -> Document:
 def decode_item(item_json: bytes, local_json: bytes, *, files: Sequence[File] | None = None) -> Item:
     """The item of which these are the records; `InvalidDocument` names the field that is wrong. `files` are those of
     the item where the record leaves them out."""
-    shared, local = Fields(decode_document(item_json), "item.json"), Fields(decode_document(local_json), "local.json")
-    for fields in (shared, local):
-        fields.check_schema(SCHEMA)
-    values = {**_read_shared(shared), **_read_local(local)}
+    shared, shared_later = _read_record(item_json, "item.json", _read_shared, _ITEM_SHAPE)
+    local, local_later = _read_record(local_json, "local.json", _read_local, _LOCAL_SHAPE)
+    values = {**shared, **local, "later": (shared_later, local_later)}
     if files is not None:
         values["files"] = files
     try:
         return Item(**values)
     except InvalidInput as error:
         raise InvalidDocument("item.json", 0, "{cause}", cause=str(error)) from error
+
+
+def _read_record(
+    record: bytes, name: str, read: Callable[[Fields], Document], shape: Shape
+) -> tuple[Document, LaterMembers | None]:
+    """What is known of a record, and what is not; few have anything that is not."""
+    fields = Fields(decode_document(record), name)
+    schema = fields.open_schema(SCHEMA)
+    try:
+        return read(fields), LaterMembers(schema) if schema > SCHEMA else None
+    except UnreadMember:
+        known, later = split_later(record, shape, schema)
+        fields = Fields(known, name)
+        fields.open_schema(SCHEMA)
+        return read(fields), later
 
 
 def _tag(text: str) -> LanguageTag:
@@ -184,7 +223,13 @@ def read_file(fields: Fields) -> File:
         fields.required("size", integer),
         fields.required("sha512", string),
         fields.required("media_type", string),
+        fields.nullable("crc32", string),
     )
+
+
+@of_object
+def _read_alternate(fields: Fields) -> Alternate:
+    return Alternate(fields.required("scheme", string), fields.required("value", string))
 
 
 @of_object
@@ -222,7 +267,8 @@ _read_networks = many(of_string(network))
 @of_object
 def read_visibility(fields: Fields) -> Visibility:
     networks = fields.optional("networks", _read_networks, ())
-    return Visibility(networks, fields.nullable("embargo", read_instant), fields.optional("listing", boolean, True))
+    embargo, listing = fields.nullable("embargo", read_instant), fields.optional("listing", boolean, True)
+    return Visibility(networks, embargo, listing, fields.nullable("embargo_reason", string))
 
 
 @of_object
@@ -241,6 +287,7 @@ def _read_translations(value: object, path: str) -> tuple[tuple[LanguageTag, Lab
 
 
 _read_files = many(read_file)
+_read_alternates = many(_read_alternate)
 _NO_METADATA = DescriptiveMetadata()
 
 
@@ -256,6 +303,7 @@ def _read_shared(fields: Fields) -> Document:
         "target": fields.nullable("target", string),
         "target_url": fields.nullable("target_url", string),
         "visibility": fields.optional("visibility", read_visibility, Visibility.PUBLIC),
+        "alternates": fields.optional("alternates", _read_alternates, ()),
         **{name: fields.nullable(name, read_forms) for name in _LINKS},
         "translations": fields.optional("translations", _read_translations, ()),
     }
@@ -264,7 +312,6 @@ def _read_shared(fields: Fields) -> Document:
 
 
 _read_state = of_string(member(State))
-_read_followers = many(string)
 
 
 def _read_local(fields: Fields) -> Document:
@@ -273,8 +320,44 @@ def _read_local(fields: Fields) -> Document:
         "transferable": fields.required("transferable", boolean),
         "source": fields.nullable("source", string),
         "transferred_to": fields.nullable("transferred_to", read_label),
-        "followers": fields.optional("followers", _read_followers, ()),
+        "owner": fields.nullable("owner", string),
         "tombstone": fields.nullable("tombstone", _read_tombstone),
     }
     fields.finish()
     return values
+
+
+# --- what is known ---------------------------------------------------------------------------------------------------
+
+_FORMS_SHAPE: Final = Shape(frozenset({"rep", "ibip"}))
+_TEXT_SHAPE: Final = Shape(frozenset({"value", "language"}))
+_AGENT_SHAPE: Final = Shape(frozenset({"name", "orcid", "language"}))
+_FILE_SHAPE: Final = Shape(
+    frozenset({"path", "size", "sha512", "media_type", "crc32"}), identity=frozenset({"path", "sha512"})
+)
+_METADATA_SHAPE: Final = Shape(
+    frozenset({*DC_ELEMENTS, "licence", "resource_type"}),
+    lists={element: _AGENT_SHAPE if element in _AGENTS else _TEXT_SHAPE for element in DC_ELEMENTS},
+)
+_ITEM_SHAPE: Final = Shape(
+    frozenset(
+        {
+            *("schema", "labels", "version", "created", "updated", "language", "metadata", "files"),
+            *("target", "target_url", "visibility", "alternates", "translations", *_LINKS),
+        }
+    ),
+    objects={
+        "labels": _FORMS_SHAPE,
+        "metadata": _METADATA_SHAPE,
+        "visibility": Shape(frozenset({"networks", "embargo", "listing", "embargo_reason"})),
+    },
+    links=dict.fromkeys(_LINKS, _FORMS_SHAPE),
+    lists={"files": _FILE_SHAPE, "alternates": Shape(frozenset({"scheme", "value"}))},
+    tables={"translations": _FORMS_SHAPE},
+)
+_LOCAL_SHAPE: Final = Shape(
+    frozenset({"schema", "state", "transferable", "source", "transferred_to", "owner", "tombstone"}),
+    objects={
+        "tombstone": Shape(frozenset({"when", "why", "replaced_by", "purged"}), links={"replaced_by": _FORMS_SHAPE})
+    },
+)

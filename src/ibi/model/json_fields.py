@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, NoReturn, TypeVar
 
 from ibi.errors import InvalidInput
-from ibi.model.errors import InvalidDocument, NewerDocument
+from ibi.model.errors import InvalidDocument, NewerDocument, UnreadMember
 
 D = TypeVar("D")
 E = TypeVar("E", bound=StrEnum)
@@ -59,6 +59,20 @@ class Fields:
         if schema < 1:
             raise InvalidDocument(self._path, 0, "there is no schema {schema}", schema=schema)
 
+    def open_schema(self, known: int) -> int:
+        """Take the field `schema`, which may be of a later version, unless the document says that it requires one that
+        is not known."""
+        schema, required = self.required("schema", integer), 1
+        if "requires_schema" in self._fields:
+            required = integer(self._fields["requires_schema"], f"{self._path}.requires_schema")
+        if required > known:
+            raise NewerDocument(
+                self._path, 0, "it requires schema {schema}, and {known} is known", schema=required, known=known
+            )
+        if schema < 1:
+            raise InvalidDocument(self._path, 0, "there is no schema {schema}", schema=schema)
+        return schema
+
     def __contains__(self, name: str) -> bool:
         return name in self._fields
 
@@ -84,7 +98,7 @@ class Fields:
 
     def finish(self) -> None:
         if self._fields:
-            raise InvalidDocument(self._path, 0, "{name} is not a field of it", name=repr(min(self._fields)))
+            raise UnreadMember(self._path, 0, "{name} is not a field of it", name=repr(min(self._fields)))
 
 
 def require_type(kind: type[T], value: object, path: str) -> T:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from ibi.instant import Instant
 from ibi.messages.values import IpAddress
 from ibi.model.errors import InvalidNetwork
+from ibi.model.metadata import checked_text
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
@@ -40,8 +41,14 @@ class Visibility:
     """No reader gets the bytes before this time."""
     listing: bool = True
     """Whether the list of files may be shown."""
+    embargo_reason: str | None = None
+    """Why readers have to wait, in words for them."""
 
     PUBLIC: ClassVar[Visibility]
+
+    def __post_init__(self) -> None:
+        if self.embargo_reason is not None:
+            checked_text(self.embargo_reason, "embargo_reason")
 
     @property
     def is_public(self) -> bool:

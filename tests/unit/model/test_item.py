@@ -47,7 +47,7 @@ TOMB = Tombstone(EARLIER, "why")
         {"state": State.DELETED, "tombstone": TOMB},
         {"source": "a.br"},
         {"state": State.COPY, "source": "user@a.br"},
-        {"followers": ("not an address",)},
+        {"state": State.COPY, "source": "not an address"},
         {"files": (File("a", 1, "0" * 128), File("a", 2, "1" * 128)), "target": None},
     ],
 )

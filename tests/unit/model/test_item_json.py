@@ -10,6 +10,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages import State
+from ibi.model.alternate import Alternate
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item_json import decode_item, encode_item, encode_local, item_document
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
@@ -55,7 +56,7 @@ def test_the_record_is_what_a_person_expects_to_read() -> None:
 
 
 def test_two_copies_have_the_same_item_json() -> None:
-    assert encode_item(ITEM) == encode_item(replace(ITEM, state=State.ORIGINAL, source=None, followers=("b.br",)))
+    assert encode_item(ITEM) == encode_item(replace(ITEM, state=State.ORIGINAL, source=None, owner="ana"))
 
 
 def test_letters_are_written_as_they_are() -> None:
@@ -63,11 +64,24 @@ def test_letters_are_written_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_newer_schema_is_refused_whole(which: int) -> None:
+def test_a_record_that_requires_a_newer_schema_is_refused_whole(which: int) -> None:
     records = [encode_item(ITEM), encode_local(ITEM)]
-    records[which] = records[which].replace(b'"schema": 1', b'"schema": 2')
-    with pytest.raises(NewerDocument, match="schema 2"):
+    records[which] = records[which].replace(b'"schema": 1', b'"schema": 3,"requires_schema": 3')
+    with pytest.raises(NewerDocument, match="schema 3"):
         decode_item(*records)
+
+
+def test_a_record_has_the_number_of_the_first_schema_that_knows_all_of_it() -> None:
+    file = replace(ITEM.files[0], crc32="00c0ffee")
+    recent = [
+        replace(ITEM, alternates=(Alternate("doi", "10.1000/182"),)),
+        replace(ITEM, files=(file,)),
+        replace(ITEM, visibility=replace(ITEM.visibility, embargo_reason="A patent is pending.")),
+    ]
+    assert [item_document(each)["schema"] for each in (ITEM, *recent)] == [1, 2, 2, 2]
+    assert [json.loads(encode_local(each))["schema"] for each in (ITEM, replace(ITEM, owner="ana"))] == [1, 2]
+    for each in (*recent, replace(ITEM, owner="ana")):
+        assert decode_item(encode_item(each), encode_local(each)) == each
 
 
 @pytest.mark.parametrize(

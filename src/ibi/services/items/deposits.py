@@ -62,10 +62,13 @@ class Deposits:
         *,
         key: str | None = None,
         transferable: bool = True,
+        owner: str | None = None,
         on_bytes: OnBytes | None = None,
     ) -> Item:
-        """The new item that `draft` becomes. `sources` are its files by their paths below `doc/`; of the draft's own
-        list of files only the media types count. Asked again with the same `key`, it gives the item of the first time.
+        """The new item that `draft` becomes; it belongs to the account `owner`, or to the Archive without one.
+
+        `sources` are its files by their paths below `doc/`; of the draft's own list of files only the media types
+        count. Asked again with the same `key`, it gives the item of the first time.
         """
         draft, change = self._known(draft), self._change(who, message)
         files = _Files(draft, sources)
@@ -74,7 +77,8 @@ class Deposits:
         self._kept.step("labels reserved")
         if key is not None and (known := find_forms(self._catalog, labels)) is not None:
             return known
-        checked = checked if transferable else replace(checked, transferable=False)
+        if not transferable or owner is not None:
+            checked = replace(checked, transferable=transferable, owner=owner)
         try:
             if files.are_at_hand and not named_by(draft):
                 return self._add(checked, labels, files, change, on_bytes)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha512
 from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
@@ -78,19 +77,13 @@ class _LateItem:
         return self._item
 
 
-def is_recorded(item: Item, kept: KeptObject) -> bool:
-    """Whether the object's records are those of `item`, told by their digests: nothing is read."""
-    files = kept.head.files
-    return files.get(LOCAL) == _digest(encode_local(item)) and files.get(ITEM) == _digest(encode_item(item))
+def _is_other(path: str) -> bool:
+    return path not in (ITEM, LOCAL, TRANSFERRED) and not path.startswith(DOC)
 
 
 def is_transferred(kept: KeptObject) -> bool:
     """Whether the object tells no more than where the item went."""
     return TRANSFERRED in kept.head.files
-
-
-def _digest(record: bytes) -> str:
-    return sha512(record).hexdigest()
 
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
@@ -303,16 +296,22 @@ class ItemRepository:
     def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep a version more, as `create` does. `ContentChanged` if the item is not at the version `head` any more."""
         late = _LateItem(new.make)
-        kept = self.content.update(new.name, late.object_of(new.files), new.change, head=head, on_bytes=on_bytes)
+        files = self._other_files(new.name) | late.object_of(new.files)
+        kept = self.content.update(new.name, files, new.change, head=head, on_bytes=on_bytes)
         self.step("content kept")
         return _stored(late.item, kept)
 
     def annotate(self, item: Item, change: Change, head: int) -> StoredItem:
         """Keep a version more in which only what is said of the item is new; the files that it has stay."""
         files: dict[str, Source] = {file.path: Keep(DOC + file.path) for file in item.files}
-        kept = self.content.update(name_of(item), object_of(item, files), change, head=head)
+        name = name_of(item)
+        kept = self.content.update(name, self._other_files(name) | object_of(item, files), change, head=head)
         self.step("content kept")
         return _stored(item, kept)
+
+    def _other_files(self, name: str) -> dict[str, Source]:
+        """What an object has beside the item's files and records, such as where it came from: that stays."""
+        return {path: Keep(path) for path in self.content.read(name).head.files if _is_other(path)}
 
     def purge_to(self, item: Item, change: Change, head: int) -> StoredItem:
         """Keep the item's records, and nothing of earlier versions."""
@@ -365,9 +364,6 @@ class ItemRepository:
                 kept = self.content.read(name)
             except ContentMissing:
                 return None
-            known = self.catalog.find(RepositoryName.parse(name))
-            if known is not None and is_recorded(known, kept):
-                return known
             try:
                 item = self._decoded(name, kept)
             except ItemTransferred as gone:

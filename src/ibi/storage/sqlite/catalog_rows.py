@@ -27,7 +27,7 @@ from ibi.model.change import ChangeKind, Revision, kind_of
 from ibi.model.errors import NewerDocument
 from ibi.model.file import RecordedFiles, without_files
 from ibi.model.item import Item
-from ibi.model.item_json import decode_item, item_document, local_document
+from ibi.model.item_json import decode_item, whole_item_document, whole_local_document
 from ibi.model.search import Facet
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Link
@@ -301,7 +301,7 @@ def row_of(item: Item, revision: Revision | None = None) -> Row:
     return Row(
         rep=label_key(item.rep),
         ibip=None if ibip is None else label_key(ibip),
-        record=(msgspec.json.encode(item_document(item)), msgspec.json.encode(local_document(item))),
+        record=(msgspec.json.encode(whole_item_document(item)), msgspec.json.encode(whole_local_document(item))),
         links=_links(item),
         second_label=str(ibip or ""),
         first=first_rowid(item.rep),

@@ -75,7 +75,7 @@ def _implied_values(item: Item, persistent_url: str) -> Iterator[tuple[str, str]
         yield "rights", item.metadata.licence.url
 
 
-_ADMINISTRATIVE = frozenset({"schema", "source", "followers"})
+_ADMINISTRATIVE = frozenset({"schema", "source", "owner"})
 """With which Archives copies are exchanged is not part of an item's description."""
 
 

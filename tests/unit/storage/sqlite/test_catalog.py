@@ -287,7 +287,8 @@ def test_a_record_that_makes_no_sense_is_damage(file: Connection, catalog: Sqlit
 
 def test_a_record_of_a_newer_version_is_told_as_that(file: Connection, catalog: SqliteCatalog) -> None:
     catalog.put(item(1))
-    file.execute("""UPDATE items SET item = CAST(replace(CAST(item AS TEXT), '"schema":1', '"schema":2') AS BLOB)""")
+    (record,) = file.execute("SELECT item FROM items").fetchone()
+    file.execute("UPDATE items SET item = ?", (record.replace(b'"schema":1', b'"schema":3,"requires_schema":3'),))
     with pytest.raises(NewerDocument):
         catalog.find(labels(1)[0])
 

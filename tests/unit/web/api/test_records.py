@@ -30,7 +30,7 @@ def rich() -> ArchiveApp:
         visibility=Visibility((network("10.0.0.0/8"),)),
         next_edition=forms(OTHER),
         translations=((LanguageTag("en"), forms("lab.br/arq/2021/01.01.00.00")),),
-        followers=("other.br",),
+        owner="ana",
     )
     return archive_app(full, deleted(OTHER, replaced_by=forms(REP)))
 
@@ -64,9 +64,10 @@ async def test_a_record_has_links() -> None:
 
 
 async def test_whom_an_archive_exchanges_copies_with_is_its_own_affair() -> None:
-    app = archive_app(kept(REP, state=State.COPY, source="other.br", followers=("third.br",)))
-    assert "other.br" not in (await app.get(RECORD)).body.decode()
-    assert "third.br" not in (await app.get(RECORD)).body.decode()
+    app = archive_app(kept(REP, state=State.COPY, source="other.br", owner="ana"))
+    record = await app.get(RECORD)
+    assert "other.br" not in record.body.decode()
+    assert "owner" not in record.json()
 
 
 async def test_files_that_may_not_be_listed_are_not() -> None:
