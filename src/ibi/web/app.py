@@ -49,11 +49,11 @@ from ibi.web.fast.fast_path import (
 )
 from ibi.web.fast.server import LoadLog
 from ibi.web.http.errors import answer_to, problem
+from ibi.web.http.polled_figures import IntegrityMetrics, PolledFigures
 from ibi.web.http.request import ServedHosts, by_method, percent_decode, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
 from ibi.web.http.request_middleware import (
     REQUEST,
-    IntegrityMetrics,
     Metrics,
     MetricsPage,
     RequestMiddleware,
@@ -111,9 +111,7 @@ def create_app(
             authentication,
             metrics,
             OpenApiPage(archive=archive is not None, register=registers),
-            None
-            if archive is None or archive.integrity is None
-            else IntegrityMetrics(metrics.registry, archive.integrity),
+            _figures(metrics, archive),
         ),
         *_token_routes(token_pages),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
@@ -196,6 +194,13 @@ def _services(
     return tuple(found)
 
 
+def _figures(metrics: Metrics, archive: ArchiveSite | None) -> list[PolledFigures]:
+    """What `/metrics` asks of the Archive's store."""
+    if archive is None or archive.integrity is None:
+        return []
+    return [IntegrityMetrics(metrics.registry, archive.integrity)]
+
+
 def _count(resolver: ResolverSite, metrics: Metrics) -> None:
     counted = ResolverMetrics(metrics.registry)
     resolver.resolving.watch(counted)
@@ -209,7 +214,7 @@ def _routes(
     authentication: Authentication,
     metrics: Metrics,
     description: OpenApiPage,
-    integrity: IntegrityMetrics | None,
+    figures: Sequence[PolledFigures],
 ) -> list[Route]:
     """The routes of the API, the busiest first."""
     return [
@@ -218,7 +223,7 @@ def _routes(
         Route("/api/openapi.json", description.get),
         Route("/healthz", healthz),
         Route("/readyz", HealthPage(readiness).readyz),
-        Route("/metrics", MetricsPage(metrics, readiness, integrity).get),
+        Route("/metrics", MetricsPage(metrics, readiness, figures).get),
     ]
 
 

@@ -10,11 +10,11 @@ import asyncio
 import secrets
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, count
 from logging import DEBUG, INFO, WARNING
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -36,15 +36,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
-from ibi.model.content import Problem
-from ibi.ports.errors import StorageError
-from ibi.services.integrity.integrity import Integrity
 from ibi.services.minting.mint_queue import MintGroup
-from ibi.services.promptness import beside
 from ibi.services.readiness import Readiness, clock_refusal
 from ibi.storage.errors import TooManyOpenFiles
 from ibi.storage.machine import is_exhaustion
 from ibi.web.http.errors import ANSWERS, problem
+from ibi.web.http.polled_figures import PolledFigures
 from ibi.web.http.request import HARDENING, truncate_address
 from ibi.web.http.request_errors import InternalError, ServerStopping
 
@@ -98,55 +95,6 @@ class HistogramTally(Collector):
         yield family
 
     describe = collect
-
-
-_FRESH: Final = 10.0
-"""Seconds for which the figures are reused: counting a million items takes a moment."""
-
-
-class IntegrityMetrics:
-    def __init__(self, registry: CollectorRegistry, integrity: Integrity, now: Callable[[], float] = time.time) -> None:
-        self._integrity, self._now, self._counted = integrity, now, -_FRESH
-        self._reading: asyncio.Task[None] | None = None
-        self._found = Counter("ibi_damage_found", "Times that kept content was found damaged.", registry=registry)
-        self._damaged = Gauge("ibi_items_damaged", "Items of which something kept is damaged.", registry=registry)
-        self._unverified = Gauge(
-            "ibi_items_never_verified", "Items that no verification has read since they were kept.", registry=registry
-        )
-        self._last = Gauge(
-            "ibi_last_verification_seconds", "When an item was verified last, in seconds since 1970.", registry=registry
-        )
-        self._age = Gauge(
-            "ibi_oldest_verification_age_seconds",
-            "Time since that item was verified which has waited longest.",
-            registry=registry,
-        )
-        integrity.watch(self._count)
-
-    async def refresh(self) -> None:
-        """Update the figures; called before they are collected."""
-        if time.monotonic() < self._counted + _FRESH:
-            return
-        self._counted = time.monotonic()
-        if self._integrity.is_prompt:
-            await self._read()
-        else:  # the earlier figures stay until these are known
-            self._reading = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        call = self._integrity.summary
-        try:
-            summary = await (asyncio.to_thread(call) if self._integrity.is_prompt else beside(call))
-        except StorageError:
-            return  # the earlier figures stay
-        self._damaged.set(summary.damaged)
-        self._unverified.set(summary.items - summary.verified)
-        self._last.set(summary.newest or 0)
-        self._age.set(0 if summary.oldest is None else max(0, self._now() - summary.oldest))
-
-    def _count(self, name: str, problem: Problem) -> None:
-        self._found.inc()
-        self._counted = -_FRESH
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -253,14 +201,14 @@ class Metrics:
 
 
 class MetricsPage:
-    def __init__(self, metrics: Metrics, readiness: Readiness, integrity: IntegrityMetrics | None = None) -> None:
-        self._metrics, self._readiness, self._integrity = metrics, readiness, integrity
+    def __init__(self, metrics: Metrics, readiness: Readiness, figures: Sequence[PolledFigures] = ()) -> None:
+        self._metrics, self._readiness, self._figures = metrics, readiness, figures
 
     async def get(self, _: Request) -> Response:
         refusal = clock_refusal(await self._readiness.reported_reasons())
         self._metrics.clock_refused.set(refusal is not None)
-        if self._integrity is not None:
-            await self._integrity.refresh()
+        for figures in self._figures:
+            await figures.refresh()
         return Response(
             generate_latest(self._metrics.registry),
             headers={"cache-control": "no-store"},

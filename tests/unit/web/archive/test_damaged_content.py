@@ -20,7 +20,8 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import PIECE, FirstReading, VerifiedFile
 from ibi.storage.sqlite.integrity import FILE_NAME, SqliteIntegrity
 from ibi.web.archive.file_answer import BlockMemory, FileAnswer
-from ibi.web.http.request_middleware import AnswerBroken, IntegrityMetrics
+from ibi.web.http.polled_figures import IntegrityMetrics
+from ibi.web.http.request_middleware import AnswerBroken
 from tests.support.archive_app import OTHER, REP, ArchiveApp, archive_app, kept
 from tests.support.memory.content import MemoryContent, MemoryFile
 from tests.support.standards_archives import forms
