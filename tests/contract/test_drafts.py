@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ibi.archive.drafts import UnknownDraft
+from ibi.archive.drafts import DraftPublished, UnknownDraft
 from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.messages.label_forms import LabelForms
 from ibi.model.content import BLOCK, BlockHasher
-from ibi.model.draft_record import Description, DraftRecord
+from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.file import File
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.ports.drafts import DraftStore
@@ -187,14 +189,60 @@ def test_a_file_is_dropped_by_its_exact_name(drafts: DraftStore) -> None:
     assert drafts.totals(draft) == (0, 0)
 
 
-def test_a_published_draft_has_no_files_any_more_and_is_read_still(drafts: DraftStore) -> None:
-    draft = begun(drafts)
+def test_a_published_draft_has_no_files_any_more_and_is_read_still(
+    opened: Callable[[], DraftStore], clocks: SetClocks
+) -> None:
+    drafts = opened()
+    draft, other = begun(drafts), begun(drafts)
     send(drafts, draft, "a.txt", b"a")
     assert not drafts.is_done(draft)
-    drafts.drop_all(draft)
+    concluded = conclude(drafts, draft)
     assert drafts.is_done(draft)
+    assert not drafts.is_done(other)
     assert drafts.uploads(draft) == {}
-    assert drafts.read(draft) is not None
+    for each in (drafts, opened()):
+        assert each.read(draft) == concluded
+        assert list(each.ids()) == [other]
+        assert list(each.published_ids()) == [draft]
+    assert drafts.last_change(draft) == clocks.read().wall.seconds
+    with pytest.raises(DraftPublished), drafts.alone_on(draft):
+        pass
+    drafts.sweep(draft)
+    assert drafts.read(draft) == concluded
+    drafts.remove(draft)
+    assert drafts.read(draft) is None
+    assert list(drafts.published_ids()) == []
+
+
+def conclude(drafts: DraftStore, draft: str) -> DraftRecord:
+    found = drafts.read(draft)
+    assert found is not None
+    forms = LabelForms(RepositoryName.parse("ibi.lab.br/ibi/2026/01.01.00.00"))
+    concluded = replace(found, publication=Publication(forms, 1))
+    drafts.conclude(concluded)
+    return concluded
+
+
+def test_what_another_process_changes_is_told_once(opened: Callable[[], DraftStore]) -> None:
+    own, other = opened(), opened()
+    assert own.changed_elsewhere() is None
+    first = begun(other)
+    assert own.changed_elsewhere() is None  # the first change of all: from now on it is known
+    draft = begun(other)
+    begun(own)
+    assert list(own.changed_elsewhere() or ()) == [draft]
+    assert list(own.changed_elsewhere() or ()) == []
+    changes: list[Callable[[], object]] = [
+        lambda: send(other, draft, "a.txt", b"a"),
+        lambda: other.receive(draft).abandon(),
+        lambda: other.drop(draft, "a.txt"),
+        lambda: conclude(other, draft),
+    ]
+    for change in changes:
+        change()
+        assert list(own.changed_elsewhere() or ()) == [draft]
+    other.remove(first)
+    assert list(own.changed_elsewhere() or ()) == [first]
 
 
 def test_the_stamp_is_another_after_each_change(drafts: DraftStore) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -75,8 +75,20 @@ class DraftStore(Protocol):
     def remove(self, draft: str) -> None:
         """Gone at once for every other caller; what cannot be removed is removed by the next sweep."""
 
+    def conclude(self, record: DraftRecord) -> None:
+        """Keep what a draft became, apart from those that are worked on: it is read still, and has no files any more.
+        For who is alone on the draft."""
+
     def ids(self, after: str = "") -> Iterator[str]:
-        """Of all drafts after that one, in their order; an id tells nothing but which draft it is."""
+        """Of all drafts after that one, in their order, without those that were concluded; an id tells nothing but
+        which draft it is."""
+
+    def published_ids(self) -> Iterator[str]:
+        """Of the drafts that were concluded, in no order."""
+
+    def changed_elsewhere(self) -> Collection[str] | None:
+        """The drafts that other processes have changed since this was asked last, as far as they could say so; None if
+        it may have been any, as at the first time. Takes no longer the more drafts there are."""
 
     def last_change(self, draft: str) -> int:
         """POSIX seconds of the last change, by the clock that judges how long ago that was; 0 if there is no such
@@ -91,7 +103,7 @@ class DraftStore(Protocol):
 
     def alone_on(self, draft: str) -> AbstractContextManager[None]:
         """No other caller changes the draft within the `with`. `ibi.archive.drafts.DraftBusy` if another does, for more
-        than a moment; `UnknownDraft` if there is none."""
+        than a moment; `UnknownDraft` if there is none; `DraftPublished` if it was concluded."""
 
     # --- their files ---
 
@@ -116,16 +128,14 @@ class DraftStore(Protocol):
     def drop(self, draft: str, path: str) -> bool:
         """Whether there was such a file. For who is alone on the draft."""
 
-    def drop_all(self, draft: str) -> None:
-        """After a publication; what a crash leaves of them goes with the draft."""
-
     def is_done(self, draft: str) -> bool:
-        """Whether there are no files any more because it was published; quick, without reading it."""
+        """Whether it was published; quick, without reading it."""
 
     # --- order ---
 
     def sweep(self, draft: str) -> None:
-        """Remove bytes that a crash has left on their way, and at length a draft that never came to be."""
+        """Remove bytes that a crash has left on their way, and at length a draft that never came to be. One that was
+        published is concluded."""
 
     def sweep_removed(self) -> None:
         """Remove what is left of drafts that are gone."""

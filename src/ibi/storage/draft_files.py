@@ -6,6 +6,9 @@ has left. No name that a client sent is ever the name of a file here.
 
 The bytes of a file that was taken in lie under a name of chance and never change. To look at ten thousand of them for
 each that comes would take longer than it takes to receive it.
+
+What was published is `drafts/published/<id>.json`, for some days: it is not among the drafts that are worked on, so
+that looking through those takes no longer the more was published.
 """
 
 from __future__ import annotations
@@ -17,17 +20,15 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
-from ibi.archive.drafts import DraftBusy, UnknownDraft
+from ibi.archive.drafts import DraftBusy, DraftPublished, UnknownDraft
 from ibi.archive.file_names import collision_key
-from ibi.errors import InvalidInput
-from ibi.model.content import BlockHasher
+from ibi.errors import IbiError, InvalidInput
 from ibi.model.draft_record import DRAFT_ID, DraftRecord, decode_draft, encode_draft
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File
@@ -35,152 +36,15 @@ from ibi.model.item_json import file_document, read_file
 from ibi.model.json_fields import decode_document, require_type, string
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import IncomingFile, Uploaded
-from ibi.ports.errors import DiskFull, DraftDamaged, StorageError, refused_for_room
+from ibi.ports.errors import DraftDamaged, StorageError
+from ibi.storage.draft_bytes import DraftSizes, Incoming, room_refusals, unless_incoming
+from ibi.storage.draft_changes import DraftChanges
 from ibi.storage.errors import DiskRefused
-from ibi.storage.machine import make_directory, raise_if_exhausted, refusals, sync_directory, sync_file, write_durably
-from ibi.storage.shared_cache import SharedLruCache
-
-
-@contextmanager
-def room_refusals(path: Path) -> Iterator[None]:
-    try:
-        with refusals(DiskRefused, path):
-            yield
-    except DiskRefused as error:
-        if refused_for_room(error):
-            raise DiskFull() from error
-        raise
-
-
-class Incoming:
-    """The port `IncomingFile`. It is locked until `close` or `abandon`, and the lock of a process that dies goes with
-    it: so `unless_incoming` tells which files are not being sent any more."""
-
-    def __init__(self, folder: Path, *, with_sha256: bool = False) -> None:
-        """SHA-512 and the digests of blocks are always computed, the SHA-256 of the whole only for a sender that wants
-        it checked: it costs half as much again."""
-        self.path = folder / secrets.token_hex(16)
-        self.size = 0
-        self._hasher, self._sha256 = BlockHasher(), sha256() if with_sha256 else None
-        self._lock = Lock()
-        with room_refusals(self.path):
-            self._descriptor = _create_locked(self.path)
-
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    def write(self, piece: bytes) -> None:
-        self._hasher.update(piece)
-        if self._sha256 is not None:
-            self._sha256.update(piece)
-        with self._lock, room_refusals(self.path):
-            view = memoryview(piece)
-            while view:
-                view = view[os.write(self._descriptor, view) :]
-        self.size += len(piece)
-
-    def digests(self) -> dict[str, bytes]:
-        found = {"sha-512": bytes.fromhex(self._hasher.digest())}
-        return found if self._sha256 is None else {**found, "sha-256": self._sha256.digest()}
-
-    def seal(self) -> str:
-        return self._hasher.seal()
-
-    def finish(self) -> None:
-        with self._lock, room_refusals(self.path):
-            sync_file(self._descriptor)
-            sync_directory(self.path.parent)
-
-    def abandon(self) -> None:
-        self.close()
-        with suppress(OSError):
-            self.path.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        # Not while a thread writes: the number would soon be another file's.
-        with self._lock:
-            if self._descriptor >= 0:
-                os.close(self._descriptor)
-            self._descriptor = -1
-
-
-@contextmanager
-def unless_incoming(path: Path) -> Iterator[bool]:
-    """Whether the file is not being sent; then no sender begins within the `with`."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        yield False
-        return
-    try:
-        yield _try_lock(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _create_locked(path: Path) -> int:
-    """A new file, open and locked. A sweep may see it before it is locked, and remove it: then another is made."""
-    while True:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.fstat(descriptor).st_nlink:
-                return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
-
-
-_MOST_DRAFTS: Final = 256
-_MOST_NAMES: Final = 1_000_000
-
-
-class DraftSizes:
-    """Of drafts that files come into at the moment. What one forgets is looked up again. From any thread."""
-
-    def __init__(self) -> None:
-        self._known: SharedLruCache[str, dict[str, int]] = SharedLruCache(_MOST_DRAFTS, _MOST_NAMES)
-
-    def learn(self, draft: str, read: Callable[[], Mapping[str, int]]) -> None:
-        """Have what is there already `read`, once."""
-        if self._known.find(draft) is None:
-            known = dict(read())
-            self._known.keep(draft, known, len(known))
-
-    def add(self, draft: str, name: str, size: int) -> None:
-        """All of this file has come."""
-        known = self._known.find(draft)
-        if known is not None:
-            known[name] = size
-            self._known.keep(draft, known, len(known))
-
-    def look(self, draft: str, folder: str) -> dict[str, int]:
-        """The sizes of the files in `folder` by their names, of those that are still on their way as they are now."""
-        try:
-            names = os.listdir(folder)  # noqa: PTH208 - names are all that is wanted
-        except FileNotFoundError:
-            return {}
-        known = self._known.find(draft) or {}
-        sizes = {name: known[name] for name in names if name in known}
-        for name in names if len(sizes) < len(names) else ():
-            if name not in sizes:
-                with suppress(FileNotFoundError):  # it has gone while the others were looked at
-                    sizes[name] = os.stat(f"{folder}/{name}").st_size  # noqa: PTH116 - no path is made for each
-        return sizes
-
+from ibi.storage.machine import make_directory, raise_if_exhausted, sync_directory, write_durably
 
 FOLDER: Final = "drafts"
 _RECORD, _FILES, _BYTES, _LOCK = "draft.json", "files", "bytes", "lock"
+_PUBLISHED, _CHANGES = "published", ".changes"
 _GONE: Final = re.compile(r"\.gone-.*")
 _PATIENCE: Final = 5.0
 """Seconds to wait for another change of a draft; a publication may take longer, and is not waited for."""
@@ -194,7 +58,7 @@ class DraftFiles:
 
     def __init__(self, data: Path, clocks: Clocks) -> None:
         self._folder, self._clocks = data / FOLDER, clocks
-        self._sizes = DraftSizes()
+        self._sizes, self._changes = DraftSizes(), DraftChanges(self._folder / _CHANGES)
 
     # --- drafts ---
 
@@ -212,23 +76,14 @@ class DraftFiles:
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
+        self._changes.note(record.id)
 
     def read(self, draft: str) -> DraftRecord | None:
         """None if there is no such draft. `StoreDamaged` if its record cannot be read."""
         if DRAFT_ID.fullmatch(draft) is None:
             return None
-        path = self._place(draft) / _RECORD
-        try:
-            body = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise_if_exhausted(error)
-            raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
-        try:
-            return decode_draft(body)
-        except InvalidDocument as error:
-            raise DraftDamaged(path=path, reason=str(error)) from error
+        # First what was published: a crash may have left its folder as well.
+        return _read_record(self._published(draft)) or _read_record(self._place(draft) / _RECORD)
 
     def write(self, record: DraftRecord) -> None:
         path = self._place(record.id) / _RECORD
@@ -238,9 +93,26 @@ class DraftFiles:
 
     def remove(self, draft: str) -> None:
         """Gone at once for all others; what cannot be removed is removed by the next sweep."""
+        with room_refusals(self._published(draft)):
+            self._published(draft).unlink(missing_ok=True)
+        self._remove_folder(draft)
+
+    def conclude(self, record: DraftRecord) -> None:
+        """Its folder goes last: what a crash leaves of that goes with the next sweep."""
+        path = self._published(record.id)
+        with room_refusals(path):
+            if not path.parent.is_dir():
+                path.parent.mkdir(mode=0o700, exist_ok=True)
+                sync_directory(self._folder)
+            write_durably(path, encode_draft(record))
+        self._date(path)
+        self._remove_folder(record.id)
+
+    def _remove_folder(self, draft: str) -> None:
         gone = self._folder / f".gone-{draft}-{secrets.token_hex(4)}"
         with room_refusals(gone), suppress(FileNotFoundError):
             self._place(draft).rename(gone)
+        self._changes.note(draft)
         shutil.rmtree(gone, ignore_errors=True)
 
     def ids(self, after: str = "") -> Iterator[str]:
@@ -249,10 +121,19 @@ class DraftFiles:
             names = sorted(entry.name for entry in os.scandir(self._folder) if DRAFT_ID.fullmatch(entry.name))
             yield from (name for name in names if name > after)
 
+    def published_ids(self) -> Iterator[str]:
+        with suppress(FileNotFoundError):
+            names = [entry.name.removesuffix(".json") for entry in os.scandir(self._folder / _PUBLISHED)]
+            yield from (name for name in names if DRAFT_ID.fullmatch(name))
+
+    def changed_elsewhere(self) -> Collection[str] | None:
+        return self._changes.read_others()
+
     def last_change(self, draft: str) -> int:
         """POSIX seconds of the last change; 0 if there is no such draft."""
-        with suppress(OSError):
-            return int((self._place(draft) / _RECORD).stat().st_mtime)
+        for path in (self._place(draft) / _RECORD, self._published(draft)):
+            with suppress(OSError):
+                return int(path.stat().st_mtime)
         return 0
 
     def stamp(self, draft: str) -> tuple[int, int]:
@@ -274,9 +155,12 @@ class DraftFiles:
 
     def _touch(self, draft: str) -> None:
         """The time of the record's file is that of the last change, by the clock that judges how long ago that was."""
+        self._date(self._place(draft) / _RECORD)
+
+    def _date(self, path: Path) -> None:
         now = self._clocks.read().wall.seconds
         with suppress(OSError):
-            os.utime(self._place(draft) / _RECORD, (now, now))
+            os.utime(path, (now, now))
 
     @contextmanager
     def alone_on(self, draft: str) -> Iterator[None]:
@@ -286,7 +170,7 @@ class DraftFiles:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except FileNotFoundError:
-            raise UnknownDraft(draft=draft) from None
+            raise self._absence(draft) from None
         except OSError as error:
             raise_if_exhausted(error)
             raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
@@ -295,6 +179,12 @@ class DraftFiles:
             yield
         finally:
             os.close(descriptor)
+
+    def _absence(self, draft: str) -> IbiError:
+        record = self.read(draft)
+        if record is None or record.publication is None:
+            return UnknownDraft(draft=draft)
+        return DraftPublished(draft=draft, label=str(record.publication.labels.labels[0]))
 
     # --- their files ---
 
@@ -329,7 +219,11 @@ class DraftFiles:
         return {}
 
     def receive(self, draft: str, *, with_sha256: bool = False) -> Incoming:
-        return Incoming(self._place(draft) / _BYTES, with_sha256=with_sha256)
+        incoming = Incoming(
+            self._place(draft) / _BYTES, with_sha256=with_sha256, on_growth=lambda: self._changes.note(draft)
+        )
+        self._changes.note(draft)
+        return incoming
 
     def keep(self, draft: str, incoming: IncomingFile, file: File) -> None:
         """Have the finished bytes be that file, in the place of what it was. To be called within `alone_on`."""
@@ -344,6 +238,7 @@ class DraftFiles:
         if before is not None:
             with suppress(OSError):
                 Path(before.place).unlink(missing_ok=True)
+        self._changes.note(draft)
 
     def drop(self, draft: str, path: str) -> bool:
         """Remove a file; return whether there was one. To be called within `alone_on`."""
@@ -357,16 +252,12 @@ class DraftFiles:
         self._touch(draft)
         with suppress(OSError):
             Path(before.place).unlink(missing_ok=True)
+        self._changes.note(draft)
         return True
 
-    def drop_all(self, draft: str) -> None:
-        """After a publication; what a crash leaves of them goes with the draft."""
-        for folder in (_FILES, _BYTES):
-            shutil.rmtree(self._place(draft) / folder, ignore_errors=True)
-
     def is_done(self, draft: str) -> bool:
-        """Whether there are no files any more because it was published; quick, without reading it."""
-        return not (self._place(draft) / _BYTES).exists()
+        """Whether it was published; quick, without reading it. Earlier versions left the folder without files."""
+        return not (self._place(draft) / _BYTES).exists() or self._published(draft).exists()
 
     def sweep(self, draft: str) -> None:
         """Remove bytes that a crash has left on their way, and at length a draft that never came to be."""
@@ -375,12 +266,25 @@ class DraftFiles:
             if not (place / _RECORD).exists() and place.stat().st_mtime < time.time() - _LEFT:
                 shutil.rmtree(place, ignore_errors=True)
                 return
+        if self.is_done(draft) and self._sweep_published(draft):
+            return
         for name in self.sizes(draft).keys() - self._recorded_names(draft):
             path = place / _BYTES / name
             with unless_incoming(path) as is_left:
                 # Looked up again: it may have been recorded since, which it is before it is unlocked.
                 if is_left and name not in self._recorded_names(draft):
                     path.unlink(missing_ok=True)
+
+    def _sweep_published(self, draft: str) -> bool:
+        """Remove the folder of a draft that was published; return whether it was."""
+        record = self.read(draft)
+        if record is None or record.publication is None:
+            return False
+        if not self._published(draft).exists():
+            self.conclude(record)
+        elif self._place(draft).exists():
+            self._remove_folder(draft)
+        return True
 
     def _recorded_names(self, draft: str) -> set[str]:
         return {Path(uploaded.place).name for uploaded in self.uploads(draft).values()}
@@ -393,6 +297,9 @@ class DraftFiles:
 
     def _place(self, draft: str) -> Path:
         return self._folder / draft
+
+    def _published(self, draft: str) -> Path:
+        return self._folder / _PUBLISHED / f"{draft}.json"
 
     def _record_of(self, draft: str, path: str) -> Path:
         return self._place(draft) / _FILES / f"{sha256(collision_key(path).encode()).hexdigest()}.json"
@@ -410,6 +317,20 @@ class DraftFiles:
         except OSError as error:
             raise_if_exhausted(error)
             raise DiskRefused(path=record, reason=error.strerror or str(error)) from error
+
+
+def _read_record(path: Path) -> DraftRecord | None:
+    try:
+        body = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise_if_exhausted(error)
+        raise DiskRefused(path=path, reason=error.strerror or str(error)) from error
+    try:
+        return decode_draft(body)
+    except InvalidDocument as error:
+        raise DraftDamaged(path=path, reason=str(error)) from error
 
 
 def _last_change(path: str) -> int:

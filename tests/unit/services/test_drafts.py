@@ -6,15 +6,24 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha512
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ibi.archive.drafts import DepositTooLarge, DraftBusy, DraftOutdated, DraftPublished, DraftRules, UnknownDraft
+from ibi.archive.drafts import (
+    DepositTooLarge,
+    DraftBusy,
+    DraftOutdated,
+    DraftPublished,
+    DraftRules,
+    Holding,
+    UnknownDraft,
+)
 from ibi.archive.errors import SecondSuccessor
 from ibi.archive.life_cycle import Updated
 from ibi.composition.archive_store import open_store
@@ -152,34 +161,64 @@ def test_the_digest_in_the_record_of_an_upload_is_not_believed_either(desk: Desk
 
 def test_the_record_of_a_publication_may_be_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     draft = desk.begin()
-    monkeypatch.setattr(desk.files, "write", _refusing_second(desk.files.write))
+    monkeypatch.setattr(desk.files, "conclude", _refuse)
     item = desk.publish(draft)
     monkeypatch.undo()
     assert desk.publish(draft) == item
     assert desk.items == [item]
 
 
-def _refusing_second(write: Callable[[DraftRecord], None]) -> Callable[[DraftRecord], None]:
-    written: list[DraftRecord] = []
+def _refuse(_: DraftRecord) -> None:
+    raise DiskRefused(path="draft.json", reason="no")
 
-    def refuse(record: DraftRecord) -> None:
-        written.append(record)
-        if len(written) > 1:
-            raise DiskRefused(path="draft.json", reason="no")
-        write(record)
 
-    return refuse
+def test_a_published_draft_leaves_the_list_and_gives_its_item_again(desk: Desk) -> None:
+    draft, other = desk.begin(), desk.begin()
+    item = desk.publish(draft)
+    assert [view.record.id for view in desk.drafts.list(ANA)] == [other]
+    assert [path.name for path in desk.data.glob("drafts/draft-*")] == [other]
+    desk.restart()
+    assert desk.publish(draft) == item
+    assert desk.drafts.find(ANA, draft).record.publication is not None
+
+
+def test_a_published_draft_whose_folder_was_left_gives_its_item_and_is_swept(desk: Desk) -> None:
+    """By a crash between the two."""
+    draft = desk.begin()
+    folder, aside = desk.data / "drafts" / draft, desk.data / "aside"
+    shutil.copytree(folder, aside)
+    item = desk.publish(draft)
+    aside.rename(folder)
+    desk.restart()
+    assert (desk.publish(draft), desk.drafts.list(ANA)) == (item, ())
+    assert desk.drafts.holding(ANA) == Holding()
+    desk.drafts.sweep()
+    assert not folder.exists()
+    assert desk.publish(draft) == item
+
+
+def test_a_draft_that_an_earlier_version_has_published_gives_its_item(desk: Desk) -> None:
+    """It was left in its folder, without files."""
+    draft = desk.begin()
+    folder = desk.data / "drafts" / draft
+    item = desk.publish(draft)
+    folder.mkdir()
+    (desk.data / "drafts" / "published" / f"{draft}.json").rename(folder / "draft.json")
+    desk.restart()
+    for _ in range(2):
+        assert (desk.publish(draft), desk.drafts.list(ANA)) == (item, ())
+        assert desk.drafts.holding(ANA) == Holding()
+        desk.drafts.sweep()
+    assert not folder.exists()
+    desk.clocks.advance(49 * 3600)
+    assert desk.drafts.sweep() == 1
 
 
 def test_the_record_of_an_update_may_be_lost_too(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     item = desk.publish(desk.begin())
     draft = desk.drafts.begin_update(ANA, item.rep).record.id
     desk.send(draft, "b.txt")
-
-    def refuse(_: DraftRecord) -> None:
-        raise DiskRefused(path="draft.json", reason="no")
-
-    monkeypatch.setattr(desk.files, "write", refuse)
+    monkeypatch.setattr(desk.files, "conclude", _refuse)
     assert desk.publish(draft).version == 2
     monkeypatch.undo()
     assert desk.publish(draft).version == 2

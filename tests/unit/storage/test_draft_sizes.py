@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibi.storage.draft_files import DraftSizes
+from ibi.storage.draft_bytes import DraftSizes
 
 
 def test_what_is_known_is_not_looked_at_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,11 @@ from base64 import b32encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from threading import Lock
 from typing import Final
 
-from ibi.archive.drafts import DraftRules, Holding, RelationsOfItem, is_published_already
+from ibi.archive.drafts import DraftPublished, DraftRules, Holding, RelationsOfItem, is_published_already
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
@@ -264,11 +264,16 @@ class Drafts:
             return self.find(who, draft)
 
     def discard(self, who: Depositor, draft: str, check: Check = _no_conditions) -> None:
-        self._views.record(who, draft)
+        if self._views.record(who, draft).publication is not None:
+            self._remove(draft, self.find(who, draft), check)
+            return
         with self._files.alone_on(draft):
-            check(self.find(who, draft))
-            self._files.remove(draft)
-            self._ledger.forget(draft)
+            self._remove(draft, self.find(who, draft), check)
+
+    def _remove(self, draft: str, view: DraftView, check: Check) -> None:
+        check(view)
+        self._files.remove(draft)
+        self._ledger.forget(draft)
 
     def publish(
         self,
@@ -282,18 +287,29 @@ class Drafts:
     ) -> Published:
         """Publish the draft and return its item; the same item if it was published before. With a `key`, the item of
         the draft that was first published with it."""
-        self._views.record(who, draft)
-        with self._files.alone_on(draft):
-            view = self.find(who, draft)
-            if view.record.publication is not None:
-                return self._result(view.record.publication)
-            check(view)
-            publication = self._publishing.publish(view.record, view.files, who.name, labels, key, message)
-            with suppress(StorageError):  # the next attempt will find that it is published
-                self._files.write(replace(view.record, publication=publication, kept=()))
-                self._files.drop_all(draft)
-            self._ledger.forget(draft)
+        publication = self._views.record(who, draft).publication
+        if publication is None:
+            try:
+                with self._files.alone_on(draft):
+                    publication = self._publish(who, draft, labels, key, message, check)
+            except DraftPublished:  # by another, since the record was read
+                publication = self._views.record(who, draft).publication
+                if publication is None:
+                    raise
         return self._result(publication)
+
+    def _publish(
+        self, who: Depositor, draft: str, labels: LabelMinter, key: str | None, message: str | None, check: Check
+    ) -> Publication:
+        view = self.find(who, draft)
+        if view.record.publication is not None:
+            return view.record.publication
+        check(view)
+        publication = self._publishing.publish(view.record, view.files, who.name, labels, key, message)
+        with suppress(StorageError):  # the next attempt will find that it is published
+            self._files.conclude(replace(view.record, publication=publication, kept=()))
+        self._ledger.forget(draft)
+        return publication
 
     def _result(self, publication: Publication) -> Published:
         return Published(self._kept.find(publication.labels.labels[0]), publication)
@@ -303,7 +319,7 @@ class Drafts:
     def sweep(self) -> int:
         """Remove abandoned drafts and the remains of crashes; return the number of drafts removed."""
         self._files.sweep_removed()
-        swept = sum(self._remove_stale(draft) for draft in self._files.ids())
+        swept = sum(self._remove_stale(draft) for draft in chain(self._files.ids(), self._files.published_ids()))
         self._ledger.look()
         return swept
 

@@ -3,9 +3,11 @@
 A file is refused if there is no room for its announced length. Reserved for it is what has arrived and a step beyond:
 an announcement costs its sender nothing, and must not block free space for others.
 
-The disk is the truth, and is read when a server starts and now and then: the records of drafts, and the sizes of their
-files. Between two readings the ledger adds what this process takes in, so that its sum may be too high, and it reads
-again before it refuses anything. What another process on the same data directory takes in is seen at the next reading.
+The disk is the truth: the records of drafts, and the sizes of their files. All of it is read when a server starts and
+now and then, without keeping callers waiting. In between the ledger adds what this process takes in, and reads the
+drafts that others on the same data directory say they have changed. The sums of each depositor are kept, so that a
+request costs the same however many drafts there are. A sum may be too high: the depositor's own drafts are read again
+before anything is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from ibi.archive.drafts import (
@@ -110,14 +112,14 @@ def _may_see(who: Depositor, record: DraftRecord) -> bool:
 STEP: Final = 16 * 1024 * 1024
 """Bytes that are reserved for a file beyond those that have arrived."""
 
-_BETWEEN_LOOKS: Final = 60.0
+_BETWEEN_LOOKS: Final = 300.0
+"""Seconds between readings of all drafts: only what a process did not live to say is first seen there."""
 _UNSEEN: Final = (-1, 0)
 _BEING_MADE: Final = (-2, 0)
 """Stands for the stamp of a draft's record that has to be read, or is not written yet."""
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A draft as of the time when its record had this stamp."""
 
     owner: str
@@ -132,6 +134,51 @@ class _Entry:
     @property
     def counts(self) -> bool:
         return self.is_open and not self.is_stale
+
+
+class _Accounts:
+    """What is known of drafts, with the sums of each depositor."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._of_owner: defaultdict[str, set[str]] = defaultdict(set)
+        self._held: dict[str, Holding] = {}
+
+    def get(self, draft: str) -> _Entry | None:
+        return self._entries.get(draft)
+
+    def all(self) -> list[str]:
+        return list(self._entries)
+
+    def of(self, owner: str) -> list[str]:
+        return list(self._of_owner.get(owner, ()))
+
+    def held_by(self, owner: str) -> Holding:
+        return self._held.get(owner, _NOTHING)
+
+    def put(self, draft: str, entry: _Entry) -> None:
+        self.drop(draft)
+        self._entries[draft] = entry
+        self._of_owner[entry.owner].add(draft)
+        self._count(entry, 1)
+
+    def drop(self, draft: str) -> None:
+        entry = self._entries.pop(draft, None)
+        if entry is None:
+            return
+        self._count(entry, -1)
+        self._of_owner[entry.owner].discard(draft)
+        if not self._of_owner[entry.owner]:
+            del self._of_owner[entry.owner]
+            self._held.pop(entry.owner, None)
+
+    def _count(self, entry: _Entry, sign: int) -> None:
+        if entry.counts:
+            held = self.held_by(entry.owner)
+            self._held[entry.owner] = Holding(held.drafts + sign, held.size + sign * entry.size)
+
+
+_NOTHING: Final = Holding()
 
 
 class Share:
@@ -183,12 +230,11 @@ class DraftLedger:
     ) -> None:
         self._files, self._rules, self._clocks, self._monotonic = files, rules, clocks, monotonic
         self._quota = rules.quota
-        self._entries: dict[str, _Entry] = {}
-        self._of_owner: defaultdict[str, set[str]] = defaultdict(set)
+        self._accounts = _Accounts()
         # Weak references: a caller may have been cancelled before it got its reservation, which then no longer counts.
         self._shares: WeakSet[Share] = WeakSet()
-        self._looked = float("-inf")
-        self._lock = Lock()
+        self._looked, self._doubts = float("-inf"), 0
+        self._lock, self._looking = Lock(), Lock()
 
     # --- asking for room ---
 
@@ -196,10 +242,11 @@ class DraftLedger:
     def admit(self, owner: str, draft: str) -> Iterator[None]:
         """Check that a draft may be made, and count it while the caller makes it inside the `with`. `TooManyDrafts` or
         `DiskNearlyFull` if it may not be."""
+        self._catch_up()
         with self._lock:
-            self._judge(lambda: self._quota.check_begin(self._holding(owner)))
+            self._judge(owner, lambda: self._quota.check_begin(self._holding(owner)))
             self._check_disk(0)
-            self._put(draft, _Entry(owner, stamp=_BEING_MADE))
+            self._accounts.put(draft, _Entry(owner, stamp=_BEING_MADE))
         try:
             yield
         except BaseException:
@@ -210,6 +257,7 @@ class DraftLedger:
     def promise(self, owner: str, draft: str, path: str, announced: int) -> Share:
         """Reserve space for an upload. `DraftsTooLarge`, `DraftShareUsed` or `DiskNearlyFull` if there is no room for
         so many bytes."""
+        self._catch_up()
         with self._lock:
             self._check_room(owner, path, announced)
             share = Share(self, owner, draft, path, announced)
@@ -223,6 +271,7 @@ class DraftLedger:
             if self._quota.reserve:
                 self._quota.check_disk(self._files.free(), piece)
             return
+        self._catch_up()
         with self._lock:
             if ahead:
                 with suppress(DraftsTooLarge, DraftShareUsed, DiskNearlyFull):
@@ -233,7 +282,7 @@ class DraftLedger:
             share.size += more
 
     def _check_room(self, owner: str, path: str, more: int) -> None:
-        self._judge(lambda: self._check_depositor(owner, path, more))
+        self._judge(owner, lambda: self._check_depositor(owner, path, more))
         self._check_disk(more)
 
     def _check_depositor(self, owner: str, path: str, more: int) -> None:
@@ -249,15 +298,13 @@ class DraftLedger:
             promised = sum(share.unwritten for share in self._shares if share.is_open)
             self._quota.check_disk(self._files.free() - promised, more)
 
-    def _judge(self, check: Callable[[], None]) -> None:
+    def _judge(self, owner: str, check: Callable[[], None]) -> None:
         if not self._quota.bounds_depositors:
             return
-        if self._monotonic() - self._looked > _BETWEEN_LOOKS:
-            self._look()
         try:
             check()
         except (TooManyDrafts, DraftsTooLarge, DraftShareUsed):
-            self._look()
+            self._look_at_own(owner)
             check()
 
     # --- what became of it ---
@@ -266,82 +313,105 @@ class DraftLedger:
         """Count a finished upload. A file that it replaced is gone, which the next reading sees."""
         with self._lock:
             share.is_open = False
-            if (entry := self._entries.get(share.draft)) is not None:
-                entry.size += size
-                entry.stamp = _UNSEEN
+            if (entry := self._accounts.get(share.draft)) is not None:
+                self._accounts.put(share.draft, entry._replace(size=entry.size + size, stamp=_UNSEEN))
 
     def see_anew(self, draft: str) -> None:
         """Have a draft read again: it is new, or something was removed from it."""
         with self._lock:
-            if (entry := self._entries.get(draft)) is not None:
-                entry.stamp = _UNSEEN
+            if (entry := self._accounts.get(draft)) is not None:
+                self._accounts.put(draft, entry._replace(stamp=_UNSEEN))
 
     def forget(self, draft: str) -> None:
         """Drop a draft that was published or discarded."""
         with self._lock:
-            self._drop(draft)
+            self._accounts.drop(draft)
 
     # --- what there is ---
 
     def holding(self, owner: str) -> Holding:
+        """What the depositor has, as their drafts are now."""
+        self._catch_up(always=True)
         with self._lock:
-            self._look()
+            self._look_at_own(owner)
             return self._holding(owner)
 
     def look(self) -> None:
-        with self._lock:
-            self._look()
+        """Read all drafts whose stamps have changed. Other callers have their turn after each of them."""
+        with self._looking:
+            self._look_at_all()
 
     def _holding(self, owner: str) -> Holding:
-        entries = [self._entries[draft] for draft in self._of_owner.get(owner, ())]
+        held = self._accounts.held_by(owner)
         coming = sum(share.size for share in self._shares if share.is_open and share.owner == owner)
-        return Holding(
-            sum(entry.counts for entry in entries), sum(entry.size for entry in entries if entry.counts) + coming
-        )
+        return Holding(held.drafts, held.size + coming)
 
-    def _look(self) -> None:
-        there, now = set(self._files.ids()), self._clocks.read().wall
-        for draft in there:
+    def _catch_up(self, *, always: bool = False) -> None:
+        """See what other processes have changed. `always` also where no depositor is bounded."""
+        if not (always or self._quota.bounds_depositors):
+            return
+        with self._lock:
+            changed = self._files.changed_elsewhere()
+            for draft in changed or ():
+                self._look_at(draft)
+            if changed is None:
+                self._looked, self._doubts = float("-inf"), self._doubts + 1
+            is_unknown = self._looked == float("-inf")
+        # While one caller reads all drafts again, the others go on with what is known, if anything is.
+        if self._is_due() and self._looking.acquire(blocking=is_unknown):
+            try:
+                if self._is_due():
+                    self._look_at_all()
+            finally:
+                self._looking.release()
+
+    def _is_due(self) -> bool:
+        return self._monotonic() - self._looked > _BETWEEN_LOOKS
+
+    def _look_at_own(self, owner: str) -> None:
+        for draft in self._accounts.of(owner):
             self._look_at(draft)
-        for draft, entry in list(self._entries.items()):
-            if entry.stamp == _BEING_MADE:
-                continue
-            if draft not in there:
-                self._drop(draft)
-            else:
-                # Owners no longer see abandoned drafts, and could not discard them, so these do not count.
-                entry.is_stale = self._rules.is_stale(entry.changed, now)
-        self._looked = self._monotonic()
+
+    def _look_at_all(self) -> None:
+        began, doubts = self._monotonic(), self._doubts
+        there = set(self._files.ids())
+        for draft in there:
+            with self._lock:
+                self._look_at(draft)
+        with self._lock:
+            others = [draft for draft in self._accounts.all() if draft not in there]
+        for draft in others:
+            with self._lock:
+                self._look_at(draft)
+        with self._lock:
+            if doubts == self._doubts:  # otherwise what was passed already may have changed unseen
+                self._looked = began
 
     def _look_at(self, draft: str) -> None:
-        """Read a draft if its stamp has changed; otherwise it costs next to nothing, since thousands are checked while
-        a caller waits."""
-        entry, stamp = self._entries.get(draft), self._files.stamp(draft)
-        if entry is None or entry.stamp not in {stamp, _BEING_MADE}:
-            self._read_draft(draft, stamp)
+        """Read a draft if its stamp has changed; otherwise it costs next to nothing, since thousands are checked."""
+        entry, stamp = self._accounts.get(draft), self._files.stamp(draft)
+        if entry is not None and entry.stamp == _BEING_MADE:
+            return
+        if entry is None or entry.stamp != stamp:
+            entry = self._read_draft(draft, stamp)
+        if entry is None:
+            self._accounts.drop(draft)
+            return
+        # Owners no longer see abandoned drafts, and could not discard them, so these do not count.
+        is_stale = self._rules.is_stale(entry.changed, self._clocks.read().wall)
+        if entry is not self._accounts.get(draft) or is_stale != entry.is_stale:
+            self._accounts.put(draft, entry._replace(is_stale=is_stale))
 
-    def _read_draft(self, draft: str, stamp: tuple[int, int]) -> None:
+    def _read_draft(self, draft: str, stamp: tuple[int, int]) -> _Entry | None:
         """Read a draft. One that cannot be read counts for no depositor: the administrator has to repair it, and its
         owner does not see it."""
         try:
             record = self._files.read(draft)
         except StorageError:
-            record = None
+            return None
         if record is None:
-            self._drop(draft)
-            return
-        coming = {share.name for share in self._shares if share.is_open}
+            return None
+        coming = {share.name for share in self._shares if share.is_open and share.draft == draft}
         size = sum(size for name, size in self._files.sizes(draft).items() if name not in coming)
         changed = self._files.last_change(draft)
-        self._put(draft, _Entry(record.owner, size, stamp, changed, is_open=record.publication is None))
-
-    def _put(self, draft: str, entry: _Entry) -> None:
-        self._entries[draft] = entry
-        self._of_owner[entry.owner].add(draft)
-
-    def _drop(self, draft: str) -> None:
-        entry = self._entries.pop(draft, None)
-        if entry is not None:
-            self._of_owner[entry.owner].discard(draft)
-            if not self._of_owner[entry.owner]:
-                del self._of_owner[entry.owner]
+        return _Entry(record.owner, size, stamp, changed, is_open=record.publication is None)
