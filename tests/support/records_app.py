@@ -107,6 +107,7 @@ async def records_app(
             clocks=clocks,
             public_url=BASE,
             usage=usage,
+            feed=store.changes,
             item_services=ItemServices(store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}),
             **options,
         )

@@ -28,6 +28,7 @@ _GROUPS = {
         "relate": "Say what the next edition or a translation is",
         "show": "Show items: labels, description, relations, files",
         "delete": "Delete an item; its label stays taken",
+        "changes": "List what changed in the Archive, in order",
         "stats": "How often items were resolved and downloaded",
     },
     "Look after it": {

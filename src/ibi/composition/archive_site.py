@@ -116,6 +116,7 @@ def open_archive_site(
         resolver=settings.resolver,
         proxies=settings.trusted_proxies or (),
         changes=store.catalog.recent_version,
+        feed=store.changes,
         given_out=given_out,
         usage=usage,
         is_robot=is_robot,

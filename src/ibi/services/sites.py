@@ -18,6 +18,7 @@ from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, served_origin
 from ibi.ports.archive_state import UsageLog
 from ibi.ports.catalog import Catalog
+from ibi.ports.changes import ChangeFeed
 from ibi.ports.clocks import Clocks, GivenOut
 from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.registry import Beliefs
@@ -95,10 +96,10 @@ class ArchiveSite:
     """All that the Archive's endpoints need. URLs come from the settings, never from a request's Host header.
 
     `changes` returns another value after every change of the catalogue, by any process; without it nothing is cached
-    between requests. `given_out` tells whether a label unknown here was certainly never given out for use elsewhere;
-    without it no answer is final. `proxies` are the networks that are trusted to name their client. `is_robot` judges
-    by the header User-Agent. The `item_services` take deposits and changes; without them the Archive is read-only.
-    Without `search` it has no search pages. `integrity` records damage.
+    between requests; `feed` says which items changed, in order. `given_out` tells whether a label unknown here was
+    certainly never given out for use elsewhere; without it no answer is final. `proxies` are the networks that are
+    trusted to name their client. `is_robot` judges by the header User-Agent. The `item_services` take deposits and
+    changes; without them the Archive is read-only. Without `search` it has no search pages. `integrity` records damage.
     """
 
     profile: ArchiveProfile
@@ -111,6 +112,7 @@ class ArchiveSite:
     resolver: str | None = None
     proxies: tuple[IpNetwork, ...] = ()
     changes: Callable[[], Hashable] | None = None
+    feed: ChangeFeed | None = None
     given_out: GivenOut | None = None
     usage: UsageLog | None = None
     is_robot: Callable[[str], bool] = _no_robot

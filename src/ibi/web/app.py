@@ -21,6 +21,7 @@ from ibi.ports.accounts import Tokens
 from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.sign_in import SignIn
+from ibi.services.items.following import FeedReaders
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
@@ -28,6 +29,7 @@ from ibi.services.readiness import Readiness
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
+from ibi.web.api.changes import ChangePages
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
@@ -103,6 +105,7 @@ def create_app(
     queue.watch(metrics.count_group)
     authentication = Authentication(tokens, clocks)
     token_pages = TokenPages(LocalTokenAdmin(tokens, clocks), authentication)
+    readers = _feed_readers(archive)
     registers = resolver is not None and resolver.registrations is not None
     routes = [
         *_routes(
@@ -114,6 +117,11 @@ def create_app(
             _figures(metrics, archive),
         ),
         *_token_routes(token_pages),
+        *(
+            []
+            if archive is None or readers is None
+            else [Route("/api/changes", ChangePages(readers, archive.public_url).get)]
+        ),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
         *(
             ArchivePages(resolver.registrations, authentication).routes()
@@ -165,8 +173,7 @@ def create_app(
         app.router.default = front
     choose = dispatcher.endpoint if content_host is None else _elsewhere_than(content_host, dispatcher.endpoint)
     app.state.at_once = FastPath(choose, metrics=metrics, log=log, routes=patterns, names=names)
-    if resolver is not None:
-        app.state.ending = resolver.resolving.misses.end
+    app.state.ending = _ending(resolver, readers)
     load, buffers = LoadLog(log, metrics), BufferBound()
     buffers.watch(load.note_unread)
     app.state.load, app.state.buffers = load, buffers
@@ -261,6 +268,24 @@ def _lifespan(
             await queue.stop()
 
     return lifespan
+
+
+def _feed_readers(archive: ArchiveSite | None) -> FeedReaders | None:
+    if archive is None or archive.feed is None or archive.changes is None:
+        return None
+    return FeedReaders(archive.feed, archive.changes)
+
+
+def _ending(resolver: ResolverSite | None, readers: FeedReaders | None) -> Callable[[], None]:
+    """Called when the server begins to stop: answers what only waits."""
+
+    def end() -> None:
+        if resolver is not None:
+            resolver.resolving.misses.end()
+        if readers is not None:
+            readers.end()
+
+    return end
 
 
 def _error_handler(log: FilteringBoundLogger) -> Callable[[Request, Exception], Awaitable[Response]]:

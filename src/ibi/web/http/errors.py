@@ -57,6 +57,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "member-missing": ErrorStatus(400),
     "invalid-member": ErrorStatus(400),
     "invalid-parameter": ErrorStatus(400),
+    "epoch-ended": ErrorStatus(410),
     # values of the standard
     "invalid-input": ErrorStatus(400),
     "invalid-instant": ErrorStatus(400),

@@ -86,9 +86,18 @@ class Validators:
         return len(fields) == 1 and fields[0].strip() in (self.etag, self.last_modified)
 
     def _is_among(self, fields: list[str], *, weak: bool) -> bool:
-        # Our tags contain no comma, so splitting at commas can only break tags of others.
-        tags = [tag.strip() for value in fields for tag in value.split(",")]
-        return "*" in tags or self.etag in tags or (weak and f"W/{self.etag}" in tags)
+        return _is_among(self.etag, fields, weak=weak)
+
+
+def is_tag_known(headers: RawHeaders, etag: str) -> bool:
+    """Whether the reader has what this tag stands for: 304, for what has no date to compare."""
+    return _is_among(etag, values(headers, b"if-none-match"), weak=True)
+
+
+def _is_among(etag: str, fields: list[str], *, weak: bool) -> bool:
+    # Our tags contain no comma, so splitting at commas can only break tags of others.
+    tags = [tag.strip() for value in fields for tag in value.split(",")]
+    return "*" in tags or etag in tags or (weak and f"W/{etag}" in tags)
 
 
 def _date(fields: list[str]) -> int | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from ibi import __version__
 from ibi.clock import SECOND
 from ibi.minting.minter import Rules
 from ibi.model.account import Scope
+from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.api import openapi
 from ibi.web.api.openapi import OpenApiPage, document
 from ibi.web.http.errors import ANSWERS
@@ -43,10 +46,12 @@ def test_every_route_is_described_and_every_description_has_a_route() -> None:
     assert found == set(OPERATIONS)
 
 
-def test_every_route_of_a_server_with_all_parts_is_described() -> None:
+def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> None:
     served = OnePort()
+    with closing(SqliteCatalog(tmp_path / "catalogue.sqlite")) as catalog:
+        site = replace(served.archive.site, feed=catalog.changes, changes=catalog.recent_version)
     resolver = replace(served.resolver, beliefs=MemoryBeliefs())
-    app = made(clocks=served.archive.clocks, archive=served.archive.site, resolver=resolver).app
+    app = made(clocks=served.archive.clocks, archive=site, resolver=resolver).app
     programs = ("/api/", "/healthz", "/readyz", "/metrics")
     routes = [route for route in app.routes if isinstance(route, Route) and route.path.startswith(programs)]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}

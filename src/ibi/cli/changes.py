@@ -1,0 +1,74 @@
+"""`ibi changes`: what changed in the Archive of a data directory, in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.model.change import ChangePage, ItemChange
+    from ibi.ports.changes import ChangeFeed
+
+_PAGE: Final = 1_000
+_INTERVAL: Final = 0.2
+"""Seconds between two looks with `--follow`."""
+
+
+@click.command()
+@click.option("--after", type=click.IntRange(0), default=0, show_default=True, help="The number after which to begin.")
+@click.option("--follow", is_flag=True, help="Go on with what changes from now on, until the command is interrupted.")
+@as_json_option
+@setting_options("data", "config")
+def changes(after: int, *, follow: bool, as_json: bool, **flags: str | None) -> None:
+    """List what changed, in order: number, date of the record, kind, version and repository name.
+
+    Kinds are put, deleted, removed (a Copy that was dropped) and moved (the Original is elsewhere now). Numbers have no
+    gaps. A rebuild of the catalogue begins another epoch: numbers begin again, with one entry for each item.
+    """
+    from ibi.cli.archive_store import local_settings, opened_store
+
+    with opened_store(local_settings(flags)) as store:
+        for epoch, change in _entries(store.changes, after, follow=follow):
+            if as_json:
+                print_json({"epoch": epoch, **_fields(change)})
+            else:
+                click.echo(f"{change.number:>8}  {change.at:<20}  {change.kind:<7}  v{change.head:<3} {change.label}")
+
+
+def _entries(feed: ChangeFeed, after: int, *, follow: bool) -> Iterator[tuple[str, ItemChange]]:
+    page = feed.since(after, _PAGE)
+    if after > page.end:
+        raise click.UsageError(f"the feed ends at {page.end}: it may have begun again since; use --after 0")
+    epoch = page.epoch
+    while page.changes or follow:
+        yield from ((epoch, change) for change in page.changes)
+        after = page.changes[-1].number if page.changes else after
+        page = _next_page(feed, after, page, follow=follow)
+        if page.epoch != epoch:
+            click.echo("The catalogue was rebuilt: a new epoch begins, with one entry for each item.", err=True)
+            epoch, page = page.epoch, feed.since(0, _PAGE)
+
+
+def _next_page(feed: ChangeFeed, after: int, last: ChangePage, *, follow: bool) -> ChangePage:
+    if follow and not last.changes:
+        time.sleep(_INTERVAL)
+    return feed.since(after, _PAGE)
+
+
+def _fields(change: ItemChange) -> dict[str, object]:
+    from ibi.instant import Instant
+
+    return {
+        "number": change.number,
+        "label": change.label,
+        "kind": change.kind.value,
+        "at": change.at,
+        "version": change.head,
+        "listed": str(Instant(change.listed)),
+    }
