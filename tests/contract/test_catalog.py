@@ -20,12 +20,14 @@ from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
+from ibi.model.content import HeldTotal
+from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from tests.properties.item_strategies import forms_at, items
-from tests.support.archive_catalog import PlainCatalog
+from tests.support.archive_catalog import PlainCatalog, add_up
 from tests.support.catalog_dump import dump
 from tests.support.catalog_samples import item, same_ibip
 from tests.support.memory.catalog import MemoryCatalog
@@ -74,6 +76,20 @@ def test_what_departed_is_found_no_more_but_for_where_it_went(catalog: Adapter) 
     assert list(catalog.items()) == [stays]
     catalog.put(gone)  # taken over again
     assert catalog.find(gone.rep) == gone
+
+
+def test_the_holdings_are_the_sums_of_what_is_listed(catalog: Adapter) -> None:
+    assert catalog.holdings() == {}
+    one, other = item(1), item(2, files=(File("a.txt", 7, "0" * 128, "text/plain"),), target="a.txt")
+    catalog.put_all([one, other])
+    assert catalog.holdings() == add_up([one, other])
+    assert catalog.holdings()[State.ORIGINAL].size == 7 + sum(file.size for file in one.files)
+    gone = replace(other, files=(), target=None, state=State.DELETED, tombstone=Tombstone(other.updated, "by request"))
+    catalog.put(gone)
+    assert catalog.holdings() == {State.ORIGINAL: add_up([one])[State.ORIGINAL], State.DELETED: HeldTotal(1)}
+    catalog.remove(one.rep)
+    catalog.depart(Transfer(gone.labels, forms_at(77).labels[0], gone.updated))
+    assert catalog.holdings() == {}
 
 
 def test_the_version_is_another_after_each_change(catalog: Adapter) -> None:
@@ -338,6 +354,7 @@ class Shadowed(RuleBasedStateMachine):
     def they_say_the_same(self) -> None:
         assert list(self.catalog.items()) == list(self.plain.items())
         assert list(dump(self.catalog)) == list(dump(self.plain))
+        assert self.catalog.holdings() == self.plain.holdings()
 
     @rule()
     def they_find_the_same(self) -> None:

@@ -10,11 +10,13 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages import LabelForms
 from ibi.model.change import Revision
+from ibi.model.content import HeldTotal
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Catalog, Link
+from ibi.vocabulary import State
 
-__all__ = ["PlainCatalog"]
+__all__ = ["PlainCatalog", "add_up"]
 
 
 class PlainCatalog:
@@ -83,6 +85,9 @@ class PlainCatalog:
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         return (self._items[rep] for rep in sorted(self._items) if after is None or rep > after)
 
+    def holdings(self) -> dict[State, HeldTotal]:
+        return add_up(self.items())
+
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         def names(item: Item) -> bool:
             forms: LabelForms | None = getattr(item, link.value)
@@ -92,6 +97,15 @@ class PlainCatalog:
 
     def close(self) -> None:
         """There is nothing to let go of."""
+
+
+def add_up(items: Iterable[Item]) -> dict[State, HeldTotal]:
+    """The totals of these items, by their states."""
+    totals: dict[State, HeldTotal] = {}
+    for item in items:
+        before, size = totals.get(item.state, HeldTotal()), sum(file.size for file in item.files)
+        totals[item.state] = HeldTotal(before.items + 1, before.files + len(item.files), before.size + size)
+    return totals
 
 
 _: type[Catalog] = PlainCatalog

@@ -250,6 +250,17 @@ class IntegritySummary:
     """When an item was verified last."""
 
 
+@dataclass(frozen=True, slots=True)
+class HeldTotal:
+    """The items of one state, together."""
+
+    items: int = 0
+    files: int = 0
+    """Of the present version of each item."""
+    size: int = 0
+    """Bytes of these files."""
+
+
 BLOCK: Final = 1 << 20
 _DIGEST: Final = 32
 _SMALL: Final = 80 * 1024

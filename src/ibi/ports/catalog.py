@@ -6,7 +6,7 @@ belongs to a catalogue, and finds what that has at the moment.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -14,9 +14,11 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.change import Revision
+from ibi.model.content import HeldTotal
 from ibi.model.item import Item
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
+from ibi.vocabulary import State
 
 
 class Search(Protocol):
@@ -89,6 +91,9 @@ class Catalog(Protocol):
 
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """Every item in the order of repository names, from the first that comes after `after`."""
+
+    def holdings(self) -> Mapping[State, HeldTotal]:
+        """What there is of each state; a state without items may be missing. Quick, however many items there are."""
 
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         """The items here that name `label` by that relation, in the order of their repository names."""

@@ -51,6 +51,7 @@ from ibi.web.fast.fast_path import (
 )
 from ibi.web.fast.server import LoadLog
 from ibi.web.http.errors import answer_to, problem
+from ibi.web.http.holdings_metrics import HoldingsMetrics
 from ibi.web.http.polled_figures import IntegrityMetrics, PolledFigures
 from ibi.web.http.request import ServedHosts, by_method, percent_decode, raw_path
 from ibi.web.http.request_errors import InternalError, MethodNotAllowed, PathNotFound
@@ -94,12 +95,14 @@ def create_app(
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
     `facts` are for every page. With `sign_in`, people can sign in to the pages. `checks` raise an error when a file in
-    use is no longer the one that was opened; `/readyz` then reports it. The server asks `bound` how many connections a
-    client may have. `hosts` are those for which there are pages and files; without them every host has them.
-    `verification` runs while the application does.
+    use is no longer the one that was opened; `/readyz` then reports it, and also a disk without room for deposits. The
+    server asks `bound` how many connections a client may have. `hosts` are those for which there are pages and files;
+    without them every host has them. `verification` runs while the application does.
     """
     log = log or structlog.get_logger("ibi.web")
     is_prompt = ticks.prompt and tokens.prompt and (archive is None or archive.catalog.prompt)
+    if archive is not None and archive.item_services is not None:
+        checks = (*checks, archive.item_services.drafts.check_space)
     readiness = Readiness(queue, ticks, clocks, checks=checks, is_prompt=is_prompt, log=log)
     metrics = Metrics()
     queue.watch(metrics.count_group)
@@ -114,7 +117,7 @@ def create_app(
             authentication,
             metrics,
             OpenApiPage(archive=archive is not None, register=registers),
-            _figures(metrics, archive),
+            _figures(metrics, archive, membership),
         ),
         *_token_routes(token_pages),
         *(
@@ -201,11 +204,16 @@ def _services(
     return tuple(found)
 
 
-def _figures(metrics: Metrics, archive: ArchiveSite | None) -> list[PolledFigures]:
+def _figures(
+    metrics: Metrics, archive: ArchiveSite | None, membership: MembershipService | None
+) -> list[PolledFigures]:
     """What `/metrics` asks of the Archive's store."""
-    if archive is None or archive.integrity is None:
+    if archive is None:
         return []
-    return [IntegrityMetrics(metrics.registry, archive.integrity)]
+    found: list[PolledFigures] = [HoldingsMetrics(metrics.registry, archive, membership)]
+    if archive.integrity is not None:
+        found.append(IntegrityMetrics(metrics.registry, archive.integrity))
+    return found
 
 
 def _count(resolver: ResolverSite, metrics: Metrics) -> None:

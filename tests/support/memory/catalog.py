@@ -13,9 +13,12 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.model.change import Revision
+from ibi.model.content import HeldTotal
 from ibi.model.item import Item
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
+from ibi.vocabulary import State
+from tests.support.archive_catalog import add_up
 
 __all__ = ["MemoryCatalog"]
 
@@ -84,6 +87,9 @@ class MemoryCatalog:
             names = self._names[0 if after is None else bisect_right(self._names, after) :]
             kept = [self._by_label[name] for name in names]
         yield from kept
+
+    def holdings(self) -> dict[State, HeldTotal]:
+        return add_up(self.items())
 
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         with self._lock:

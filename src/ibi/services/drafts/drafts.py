@@ -251,6 +251,18 @@ class Drafts:
         """What counts for the depositor's quota: their own drafts, even if they may see all."""
         return self._ledger.holding(who.owner)
 
+    def total(self) -> Holding:
+        """What all depositors have together in drafts that are not published. Reads no draft."""
+        return self._ledger.total()
+
+    def free_space(self) -> int:
+        """Bytes that the disk has left."""
+        return self._files.free()
+
+    def check_space(self) -> None:
+        """`DiskNearlyFull` or `DiskFull` if another draft would be refused for want of room."""
+        self._ledger.check_space()
+
     def describe(
         self, who: Depositor, draft: str, description: Description, check: Check = _no_conditions
     ) -> DraftView:

@@ -37,7 +37,7 @@ from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import DraftStore, IncomingFile
-from ibi.ports.errors import DraftDamaged, StorageError
+from ibi.ports.errors import DiskFull, DraftDamaged, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,8 @@ class _Accounts:
         self._entries: dict[str, _Entry] = {}
         self._of_owner: defaultdict[str, set[str]] = defaultdict(set)
         self._held: dict[str, Holding] = {}
+        self.total = _NOTHING
+        """What all depositors have together."""
 
     def get(self, draft: str) -> _Entry | None:
         return self._entries.get(draft)
@@ -174,8 +176,12 @@ class _Accounts:
 
     def _count(self, entry: _Entry, sign: int) -> None:
         if entry.counts:
-            held = self.held_by(entry.owner)
-            self._held[entry.owner] = Holding(held.drafts + sign, held.size + sign * entry.size)
+            self._held[entry.owner] = _add(self.held_by(entry.owner), entry, sign)
+            self.total = _add(self.total, entry, sign)
+
+
+def _add(held: Holding, entry: _Entry, sign: int) -> Holding:
+    return Holding(held.drafts + sign, held.size + sign * entry.size)
 
 
 _NOTHING: Final = Holding()
@@ -335,6 +341,20 @@ class DraftLedger:
         with self._lock:
             self._look_at_own(owner)
             return self._holding(owner)
+
+    def total(self) -> Holding:
+        """What all depositors have together."""
+        self._catch_up()
+        with self._lock:
+            held, coming = self._accounts.total, sum(share.size for share in self._shares if share.is_open)
+            return Holding(held.drafts, held.size + coming)
+
+    def check_space(self) -> None:
+        """`DiskNearlyFull` or `DiskFull` if another draft would be refused for want of room."""
+        with self._lock:
+            self._check_disk(0)
+        if self._files.free() <= 0:
+            raise DiskFull()
 
     def look(self) -> None:
         """Read all drafts whose stamps have changed. Other callers have their turn after each of them."""

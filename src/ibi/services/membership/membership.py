@@ -64,6 +64,10 @@ class MembershipService:
     def membership(self) -> Membership:
         return self._membership
 
+    def read(self) -> Membership:
+        """The membership as the process that keeps it up has noted it last. Blocks."""
+        return self._membership if self._holds else self._files.read()
+
     def start(self) -> None:
         """Start keeping the membership up; called on the event loop."""
         self._task = asyncio.get_running_loop().create_task(self._keep_up(), name="membership")

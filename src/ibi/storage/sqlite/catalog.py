@@ -19,6 +19,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.change import Revision
+from ibi.model.content import HeldTotal
 from ibi.model.errors import InvalidDocument, NewerDocument
 from ibi.model.item import Item
 from ibi.model.search import FacetCounts, SearchPage, SearchQuery
@@ -53,6 +54,7 @@ from ibi.storage.sqlite.changes import SqliteChanges, renew_epoch
 from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, FileWatch, connect, storage_errors
 from ibi.storage.sqlite.group_commit import GroupCommit
 from ibi.storage.store_generation import CatalogStanding, Expected, GenerationFile, first_standing
+from ibi.vocabulary import State
 
 FILE_NAME: Final = CATALOGUE.file_name
 
@@ -148,6 +150,9 @@ class SqliteCatalog:
 
     def facets(self, query: SearchQuery) -> FacetCounts:
         return self._ask_reader(lambda reader: reader.search.facets(query))
+
+    def holdings(self) -> dict[State, HeldTotal]:
+        return self._ask_reader(CatalogReader.holdings)
 
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """Read page by page, so that a slow reader does not keep the log of changes from being folded in: a change made

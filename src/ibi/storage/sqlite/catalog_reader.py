@@ -19,6 +19,7 @@ from ibi.archive.search.words import FIELDS, entry_of
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.lru_cache import LruCache
+from ibi.model.content import HeldTotal
 from ibi.model.item import Item
 from ibi.model.search import ENOUGH, Facet, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
@@ -46,6 +47,8 @@ from ibi.storage.sqlite.catalog_rows import (
     transfers,
 )
 from ibi.storage.sqlite.connection import Connection, snapshot
+from ibi.storage.sqlite.holdings import held_totals
+from ibi.vocabulary import State
 
 _CACHE: Final = "PRAGMA cache_size = -16384"
 """In KB. What is counted lies on a few thousand pages."""
@@ -307,6 +310,9 @@ class CatalogReader:
         if version != self._departures[0]:
             self._departures = version, has_departures(self.connection)
         return find_transfer(self.connection, label) if self._departures[1] else None
+
+    def holdings(self) -> dict[State, HeldTotal]:
+        return held_totals(self.connection)
 
     def transfers(self) -> list[Transfer]:
         """All of them; they are few."""

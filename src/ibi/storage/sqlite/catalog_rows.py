@@ -33,6 +33,7 @@ from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.changes import append_change, begin_feed
 from ibi.storage.sqlite.connection import Connection, Migration
+from ibi.storage.sqlite.holdings import BEGIN_HOLDINGS, HeldRow, count_held, held_row
 
 SINGLE_FACETS: Final = (Facet.YEAR, Facet.TYPE, Facet.LANGUAGE, Facet.PREFIX)
 """Those of which an item has one value at most. Together they are one string, which is counted as one."""
@@ -222,6 +223,7 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     CREATE TRIGGER item_removed AFTER DELETE ON items BEGIN UPDATE standing SET items = items - 1; END
     """,
     begin_feed,
+    BEGIN_HOLDINGS,
 )
 
 FIND_SEATED: Final = {
@@ -288,6 +290,8 @@ class Row(NamedTuple):
     name: str
     kind: ChangeKind
     revision: Revision
+    held: HeldRow
+    """What it adds to the totals."""
 
     def parameters(self) -> dict[str, object]:
         item, local = self.record
@@ -309,6 +313,7 @@ def row_of(item: Item, revision: Revision | None = None) -> Row:
         name=str(item.rep),
         kind=kind_of(item),
         revision=revision or Revision(item.version, item.updated),
+        held=held_row(item),
     )
 
 
@@ -362,6 +367,7 @@ def put_row(connection: Connection, row: Row, *, anew: bool = False, as_recorded
     connection.executemany(_LINK, ((*link, number) for link in row.links))
     list_item(connection, number, row.listed, anew=anew)
     append_change(connection, row.name, row.kind, row.revision, as_recorded=as_recorded)
+    count_held(connection, number, row.held)
     return True
 
 

@@ -51,7 +51,7 @@ class PolledFigures(ABC):
 
 class IntegrityMetrics(PolledFigures):
     def __init__(self, registry: CollectorRegistry, integrity: Integrity, now: Callable[[], float] = time.time) -> None:
-        super().__init__(10.0, is_prompt=integrity.is_prompt)  # counting a million items takes a moment
+        super().__init__(60.0, is_prompt=integrity.is_prompt)  # counting a million items takes a moment
         self._integrity, self._now = integrity, now
         self._found = Counter("ibi_damage_found", "Times that kept content was found damaged.", registry=registry)
         self._damaged = Gauge("ibi_items_damaged", "Items of which something kept is damaged.", registry=registry)

@@ -307,9 +307,9 @@ def test_a_crash_while_the_catalogue_is_made_anew_begins_again(data: Path) -> No
 def as_an_earlier_version(data: Path) -> None:
     (data / STORE / FILE_NAME).unlink()
     with raw(data) as connection:
-        for trigger in ("item_added", "item_removed"):
+        for trigger in ("item_added", "item_removed", "held_of_item_removed"):
             connection.execute(f"DROP TRIGGER {trigger}")
-        for table in ("standing", "transfers", "changes", "feed"):
+        for table in ("standing", "transfers", "changes", "feed", "held", "held_totals"):
             connection.execute(f"DROP TABLE {table}")
         connection.execute("PRAGMA user_version = 2")
         connection.execute("PRAGMA application_id = 0")
