@@ -113,6 +113,7 @@ def test_while_the_catalogue_is_made_anew_nothing_is_said_to_be_unknown(site: Si
         assert ask(f"{url}/healthz")[0] == 200
         status, said = ask(f"{url}/readyz")
         assert (status, said["reasons"][0]["code"]) == (503, "server-starting")
+        assert said["progress"]["read"] < said["progress"]["items"]
         status, said = ask(f"{url}/{site.rep}")
         assert (status, said["type"]) == (503, "urn:ibi:problem:server-starting")
         release.close()

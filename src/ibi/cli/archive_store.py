@@ -68,8 +68,8 @@ def opened_store(settings: Settings, *, begin: bool = False) -> Iterator[Archive
         yield store
 
 
-def _tell_of_rebuild() -> None:
-    click.echo("ibi: the catalogue is made anew from the store; this may take long", err=True)
+def _tell_of_rebuild(_: int | None) -> None:
+    click.echo("ibi: the catalogue does not agree with the store and is made anew; this may take long", err=True)
 
 
 @contextmanager

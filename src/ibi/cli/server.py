@@ -57,7 +57,13 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         starting = StartingServer(listener)
         opened.callback(starting.stop)
         archive, check_archive = open_archive_site(
-            settings, url_of(listener), minter, opened, demo=demo, on_rebuild=starting.start
+            settings,
+            url_of(listener),
+            minter,
+            opened,
+            demo=demo,
+            on_rebuild=starting.start,
+            on_item=starting.count_item,
         )
         queue = MintQueue(ticks, identity, rules, clocks, guard=MintGuard(ticks, address))
         membership = membership_service(settings, archive)

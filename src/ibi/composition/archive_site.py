@@ -71,17 +71,18 @@ def open_archive_site(
     opened: ExitStack,
     *,
     demo: bool = False,
-    on_rebuild: Callable[[], None] = lambda: None,
+    on_rebuild: Callable[[int | None], None] = lambda _: None,
+    on_item: Callable[[], None] = lambda: None,
 ) -> tuple[ArchiveSite | None, Callable[[], None]]:
     """Return the Archive of the data directory, initialised if necessary and filled if it is a `demo`, and a check that
     its files are still those that were opened. What it opens is closed with `opened`; `on_rebuild` is called before its
-    catalogue is rebuilt, which may take long.
+    catalogue is rebuilt, which may take long, with the number of items as far as it is known, and `on_item` for each.
 
     None while nothing can be minted and there is no Archive yet: its own service could get no label.
     """
     public_url = (settings.public_url or listening_url).rstrip("/")
     log = structlog.get_logger("ibi.archive")
-    store = opened.enter_context(_open_store(settings.data, on_rebuild))
+    store = opened.enter_context(_open_store(settings.data, on_rebuild, on_item))
     for name, error in store.swept.unreadable:
         log.error("an item cannot be read", item=name, reason=str(error))
     if store.integrity is not None:
@@ -127,17 +128,17 @@ def open_archive_site(
     return site, store.check
 
 
-def _open_store(data: Path, on_rebuild: Callable[[], None]) -> ArchiveStore:
+def _open_store(data: Path, on_rebuild: Callable[[int | None], None], on_item: Callable[[], None]) -> ArchiveStore:
     log = structlog.get_logger("ibi.archive")
 
-    def begin_rebuild() -> None:
-        on_rebuild()
-        log.warning("the catalogue is made anew from the store")
+    def begin_rebuild(expected: int | None) -> None:
+        on_rebuild(expected)
+        log.warning("the catalogue does not agree with the store, and is made anew from it", items=expected)
 
     def set_aside(error: CatalogDamaged, aside: Path | None) -> None:
         log.warning("the catalogue is set aside", reason=error.parameters["reason"], name=aside and aside.name)
 
-    store = open_repaired(data, on_rebuild=begin_rebuild, on_aside=set_aside)
+    store = open_repaired(data, on_item=on_item, on_rebuild=begin_rebuild, on_aside=set_aside)
     if store.is_rebuilt:
         log.warning("the catalogue is made anew", items=store.swept.looked_at, unreadable=len(store.swept.unreadable))
     return store

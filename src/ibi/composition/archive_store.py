@@ -45,12 +45,16 @@ def _ignore() -> None:
     """Default: items are not counted."""
 
 
+def _begin(expected: int | None) -> None:
+    """Default: a rebuild is not watched."""
+
+
 def open_store(
     data: Path,
     *,
     on_step: Callable[[str], None] = _pass,
     on_item: Callable[[], None] = _ignore,
-    on_rebuild: Callable[[], None] = _ignore,
+    on_rebuild: Callable[[int | None], None] = _begin,
     give_up_missing: bool = False,
     boot: str | None = None,
 ) -> ArchiveStore:
@@ -122,7 +126,7 @@ def open_repaired(
     data: Path,
     *,
     on_item: Callable[[], None] = _ignore,
-    on_rebuild: Callable[[], None] = _ignore,
+    on_rebuild: Callable[[int | None], None] = _begin,
     on_aside: Callable[[CatalogDamaged, Path | None], None] = lambda _error, _aside: None,
     give_up_missing: bool = False,
 ) -> ArchiveStore:

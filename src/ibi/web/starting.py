@@ -18,22 +18,34 @@ from ibi.web.http.request_errors import ServerStarting
 from ibi.web.pages import refusal
 
 
-async def starting_app(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers `alive` at `/healthz`, and 503 everywhere else; each connection gets one answer."""
-    if scope["type"] == "lifespan":
-        await _lifespan(receive, send)
-        return
-    response = await _answer(Request(scope, receive))
-    response.headers["connection"] = "close"
-    await response(scope, receive, send)
+class StartingApp:
+    """Answers `alive` at `/healthz`, and 503 everywhere else; each connection gets one answer.
 
+    It tells how far the start has come: `read` items of `expected`, as far as either is known.
+    """
 
-async def _answer(request: Request) -> Response:
-    if request.url.path == "/healthz":
-        return await healthz(request)
-    if request.url.path == "/readyz":
-        return not_ready((ServerStarting(),))
-    return refusal(ServerStarting(), request.scope)
+    def __init__(self) -> None:
+        self.read = 0
+        self.expected: int | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+            return
+        response = await self._answer(Request(scope, receive))
+        response.headers["connection"] = "close"
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.url.path == "/healthz":
+            return await healthz(request)
+        # Objects in the store may be more than the catalogue had: never "1001 of 1000".
+        read, expected = self.read, self.expected
+        items = None if expected is None else max(expected, read)
+        error = ServerStarting(read=read, items=items)
+        if request.url.path == "/readyz":
+            return not_ready((error,), progress={"read": read, "items": items})
+        return refusal(error, request.scope)
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
@@ -43,20 +55,27 @@ async def _lifespan(receive: Receive, send: Send) -> None:
 
 
 class StartingServer:
-    """Serves `starting_app` on a listening socket of another server, in a thread, between `start` and `stop`."""
+    """Serves a `StartingApp` on a listening socket of another server, in a thread, between `start` and `stop`."""
 
     def __init__(self, listener: socket) -> None:
         self._listener = listener
+        self._app = StartingApp()
         self._server: Server | None = None
         self._thread: Thread | None = None
 
-    def start(self) -> None:
+    def start(self, expected: int | None = None) -> None:
+        """Answer from now on, if it does not do so already. So many items are `expected` to be read."""
+        self._app.read, self._app.expected = 0, expected
         if self._thread is None:
-            self._server = server = Server(starting_app, grace=1)
+            self._server = server = Server(self._app, grace=1)
             # A copy: this server closes its descriptor when it stops, and the server proper needs one.
             sockets = [self._listener.dup()]
             self._thread = Thread(target=lambda: server.run(sockets), name="starting", daemon=True)
             self._thread.start()
+
+    def count_item(self) -> None:
+        """One more item was read."""
+        self._app.read += 1
 
     def stop(self) -> None:
         if self._server is not None and self._thread is not None:

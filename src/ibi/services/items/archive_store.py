@@ -42,6 +42,10 @@ def _ignore() -> None:
     """Default: items are not counted."""
 
 
+def _begin(expected: int | None) -> None:
+    """Default: a rebuild is not watched."""
+
+
 @dataclass(frozen=True, slots=True)
 class ListingResult:
     """The result of listing items of the store in the catalogue."""
@@ -79,16 +83,16 @@ class ArchiveStore(ItemRepository):
         close: Callable[[], None],
         on_step: Callable[[str], None] = _pass,
         on_item: Callable[[], None] = _ignore,
-        on_rebuild: Callable[[], None] = _ignore,
+        on_rebuild: Callable[[int | None], None] = _begin,
         give_up_missing: bool = False,
     ) -> None:
         """Finishes what crashed processes have left. A catalogue that lists another state of the store than the present
         one is made to agree with the store, item by item.
 
-        `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be. `forget_given_out`
-        says that what is known of labels given out may be incomplete; `close` closes all of these. `CatalogDamaged` if
-        the catalogue is that of another store; `StoreIncomplete` if items that there were are not in the store, unless
-        they are to be given up.
+        `on_item` is told of each item that this has to look at, `on_rebuild` before all have to be, with the number of
+        items as far as it is known. `forget_given_out` says that what is known of labels given out may be incomplete;
+        `close` closes all of these. `CatalogDamaged` if the catalogue is that of another store; `StoreIncomplete` if
+        items that there were are not in the store, unless they are to be given up.
         """
         super().__init__(
             content, catalog, journal=journal, locks=locks, batching=batching, on_step=on_step, integrity=integrity
@@ -167,9 +171,9 @@ class ArchiveStore(ItemRepository):
         """Make the catalogue agree with the store, whatever it says. None if another process did, and it is not
         `always` to be done."""
         self._listing.check_store()
+        self._on_rebuild(self._listing.expected_items())  # first: to count what is there takes long as well
         if not self._gives_up_missing:
             self._refuse_incomplete()
-        self._on_rebuild()
         # The directory may have been put back from a backup: what was given out since then is not known.
         self._forget_given_out()
         # From here to the end it is the catalogue of no store: after a crash, the next one that opens it begins again.

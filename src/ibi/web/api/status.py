@@ -40,8 +40,9 @@ class HealthPage:
         return not_ready(reasons) if reasons else Response(_READY, HTTPStatus.OK, _NO_STORE, "application/json")
 
 
-def not_ready(reasons: Sequence[IbiError]) -> Response:
-    body = {"ready": False, "reasons": [_reason(each) for each in reasons]}
+def not_ready(reasons: Sequence[IbiError], **others: object) -> Response:
+    """The answer of a server that is not ready, with `others` among its members."""
+    body = {"ready": False, "reasons": [_reason(each) for each in reasons], **others}
     wait = min(retry_after(each) for each in reasons)
     headers = {**_NO_STORE, "retry-after": str(wait)}
     return Response(msgspec.json.encode(body), HTTPStatus.SERVICE_UNAVAILABLE, headers, "application/json")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ibi.errors import IbiError
 
 
@@ -122,6 +124,22 @@ class ServerStarting(IbiError):
 
     code = "server-starting"
     retry_after = 5
+
+    @property
+    def template(self) -> str:
+        """With the items that were `read`, and how many `items` there are, as far as either is known."""
+        if self.parameters.get("read") is None:
+            return super().template
+        return _READ_SO_FAR if self.parameters.get("items") is None else _READ_OF
+
+
+_READ_SO_FAR: Final = (
+    "This server is starting: it reads anew what it keeps, {read} items so far. Nothing is lost; ask again later."
+)
+_READ_OF: Final = (
+    "This server is starting: it reads anew what it keeps, {read} of {items} items so far. Nothing is lost; ask again"
+    " later."
+)
 
 
 class ServerStopping(IbiError):

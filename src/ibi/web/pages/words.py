@@ -55,6 +55,13 @@ SENTENCES: Final = (
     message("A page of another site sent this request. It was not done."),
     message("Something went wrong here, and not with your request. The log tells it under {request}."),
     message("This server is starting: it reads anew what it keeps. Nothing is lost; ask again later."),
+    message(
+        "This server is starting: it reads anew what it keeps, {read} items so far. Nothing is lost; ask again later."
+    ),
+    message(
+        "This server is starting: it reads anew what it keeps, {read} of {items} items so far. Nothing is lost; ask"
+        " again later."
+    ),
     message("This server is stopping."),
     message(
         "There are too many connections from the address of your network, which many people may share: wait"
