@@ -117,6 +117,11 @@ def _welcome(
         click.echo("            a sandbox: labels for trying out; other servers may have the same ones")
     if archive is not None:
         click.echo(f"  archive   {archive.profile.service.labels[0]}")
+        if archive.served_elsewhere is not None:
+            click.echo(
+                f"            its own item leads to {archive.served_elsewhere}/, where another server of this data"
+            )
+            click.echo("            directory runs; give both the same public_url, or stop one")
     if resolver is not None:
         click.echo(f"  resolver  {resolver.public_url}/")
     click.echo(f"  tokens    ibi token create --scope deposit --data {settings.data}")

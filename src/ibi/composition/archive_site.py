@@ -32,7 +32,7 @@ from ibi.services.items.verification import DamageMail, VerificationSchedule
 from ibi.services.minting.mint_queue import LocalLabels
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ItemServices
-from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.archive_state import ArchiveRecordFile, ServedAddress
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
@@ -87,8 +87,9 @@ def open_archive_site(
         log.error("an item cannot be read", item=name, reason=str(error))
     if store.integrity is not None:
         store.integrity.ledger.damaged_items()  # opened before the event loop asks
+    address = _claim_address(settings.data, public_url, opened)
     try:
-        record = _record(settings, public_url, minter, store)
+        record = _record(settings, public_url, minter, store, is_ours=address == public_url)
     except (ClockRefused, AnotherInstance) as refusal:
         log.error("no Archive is begun", reason=str(refusal))
         return None, store.check
@@ -97,13 +98,12 @@ def open_archive_site(
     usage = _open_usage(settings.data / USAGE, opened)
     searching = Searching(store.search, store.catalog.recent_version)
     opened.callback(searching.close)
-    address = Origin.of_url(public_url).authority
     content_url = (settings.content_url or public_url).rstrip("/")
     given_out = SqliteGivenOut(settings.data)
     opened.callback(given_out.close)
     site = ArchiveSite(
         profile=ArchiveProfile(
-            address,
+            Origin.of_url(public_url).authority,
             record.service,
             ArchiveUrls(public_url, content_url),
             copies_at=settings.archive.copies_at or (),
@@ -124,8 +124,31 @@ def open_archive_site(
         item_services=_item_services(settings, store, minter, record),
         search=searching,
         integrity=store.integrity,
+        served_elsewhere=None if address == public_url else address,
     )
     return site, store.check
+
+
+def _claim_address(data: Path, public_url: str, opened: ExitStack) -> str:
+    """The address to which the Archive's own item leads: this one, unless another server of the directory runs.
+
+    Two servers with different addresses would otherwise rewrite that item in turn, each at its start.
+    """
+    log = structlog.get_logger("ibi.archive")
+    served = ServedAddress(data)
+    try:
+        address = served.claim(public_url)
+    except StorageError as error:  # the server starts all the same
+        log.error("it is not known whether another server has this Archive's address", reason=str(error))
+        return public_url
+    opened.callback(served.release)
+    if address != public_url:
+        log.warning(
+            "another server runs on this data directory at another address; the item of this Archive stays there",
+            url=address,
+            here=public_url,
+        )
+    return address
 
 
 def _open_store(data: Path, on_rebuild: Callable[[int | None], None], on_item: Callable[[], None]) -> ArchiveStore:
@@ -182,13 +205,18 @@ def _item_services(settings: Settings, store: ArchiveStore, minter: LocalMinter,
     )
 
 
-def _record(settings: Settings, public_url: str, minter: LocalMinter, store: ArchiveStore) -> ArchiveRecord:
+def _record(
+    settings: Settings, public_url: str, minter: LocalMinter, store: ArchiveStore, *, is_ours: bool
+) -> ArchiveRecord:
+    """The Archive's own record. Its item follows this server if the address of the Archive `is_ours`."""
     records = ArchiveRecordFile(settings.data)
     record = records.read()
     deposits = Deposits(store, LocalLabels(minter.mint, "archive"), minter.clocks)
     if record is None:
         return begin_archive(deposits, records, public_url, "Archive service", "archive")
     _check_service(settings.data, record, store)
+    if not is_ours:
+        return record
     log = structlog.get_logger("ibi.archive")
     try:
         if follow_address(deposits, store, record.service, public_url, "archive"):

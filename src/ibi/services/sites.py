@@ -100,6 +100,7 @@ class ArchiveSite:
     certainly never given out for use elsewhere; without it no answer is final. `proxies` are the networks that are
     trusted to name their client. `is_robot` judges by the header User-Agent. The `item_services` take deposits and
     changes; without them the Archive is read-only. Without `search` it has no search pages. `integrity` records damage.
+    `served_elsewhere` is the URL of another server of the same data directory, to which the Archive's own item leads.
     """
 
     profile: ArchiveProfile
@@ -121,6 +122,7 @@ class ArchiveSite:
     item_services: ItemServices | None = None
     search: Searching | None = None
     integrity: Integrity | None = None
+    served_elsewhere: str | None = None
     answers: ArchiveAnswers = field(init=False)
     """The answers to resolvers, over HTTP and in this process."""
 

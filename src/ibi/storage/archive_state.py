@@ -4,6 +4,8 @@ It holds the labels of the Archive's own service, and the secret that its URL ke
 
 `off` is there while the Archive is switched off. `state.json` tells what the resolver last said. `lock` is held by the
 process that speaks to the resolver.
+
+`served-address` is locked by the server that the Archive's own item leads to, and holds its URL.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import fcntl
 import json
 import os
 import secrets
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -86,6 +89,53 @@ def _write_new(path: Path, content: bytes) -> bool:
         draft.unlink(missing_ok=True)
     sync_directory(path.parent)
     return True
+
+
+_ADDRESS: Final = "served-address"
+_LONGEST_URL: Final = 4096
+_MOMENT: Final = 1.0
+"""Seconds within which a server that has taken the lock has written its URL."""
+
+
+class ServedAddress:
+    """The address of the Archive of one data directory, which is that of one server at a time."""
+
+    def __init__(self, data: Path) -> None:
+        self._path = data / _ADDRESS
+        self._descriptor: int | None = None
+
+    def claim(self, url: str) -> str:
+        """Have the Archive's address be `url`, unless a server that runs has another; return the address. It is kept
+        until `release`, or until the process ends."""
+        with refusals(DiskRefused, self._path):
+            make_directory(self._path.parent)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                try:
+                    return _read_url(descriptor)
+                finally:
+                    os.close(descriptor)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, url.encode(), 0)
+        self._descriptor = descriptor
+        return url
+
+    def release(self) -> None:
+        """Let another server have it. Without effect if this one has not."""
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _read_url(descriptor: int) -> str:
+    """The URL in a file that another process has locked, and may be about to write."""
+    deadline = time.monotonic() + _MOMENT
+    while not (content := os.pread(descriptor, _LONGEST_URL, 0)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return content.decode(errors="replace")
 
 
 _FOLDER: Final = "membership"
