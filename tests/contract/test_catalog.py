@@ -20,6 +20,7 @@ from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.languages import LanguageTag
 from ibi.messages import LabelForms, State
+from ibi.model.alternate import Alternate
 from ibi.model.content import HeldTotal
 from ibi.model.file import File
 from ibi.model.item import Item, Tombstone
@@ -395,3 +396,18 @@ def test_several_are_put_and_what_is_refused_of_one_keeps_no_other(catalog: Adap
     assert isinstance(refused, LabelTaken)
     assert [each.rep for each in catalog.items()] == [item(number).rep for number in (1, 2, 3)]
     assert catalog.put_each([]) == []
+
+
+def test_an_item_is_found_by_its_other_names(catalog: Adapter) -> None:
+    doi, old = Alternate("doi", "10.1000/AbC"), Alternate("ibi", "83LX3pFwXQZ5Jpy/Bkjzd")
+    one, other = replace(item(1), alternates=(doi, old)), replace(item(2), alternates=(doi,))
+    catalog.put(other)
+    catalog.put(one)
+    assert catalog.find_alternate(Alternate("doi", "10.1000/aBc")) == (one, other)
+    assert catalog.find_alternate(old) == (one,)
+    assert catalog.find_alternate(Alternate("ibi", old.value.lower())) == ()
+    assert catalog.find_alternate(Alternate("hdl", doi.value)) == ()
+    catalog.put(replace(one, alternates=()))
+    assert catalog.find_alternate(old) == ()
+    catalog.remove(other.rep)
+    assert catalog.find_alternate(doi) == ()

@@ -386,10 +386,14 @@ def test_an_orcid_that_was_mistyped_does_not_become_a_name(librarian: Librarian,
 
 def test_what_is_described_is_shown(librarian: Librarian) -> None:
     creators = ("--creator", "Ana Ávila <0000-0002-1825-0097>", "--creator", "João")
+    named = ("--alternate", "doi:10.1000/182", "--embargo", "2999-01-01", "--embargo-reason", "A patent.")
     made = librarian.json(
-        "deposit", str(librarian.write(a="a")), "--title", "T", *creators, "--type", "dataset", "--type", "mapa"
+        *("deposit", str(librarian.write(a="a")), "--title", "T", *creators, "--type", "dataset", "--type", "mapa"),
+        *named,
     )
     shown = librarian("show", made["rep"]).out
     assert "Ana Ávila <0000-0002-1825-0097>; João" in shown
+    assert "doi:10.1000/182" in shown
+    assert "until 2999-01-01T00:00:00Z: A patent." in shown
     item = librarian.show(made["rep"])["metadata"]
     assert (item["resource_type"], [each["value"] for each in item["type"]]) == ("Dataset", ["mapa"])

@@ -9,6 +9,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages import LabelForms
+from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
 from ibi.model.content import HeldTotal
 from ibi.model.item import Item
@@ -87,6 +88,9 @@ class PlainCatalog:
 
     def holdings(self) -> dict[State, HeldTotal]:
         return add_up(self.items())
+
+    def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
+        return tuple(item for item in self.items() if alternate in item.alternates)
 
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         def names(item: Item) -> bool:

@@ -12,6 +12,7 @@ import click
 from ibi.errors import InvalidInstant
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
+from ibi.model.alternate import parse_alternate
 from ibi.model.errors import InvalidMetadata
 from ibi.model.item import Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
@@ -41,7 +42,15 @@ _OPTIONS = (
         help="What it is: Text, Dataset, Software and so on (DCMI), or any other word; may be repeated.",
     ),
     click.option("--license", "licence", metavar="LICENCE", help="An SPDX identifier such as CC-BY-4.0, or a URL."),
+    click.option(
+        "--alternate",
+        "alternates",
+        metavar="SCHEME:VALUE",
+        multiple=True,
+        help="Another name that leads to it, as in doi:10.1000/182 or ibi:83LX3pFwXQZ5Jpy/Bkjzd; may be repeated.",
+    ),
     click.option("--embargo", metavar="DATE", help="Until when the files are withheld, as in 2027-01-31."),
+    click.option("--embargo-reason", metavar="TEXT", help="Why they are withheld, for readers."),
     click.option(
         "--allow",
         "allowed",
@@ -70,6 +79,7 @@ def described(draft: Draft, given: dict[str, Any]) -> Draft:
         metadata=_metadata(draft.metadata, given),
         language=draft.language if language is None else LanguageTag.parse(language, registered=True),
         visibility=_visibility(draft.visibility, given),
+        alternates=tuple(map(parse_alternate, given["alternates"])) or draft.alternates,
     )
 
 
@@ -104,6 +114,10 @@ def _visibility(visibility: Visibility, given: dict[str, Any]) -> Visibility:
         visibility = replace(visibility, embargo=_date(given["embargo"]))
     if given["allowed"]:
         visibility = replace(visibility, networks=tuple(map(network, given["allowed"])))
+    if given["embargo_reason"] is not None:
+        if visibility.embargo is None:
+            raise click.UsageError("--embargo-reason needs --embargo")
+        visibility = replace(visibility, embargo_reason=given["embargo_reason"])
     return visibility
 
 

@@ -103,6 +103,8 @@ def _description(item: Item) -> Iterator[tuple[str, str]]:
         yield "kind", str(item.metadata.resource_type)
     if item.metadata.licence is not None:
         yield "licence", str(item.metadata.licence)
+    if item.alternates:
+        yield "also named", " ".join(map(str, item.alternates))
 
 
 def _named(agent: Agent) -> str:
@@ -121,7 +123,8 @@ def _relations(item: Item) -> Iterator[tuple[str, str]]:
 
 def _access(item: Item) -> Iterator[tuple[str, str]]:
     if item.visibility.embargo is not None:
-        yield "embargo", f"until {item.visibility.embargo}"
+        reason = item.visibility.embargo_reason
+        yield "embargo", f"until {item.visibility.embargo}{'' if reason is None else f': {reason}'}"
     if item.visibility.networks:
         yield "readers", f"only from {', '.join(map(str, item.visibility.networks))}"
     if item.tombstone is not None:

@@ -29,7 +29,7 @@ from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import ServerUnreachable, UnexpectedAnswer
 
 _AT_ONCE: Final = 4
-_DESCRIBED: Final = ("metadata", "language", "target", "url", "visibility")
+_DESCRIBED: Final = ("metadata", "language", "target", "url", "visibility", "alternates")
 
 
 def remote_deposit(
@@ -105,10 +105,20 @@ def _changed(before: Description, changes: Changes, files: set[str]) -> Descript
 
 def _with(description: Description, given: dict[str, Any]) -> Description:
     """Return the description with the values of the flags."""
-    said = described(
-        Draft(metadata=description.metadata, language=description.language, visibility=description.visibility), given
+    before = Draft(
+        metadata=description.metadata,
+        language=description.language,
+        visibility=description.visibility,
+        alternates=description.alternates,
     )
-    return replace(description, metadata=said.metadata, language=said.language, visibility=said.visibility)
+    said = described(before, given)
+    return replace(
+        description,
+        metadata=said.metadata,
+        language=said.language,
+        visibility=said.visibility,
+        alternates=said.alternates,
+    )
 
 
 def _described(draft: dict[str, Any], settings: Settings) -> Description:

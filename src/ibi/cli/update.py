@@ -108,4 +108,5 @@ def _draft(item: Item, sources: dict[str, Source], target: str | None, url: str 
         target=target or (item.target if item.target in sources else None),
         target_url=url or (None if sources else item.target_url),
         visibility=Visibility.PUBLIC if public else item.visibility,
+        alternates=item.alternates,
     )

@@ -15,13 +15,16 @@ from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
+from ibi.model.alternate import Alternate, checked_alternates
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File, checked_path
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import (
+    alternate_document,
     file_document,
     forms_document,
     metadata_document,
+    read_alternates,
     read_file,
     read_forms,
     read_instant,
@@ -54,8 +57,10 @@ class Description:
     describes: LabelForms | None = None
     """The item whose metadata this is."""
     visibility: Visibility = Visibility.PUBLIC
+    alternates: tuple[Alternate, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "alternates", checked_alternates(self.alternates))
         if self.target is not None:
             checked_path(self.target)
         object.__setattr__(self, "url", Draft(target_url=self.url).target_url)
@@ -69,6 +74,7 @@ class Description:
             target=item.target,
             url=item.target_url,
             visibility=item.visibility,
+            alternates=item.alternates,
         )
 
     def draft(self, files: tuple[File, ...], labels: LabelForms | None = None) -> Draft:
@@ -84,6 +90,7 @@ class Description:
             translation_of=self.translation_of,
             describes=self.describes,
             visibility=self.visibility,
+            alternates=self.alternates,
         )
 
 
@@ -128,6 +135,7 @@ def description_document(description: Description) -> dict[str, Any]:
         translation_of=forms_document(description.translation_of),
         describes=forms_document(description.describes),
         visibility=visibility_document(description.visibility) or None,
+        alternates=[alternate_document(alternate) for alternate in description.alternates] or None,
     )
 
 
@@ -176,6 +184,7 @@ def read_description(found: Fields) -> Description:
         translation_of=found.nullable("translation_of", read_forms),
         describes=found.nullable("describes", read_forms),
         visibility=found.optional("visibility", read_visibility, Visibility.PUBLIC),
+        alternates=found.optional("alternates", read_alternates, ()),
     )
 
 

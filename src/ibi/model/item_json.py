@@ -93,7 +93,7 @@ def item_document(item: Item) -> Document:
             "target": item.target,
             "target_url": item.target_url,
             "visibility": visibility_document(item.visibility),
-            "alternates": [_alternate(alternate) for alternate in item.alternates],
+            "alternates": [alternate_document(alternate) for alternate in item.alternates],
             **{name: forms_document(getattr(item, name)) for name in _LINKS},
             "translations": {str(tag): forms_document(forms) for tag, forms in item.translations},
         }
@@ -134,7 +134,7 @@ def file_document(file: File) -> Document:
     return document if file.crc32 is None else {**document, "crc32": file.crc32}
 
 
-def _alternate(alternate: Alternate) -> Document:
+def alternate_document(alternate: Alternate) -> Document:
     return {"scheme": alternate.scheme, "value": alternate.value}
 
 
@@ -287,7 +287,7 @@ def _read_translations(value: object, path: str) -> tuple[tuple[LanguageTag, Lab
 
 
 _read_files = many(read_file)
-_read_alternates = many(_read_alternate)
+read_alternates = many(_read_alternate)
 _NO_METADATA = DescriptiveMetadata()
 
 
@@ -303,7 +303,7 @@ def _read_shared(fields: Fields) -> Document:
         "target": fields.nullable("target", string),
         "target_url": fields.nullable("target_url", string),
         "visibility": fields.optional("visibility", read_visibility, Visibility.PUBLIC),
-        "alternates": fields.optional("alternates", _read_alternates, ()),
+        "alternates": fields.optional("alternates", read_alternates, ()),
         **{name: fields.nullable(name, read_forms) for name in _LINKS},
         "translations": fields.optional("translations", _read_translations, ()),
     }

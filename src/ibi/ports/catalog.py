@@ -13,6 +13,7 @@ from typing import Protocol
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
 from ibi.model.content import HeldTotal
 from ibi.model.item import Item
@@ -56,8 +57,9 @@ class Catalog(Protocol):
     """
 
     prompt: bool
-    """Whether `find`, `transfer` and `linked` take tens of microseconds, so that an event loop may make them. Changes,
-    `version` and `check` may wait for the disk, and walks through all items take long, on any adapter."""
+    """Whether `find`, `transfer`, `find_linked` and `find_alternate` take tens of microseconds, so that an event loop
+    may make them. Changes, `version` and `check` may wait for the disk, and walks through all items take long, on any
+    adapter."""
 
     def find(self, label: Label) -> Item | None:
         """The item that bears this label, in either form; None if there is none, or it was dropped. Quick."""
@@ -97,6 +99,10 @@ class Catalog(Protocol):
 
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         """The items here that name `label` by that relation, in the order of their repository names."""
+
+    def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
+        """The items here that have that other name, in whichever spelling of it, in the order of their repository
+        names; deleted ones among them. Other names need not be unique: readers choose."""
 
     def version(self) -> Hashable:
         """Another value after a change by any process, and the same while nothing changes: what was made of the

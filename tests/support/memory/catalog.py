@@ -12,6 +12,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
+from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
 from ibi.model.content import HeldTotal
 from ibi.model.item import Item
@@ -94,6 +95,10 @@ class MemoryCatalog:
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         with self._lock:
             return tuple(self._by_label[name] for name in sorted(self._links.get((link, label), ())))
+
+    def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
+        wanted = alternate.scheme, alternate.key
+        return tuple(item for item in self.items() if wanted in [(each.scheme, each.key) for each in item.alternates])
 
     def version(self) -> int:
         return self._version

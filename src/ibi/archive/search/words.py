@@ -143,6 +143,7 @@ def entry_of(item: Item) -> Entry | None:
         join_words(_values(metadata.subject), _MOST_WORDS),
         join_words(
             chain(
+                map(str, item.alternates),
                 _values(metadata.publisher),
                 _values(metadata.identifier),
                 _values(metadata.source),

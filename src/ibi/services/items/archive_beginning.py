@@ -51,6 +51,7 @@ def follow_address(deposits: Deposits, kept: ItemRepository, service: LabelForms
         language=item.language,
         target_url=url,
         visibility=item.visibility,
+        alternates=item.alternates,
     )
     deposits.update(item.rep, draft, {}, who, _MOVED)
     return True

@@ -18,6 +18,7 @@ from ibi.archive.errors import LabelTaken
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.model.alternate import Alternate
 from ibi.model.change import Revision
 from ibi.model.content import HeldTotal
 from ibi.model.errors import InvalidDocument, NewerDocument
@@ -138,6 +139,9 @@ class SqliteCatalog:
 
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return self._ask_reader(lambda reader: reader.find_linked(link, label))
+
+    def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
+        return self._ask_reader(lambda reader: reader.find_alternate(alternate))
 
     def newest(self, prefixes: Iterable[str]) -> Instant | None:
         """The newest instant of a label with one of these prefixes, spelled as labels have them; None without any.

@@ -19,12 +19,14 @@ from ibi.archive.search.words import FIELDS, entry_of
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.lru_cache import LruCache
+from ibi.model.alternate import Alternate
 from ibi.model.content import HeldTotal
 from ibi.model.item import Item
 from ibi.model.search import ENOUGH, Facet, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog_rows import (
+    ALTERNATE,
     BEFORE_CREATORS,
     BETWEEN_CREATORS,
     EVERYTHING,
@@ -35,6 +37,7 @@ from ibi.storage.sqlite.catalog_rows import (
     PAGE_AFTER,
     SINGLE_FACETS,
     Record,
+    alternate_key,
     decode_record,
     facet_word,
     find_record,
@@ -320,6 +323,9 @@ class CatalogReader:
 
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         return tuple(map(self._item_of, self._execute(LINKED, (link.value, label_key(label))).fetchall()))
+
+    def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
+        return tuple(map(self._item_of, self._execute(LINKED, (ALTERNATE, alternate_key(alternate))).fetchall()))
 
     def newest(self, prefix: str) -> Instant | None:
         """The newest instant of a label with this prefix."""

@@ -23,6 +23,7 @@ from ibi.instant import FIRST_SECOND, Instant
 from ibi.label import Label, RepositoryName
 from ibi.label.generate import mount_suffix_of_repository_name
 from ibi.messages.label_forms import LabelForms
+from ibi.model.alternate import Alternate
 from ibi.model.change import ChangeKind, Revision, kind_of
 from ibi.model.errors import NewerDocument
 from ibi.model.file import RecordedFiles, without_files
@@ -169,6 +170,9 @@ def key_end(prefix: str) -> bytes:
 
 Record = tuple[bytes, bytes]
 """`item.json` and `local.json` without the white space."""
+
+ALTERNATE: Final = "alternate"
+"""Stands for a relation where an item has another name: a name of any scheme in the place of a label."""
 
 PAGE: Final = 200
 
@@ -415,7 +419,14 @@ def forget_transfer(connection: Connection, label: Label) -> None:
 
 
 def _links(item: Item) -> tuple[tuple[str, bytes], ...]:
-    return tuple((name, label_key(label)) for name in _LINK_NAMES for label in _labels(getattr(item, name)))
+    named = [(name, label_key(label)) for name in _LINK_NAMES for label in _labels(getattr(item, name))]
+    others = {(ALTERNATE, alternate_key(alternate)) for alternate in item.alternates}
+    return (*named, *sorted(others))
+
+
+def alternate_key(alternate: Alternate) -> bytes:
+    """Schemes have no zero."""
+    return f"{alternate.scheme}\0{alternate.key}".encode()
 
 
 def _labels(forms: LabelForms | None) -> tuple[Label, ...]:

@@ -20,9 +20,10 @@ from ibi.errors import InvalidInput
 from ibi.label import Label, match_label, parse
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
+from ibi.model.alternate import MOST_ALTERNATES, make_alternate, parse_alternate
 from ibi.model.draft_record import Description, read_description
 from ibi.model.errors import InvalidDocument, InvalidFileName
-from ibi.model.item_json import forms_document
+from ibi.model.item_json import alternate_document, forms_document
 from ibi.model.json_fields import decode_document
 from ibi.model.metadata import DC_ELEMENTS
 from ibi.web.http.body import check_json, read_body
@@ -155,10 +156,28 @@ def _expand(name: str, value: Any) -> Any:
         networks = value.get("networks")
         if isinstance(networks, list) and len(networks) > MOST_NETWORKS:
             raise InvalidMember(field="visibility.networks", reason=f"there are at most {MOST_NETWORKS}")
+    if name == "alternates" and isinstance(value, list):
+        return _alternates(value)
     if name in _RELATIONS and isinstance(value, str):
         with refusing_members(name):
             return forms_document(LabelForms.of(parse(value)))
     return value
+
+
+def _alternates(values: list[Any]) -> list[Any]:
+    """Other names in the spelling in which they are recorded."""
+    if len(values) > MOST_ALTERNATES:
+        raise InvalidMember(field="alternates", reason=f"there are at most {MOST_ALTERNATES}")
+    return [_alternate(value, f"alternates[{number}]") for number, value in enumerate(values)]
+
+
+def _alternate(value: Any, member: str) -> Any:
+    with refusing_members(member):
+        if isinstance(value, str):
+            return alternate_document(parse_alternate(value))
+        if isinstance(value, dict) and isinstance(value.get("scheme"), str) and isinstance(value.get("value"), str):
+            return {**value, **alternate_document(make_alternate(value["scheme"], value["value"]))}
+    return value  # which the reader of it refuses
 
 
 def _values(element: str, values: Any) -> Any:

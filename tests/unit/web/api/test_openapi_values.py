@@ -11,6 +11,7 @@ from ibi.archive.drafts import MOST_FILES
 from ibi.messages import key
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
+from ibi.model.alternate import LONGEST_ALTERNATE, MOST_ALTERNATES
 from ibi.model.belief import ClaimKind
 from ibi.model.metadata import DC_ELEMENTS
 from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
@@ -41,6 +42,8 @@ BOUNDS = {
     "add_hosts": MOST_HOSTS,
     "remove_hosts": MOST_HOSTS,
     "networks": MOST_NETWORKS,
+    "alternates": MOST_ALTERNATES,
+    "value": LONGEST_ALTERNATE,
     "allow": MOST_NETWORKS,
     "disallow": MOST_NETWORKS,
     "prefixes": MOST_PREFIXES,
