@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from ibi.errors import InvalidPairs
+from ibi.safe_text import shorten
 
 Value = str | tuple[str, ...]
 """A word, or the words in braces."""
@@ -124,6 +125,135 @@ class Pairs(Mapping[str, Value]):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Pairs, (tuple(self._values.items()),)
+
+
+# --- lists of other makes --------------------------------------------------------------------------------------------
+
+# The lists of R are those of Tcl (`array get`), which quotes more than R Table 6.2 prints: whatever has a blank, a
+# bracket or a dollar sign in it stands in braces, also inside others, and lone braces stand behind a backslash.
+_BLANKS = " \t\r\n\v\f"
+_NOT_BLANK = re.compile(r"[^ \t\r\n\v\f]")
+_BARE = re.compile(r"(?:[^\\ \t\r\n\v\f]++|\\[\s\S])*+")
+_QUOTED = re.compile(r'"((?:[^\\"]++|\\[\s\S])*+)"')
+_BRACE = re.compile(r"\\[\s\S]|[{}]")
+_BACKSLASHED = re.compile(r"\\(?:\n[ \t]*|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|([\s\S]))")
+_ESCAPED: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_MOST_LEFT_OUT: Final = 32
+_SHOWN: Final = 64
+
+
+class LenientPairs(NamedTuple):
+    """What can be read of a list that another system wrote, and the beginnings of what cannot."""
+
+    pairs: Pairs
+    left_out: tuple[str, ...] = ()
+
+
+def decode_leniently(body: bytes, *, limit: int = LIMIT) -> LenientPairs:
+    """Read as much of a list as can be read (E47). `InvalidPairs` if that is nothing.
+
+    First as R Table 6.2 has it, then as a list of Tcl, then line by line without the lines that are neither. A name
+    that is there twice says nothing, and is left out.
+    """
+    try:
+        return LenientPairs(Pairs.decode(body, limit=limit))
+    except InvalidPairs as error:
+        if len(body) > limit or body.count(b"\n") > MOST:
+            raise
+        whole = _decode_text(body)
+        elements = split_tcl_list(whole)
+        if elements is not None and len(elements) % 2 == 0:
+            lines, left_out = [elements], list[str]()
+        else:
+            lines, left_out = _read_lines(whole)
+        found = _join_lines(lines, left_out)
+        if not found.pairs:
+            raise error
+        return found
+
+
+def _decode_text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return body.decode("latin-1")
+
+
+def _read_lines(text: str) -> tuple[list[list[str]], list[str]]:
+    """The elements of each line that is a list of pairs, and the other lines."""
+    lines, left_out = [], []
+    for line in text.replace("\r", "\n").split("\n"):
+        elements = split_tcl_list(line)
+        if elements is None or len(elements) % 2:
+            left_out.append(line.strip(_BLANKS))
+        else:
+            lines.append(elements)
+    return lines, left_out
+
+
+def _join_lines(lines: Iterable[list[str]], left_out: list[str]) -> LenientPairs:
+    values: dict[str, Value] = {}
+    repeated: set[str] = set()
+    for elements in lines:
+        for given, value in zip(elements[::2], elements[1::2], strict=True):
+            name = encoded_word(given) if given else ""
+            if name in values:
+                repeated.add(name)
+            elif name:
+                values[name] = _read_value(value)
+    left_out += sorted(repeated)
+    pairs = Pairs((name, value) for name, value in values.items() if name not in repeated)
+    return LenientPairs(pairs, tuple(shorten(each, _SHOWN) for each in left_out[:_MOST_LEFT_OUT]))
+
+
+def _read_value(text: str) -> Value:
+    words = split_tcl_list(text)
+    words = text.split() if words is None or len(words) < 2 else words
+    return words[0] if len(words) == 1 else tuple(filter(None, words))
+
+
+def split_tcl_list(text: str) -> list[str] | None:
+    """The elements of a list as Tcl writes it; None if the text is none. `InvalidPairs` if there are very many."""
+    elements = []
+    position = 0
+    while (beginning := _NOT_BLANK.search(text, position)) is not None:
+        found = _read_element(text, beginning.start())
+        if found is None or (found[1] < len(text) and text[found[1]] not in _BLANKS):
+            return None
+        element, position = found
+        elements.append(element)
+        if len(elements) > 2 * MOST:
+            raise InvalidPairs("…", 0, "it has more than {most} pairs", most=MOST)
+    return elements
+
+
+def _read_element(text: str, start: int) -> tuple[str, int] | None:
+    """The element that begins at `start`, and the offset after it; None if its braces or quotes do not close."""
+    if text[start] == "{":
+        end = _closing_brace(text, start)
+        return None if end is None else (text[start + 1 : end], end + 1)
+    match = (_QUOTED if text[start] == '"' else _BARE).match(text, start)
+    return None if match is None else (_BACKSLASHED.sub(_unescape, match[match.lastindex or 0]), match.end())
+
+
+def _closing_brace(text: str, start: int) -> int | None:
+    depth = 0
+    for brace in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if not depth:
+            return brace.start()
+    return None
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1] or match[2]
+    if code is not None:
+        character = chr(int(code, 16))
+        return "\ufffd" if "\ud800" <= character <= "\udfff" else character
+    return " " if match[3] is None else _ESCAPED.get(match[3], match[3])
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
 
 
 def encoded_word(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from hypothesis import given
@@ -207,23 +207,40 @@ def value(body: bytes, name: bytes) -> bytes | None:
     return None if found is None else found[1]
 
 
-LONE_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-"""E25: it is encoded where a URL has one."""
+KNOWN_ITEMS = {each for pair in OTHER_FORM for each in pair}
+SERVICES = re.compile(rb"rep [a-z.]+/[a-z0-9@-]+/[12]\d{3}/(?:0[1-9]|1[0-2])(?:\.(?:0[1-9]|1\d|2[0-3])){2}\.[0-5]\d")
+
+
+def decoded(raw: bytes) -> str:
+    """As text, whatever has been percent-encoded and whatever will be (E25, E45, E47)."""
+    try:
+        return unquote(raw.decode())
+    except UnicodeDecodeError:
+        return unquote(raw.decode("latin-1"))
+
+
+def is_there(location: str, raw: bytes) -> bool:
+    """Whether the URL is one that the answer gives. What Tcl writes with a backslash is not looked into."""
+    return b"\\" in raw or re.search(rf"\surl\S*\s+\{{?{re.escape(unquote(location))}", decoded(raw)) is not None
+
+
+def is_of_the_archive(raw: bytes) -> bool:
+    """Whether it names no other Archive; what cannot be read names none (E47)."""
+    service = value(raw, b"ibi.archiveservice")
+    return service is None or b"03.17.15.17" in service or not SERVICES.fullmatch(service)
+
+
+def is_of_the_item(raw: bytes, asked: str) -> bool:
+    """Whether it names no other item; what cannot be read names none (E47)."""
+    named = suffixes(value(raw, b"ibi") or b"") & KNOWN_ITEMS
+    return not named or not named.isdisjoint(same_items(asked.lower().encode().rpartition(b"/")[2]))
 
 
 def check_location(location: str, said: list[tuple[str, bytes]]) -> None:
     assert re.fullmatch(r"https?://mtc-m16c\.sid\.inpe\.br(:\d{1,5})?([/?#][!-~]*)?", location, re.IGNORECASE), location
     assert len(location) <= 8192
     for asked, raw in said:
-        ibi, service = value(raw, b"ibi"), value(raw, b"ibi.archiveservice")
-        about = same_items(asked.lower().encode().rpartition(b"/")[2])
-        if (
-            re.search(rb"\surl\S* %b(\s|$)" % re.escape(location.encode()), LONE_PERCENT.sub(b"%25", raw))
-            and ibi is not None
-            and not about.isdisjoint(suffixes(ibi))
-            and service is not None
-            and b"03.17.15.17" in service
-        ):
+        if is_there(location, raw) and is_of_the_archive(raw) and is_of_the_item(raw, asked):
             return
     raise AssertionError((location, said))
 

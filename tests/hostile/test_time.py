@@ -31,7 +31,7 @@ from ibi.label import match_label
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.messages import LabelForms, RegistrationKey, RegistrationMail, decode_query, ip_addresses, parse_request
 from ibi.origin import InvalidOrigin, Origin
-from ibi.pairs import Pairs
+from ibi.pairs import Pairs, decode_leniently
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation, VerbList
 
@@ -75,6 +75,7 @@ PARSERS: dict[str, Parser] = {
     "Granularity": Parser(Granularity.parse, InvalidGranularity),
     "LanguageTag": Parser(lambda text: LanguageTag.parse(text, registered=True), InvalidLanguageTag),
     "Pairs": Parser(lambda text: Pairs.decode(as_bytes(text)), InvalidPairs),
+    "pairs of others": Parser(lambda text: decode_leniently(as_bytes(text)), InvalidPairs),
     "decode_query": Parser(decode_query, InvalidMessage, 1 << 16),
     "request": Parser(parse_request, InvalidMessage, 1 << 16),
     "url request": Parser(

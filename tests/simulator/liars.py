@@ -68,7 +68,7 @@ def false_deleted(me: ArchiveRef, request: UrlRequest, random: Random) -> bytes:
 def malformed(me: ArchiveRef, request: UrlRequest, random: Random) -> bytes:
     whole = _answer(me, request)
     place = random.randrange(len(whole))
-    return random.choice([whole[:place] + b"{" + whole[place:], whole + b"\r\nurl x", random.randbytes(200), b"<html>"])
+    return random.choice([whole[:place] + b"{" + whole[place:], b"ibi x", random.randbytes(200), b"<html>"])
 
 
 def giant(me: ArchiveRef, request: UrlRequest, random: Random) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 
 from ibi.errors import InvalidPairs
 from ibi.messages import State
-from ibi.pairs import LIMIT, MOST, Pairs, encoded_word
+from ibi.pairs import LIMIT, MOST, LenientPairs, Pairs, Value, decode_leniently, encoded_word, split_tcl_list
 
 PAIRS = Pairs([("state", "Original"), ("ibi", ("rep", "a.br/b/2009/07.21.13.23"))])
 
@@ -179,3 +179,74 @@ def test_hostile_bodies_take_no_longer_than_their_length_deserves(body: bytes) -
     with pytest.raises(InvalidPairs):
         Pairs.decode(body)
     assert perf_counter() - start < 0.1 + len(body) / 1024 / 1000
+
+
+# --- lists of other makes ---
+
+
+@pytest.mark.parametrize(
+    ("text", "elements"),
+    [
+        ("", []),
+        ("a b", ["a", "b"]),
+        ("{a b} {}", ["a b", ""]),
+        ("{a {b c} d}", ["a {b c} d"]),
+        (r"{a\}b}", [r"a\}b"]),
+        (r"a\ b \{ \x41\u00e9", ["a b", "{", "Aé"]),
+        ('"a b" c', ["a b", "c"]),
+        ("http://x/{y}", ["http://x/{y}"]),
+        ("a\tb\r\nc\vd", ["a", "b", "c", "d"]),
+        (r"\ud800", ["\ufffd"]),
+    ],
+)
+def test_a_list_of_tcl_is_split_into_its_elements(text: str, elements: list[str]) -> None:
+    assert split_tcl_list(text) == elements
+
+
+@pytest.mark.parametrize("text", ["{a", "a {b", "{a}b", '"a', '"a"b', "{{}", "{a\\}"])
+def test_a_text_whose_braces_or_quotes_do_not_close_is_no_list(text: str) -> None:
+    assert split_tcl_list(text) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "pairs", "left_out"),
+    [
+        (b"a b", [("a", "b")], ()),
+        (b"a b c", None, ()),
+        (b"a {b {c d}}", [("a", ("b", "c%20d"))], ()),
+        (b"a {http://x/[1]} b 1", [("a", ("http://x/[1]",)), ("b", "1")], ()),
+        (b"a http://x/{y}", [("a", "http://x/%7By%7D")], ()),
+        ("a é".encode(), [("a", "%C3%A9")], ()),
+        ("a é".encode("latin-1"), [("a", "%C3%A9")], ()),
+        (b"a 1\r\nb\r\nc 2", [("a", "1"), ("c", "2")], ("b",)),
+        (b"a 1\r\nb {x y\r\nc 2", [("a", "1"), ("c", "2")], ("b {x y",)),
+        (b"a 1\nb 2\na 3", [("b", "2")], ("a",)),
+        ("%C3%A9 1 b 2 é 3".encode(), [("b", "2")], ("%C3%A9",)),
+        (b"{} 1\nb {2 {}}", [("b", ("2",))], ()),
+    ],
+)
+def test_as_much_of_a_list_is_read_as_can_be(
+    body: bytes, pairs: list[tuple[str, Value]] | None, left_out: tuple[str, ...]
+) -> None:
+    """E47."""
+    if pairs is None:
+        with pytest.raises(InvalidPairs):
+            decode_leniently(body)
+    else:
+        assert decode_leniently(body) == LenientPairs(Pairs(pairs), left_out)
+
+
+def test_what_is_left_out_of_a_list_is_bounded() -> None:
+    body = b"good 1\n" + b"x{ odd line\n" * 100 + b"y" * 1000 + b"\n"
+    assert len(decode_leniently(body).left_out) == 32
+    assert max(map(len, decode_leniently(body).left_out)) <= 64
+
+
+def test_a_list_that_is_too_long_is_not_read_leniently_either() -> None:
+    with pytest.raises(InvalidPairs, match="at most 5"):
+        decode_leniently(b"a b c d", limit=5)
+    many = b"\n".join(b"n%d {}x" % number for number in range(10)) + b"\n"
+    with pytest.raises(InvalidPairs):
+        decode_leniently(many)
+    with pytest.raises(InvalidPairs, match="more than"):
+        decode_leniently(b"\xc3\xa9 x " + b" ".join(b"n%d x" % number for number in range(MOST + 1)))

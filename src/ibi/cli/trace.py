@@ -46,6 +46,7 @@ def _lines(record: Mapping[str, Any]) -> list[str]:
         for one in hop["archives"]:
             lines.append(f"     {one['address']:<{width}}  {_took(one):>10}  {_became(one)}")
             lines += [f"       {name} {value}" for name, value in _said(one)]
+            lines += [f"       ({left['name']} was left out: {left['why']})" for left in one.get("left_out", ())]
     found = record["said"] or record["url"]
     return [*lines, f"  → {found}  in {_milliseconds(record['seconds'])}"]
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from ibi.errors import InvalidLabel, InvalidMessage
 from ibi.label import Ibip, Label, RepositoryName
+from ibi.label.label import read_ibip, read_repository_name
 
 _FORMS: Final = frozenset({"rep", "ibip"})
 _MOST_REMEMBERED: Final = 2048
@@ -46,6 +47,23 @@ class LabelForms:
         # An Archive names itself and its software in every answer, and many speak of the same item.
         is_short = len(words) <= 4 and sum(map(len, words)) <= _LONGEST_REMEMBERED
         return _read_remembered(words) if is_short else _read_forms(words)
+
+    @classmethod
+    def from_fitting_words(cls, words: Iterable[str], preferred: Label | None = None) -> LabelForms:
+        """Read what another platform wrote, without the form that does not fit (E49); `InvalidMessage` if none does.
+
+        Of two labels that were made at different times one does not: the `preferred` one is kept, or else the name.
+        """
+        words = tuple(words)
+        try:
+            return cls.from_words(words)
+        except InvalidMessage:
+            found = _read_each_form(words)
+            if len(found) == 2:
+                found = [label for label in found if label == preferred] or found[:1]
+            if not found:
+                raise
+            return cls.of(*found)
 
     @classmethod
     def parse(cls, text: str) -> LabelForms:
@@ -90,6 +108,18 @@ def _read_forms(words: tuple[str, ...]) -> LabelForms:
         offset = max(text.find(error.text), 0) + error.offset
         raise InvalidMessage(text, offset, error.reason, **error.details) from error
     return LabelForms(rep, ibip)
+
+
+def _read_each_form(words: tuple[str, ...]) -> list[Label]:
+    """The labels that can be read, the repository name first; of a form that is there twice none."""
+    if len(words) == 1:  # without the name of its form
+        words = ("rep" if "." in words[0] else "ibip", *words)
+    given: dict[str, list[str]] = {}
+    for form, text in zip(words[::2], words[1::2], strict=False):
+        given.setdefault(form.lower(), []).append(text)
+    readers = (("rep", read_repository_name), ("ibip", read_ibip))
+    found = (reader(given[form][0]) for form, reader in readers if len(given.get(form, ())) == 1)
+    return [label for label in found if label is not None]
 
 
 # By the very words: labels that are equal may be spelled differently, and go out as they came in.

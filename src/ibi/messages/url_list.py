@@ -6,12 +6,13 @@ An Archive that has no such item answers with no pairs at all; one that has dele
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from ibi.errors import InvalidMessage, InvalidRelation
+from ibi.errors import InvalidInput, InvalidMessage, InvalidRelation
 from ibi.instant import Instant
+from ibi.label import Label
 from ibi.messages import values
 from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms
@@ -23,6 +24,7 @@ from ibi.vocabulary import ContentType, State
 # R Table 9.3: the prefixes that a relation qualifies, and the names that look as if one did.
 _QUALIFIED: Final = frozenset({"contenttype", "ibi", "state", "timestamp", "url"})
 _UNQUALIFIED: Final = frozenset({"ibi.archiveservice", "ibi.nextedition", "ibi.platformsoftware"})
+_NEEDED: Final = _QUALIFIED - {"timestamp"}
 _NO_NAMES: Final[Mapping[str, str]] = {}
 MOST_ENTRIES: Final = 512
 """Entries of an answer that is read. Of an item in 24 languages, with metadata in the two forms that R Table 9.5 has,
@@ -83,16 +85,39 @@ class UrlEntry:
                 yield f"{prefix}{qualifier}", str(value)
 
 
+class LeftOut(NamedTuple):
+    """A pair of an answer that could not be read, or only `in_part`, and why."""
+
+    name: str
+    why: str
+    in_part: bool = False
+
+    def is_needed_for(self, relation: Relation) -> bool:
+        """Whether it could have led to what a `relation` wants (E47): by a URL, or by the IBI of an item on the way."""
+        if self.in_part:
+            return False
+        if self.name == "ibi.nextedition":
+            return relation.begins_with_last_edition
+        prefix, own = _parts(self.name) or ("", Relation.ITSELF)
+        if prefix == "ibi" and not own.is_itself:
+            return Relation(relation.steps[: len(own.steps)]).matches(own)
+        return prefix in _NEEDED and relation.matches(own)
+
+
 @dataclass(frozen=True, slots=True)
 class _ArchiveAnswer:
-    """What every answer to a `urlRequest` says of the Archive (R Algorithm 2, lines 6 to 10)."""
+    """What every answer to a `urlRequest` says of the Archive (R Algorithm 2, lines 6 to 10).
 
-    archive_address: str
-    archive_service: LabelForms
+    An answer that was received may lack any of it (E47); who was asked is known without.
+    """
+
+    archive_address: str | None
+    archive_service: LabelForms | None
     platform_software: LabelForms | None
 
     def __post_init__(self) -> None:
-        values.read("archiveaddress", self.archive_address, values.host_and_port)
+        if self.archive_address is not None:
+            values.read("archiveaddress", self.archive_address, values.host_and_port)
 
     def to_pairs(self) -> Pairs:
         return Pairs((*self._archive_pairs(), *self._item_pairs()))
@@ -102,8 +127,10 @@ class _ArchiveAnswer:
         return self.to_pairs().encode()
 
     def _archive_pairs(self) -> Iterator[tuple[str, Value]]:
-        yield "archiveaddress", self.archive_address
-        yield "ibi.archiveservice", self.archive_service.words
+        if self.archive_address is not None:
+            yield "archiveaddress", self.archive_address
+        if self.archive_service is not None:
+            yield "ibi.archiveservice", self.archive_service.words
         yield "ibi.platformsoftware", () if self.platform_software is None else self.platform_software.words
 
     def _item_pairs(self) -> Iterator[tuple[str, Value]]:
@@ -116,6 +143,7 @@ class Deletion(_ArchiveAnswer):
 
     ibi: LabelForms
     timestamp: Instant | None = None
+    left_out: tuple[LeftOut, ...] = field(default=(), compare=False)
 
     def _item_pairs(self) -> Iterator[tuple[str, Value]]:
         yield "ibi", self.ibi.words
@@ -135,12 +163,13 @@ class UrlList(_ArchiveAnswer):
     entries: tuple[UrlEntry, ...]
     next_edition: LabelForms | None = None
     url_key: UrlKey | None = None
+    left_out: tuple[LeftOut, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         _ArchiveAnswer.__post_init__(self)
         entries = tuple(sorted(self.entries, key=_qualifier)) if len(self.entries) != 1 else self.entries
         if len(entries) != 1 and len({entry.relation for entry in entries}) != len(entries):
-            raise RepeatedPair(self.archive_address, 0, "two entries of one list stand in the same relation")
+            raise RepeatedPair(self.archive_address or "", 0, "two entries of one list stand in the same relation")
         if not entries or not entries[0].relation.is_itself or entries[0].ibi is None:
             raise MissingPair("ibi", 0, "the pair {name} is missing", name="ibi")
         object.__setattr__(self, "entries", entries)
@@ -164,6 +193,10 @@ class UrlList(_ArchiveAnswer):
         """What is known of exactly that relation."""
         return next((entry for entry in self.entries if entry.relation == relation), None)
 
+    def lacks(self, relation: Relation) -> bool:
+        """Whether something was left out that could have led to what a `relation` wants."""
+        return any(left_out.is_needed_for(relation) for left_out in self.left_out)
+
     def _item_pairs(self) -> Iterator[tuple[str, Value]]:
         if self.next_edition is not None:
             yield "ibi.nextedition", self.next_edition.words
@@ -176,38 +209,139 @@ class UrlList(_ArchiveAnswer):
 _FIELDS: Final = tuple(each.name for each in fields(UrlList) if each.name != "url_key")
 
 
-def parse_url_list(pairs: Pairs) -> UrlList | Deletion | None:
+def parse_url_list(pairs: Pairs, asked: Label | None = None) -> UrlList | Deletion | None:
     """Read the answer to a `urlRequest`; None if it is empty, because the Archive has no such item.
 
-    Names that R §9.2 does not have are ignored; `InvalidMessage` says what is missing or malformed among those it has.
+    Names that R §9.2 does not have are ignored. Pairs that cannot be read are left out, and named in `left_out` of the
+    answer (E47): who asked knows which of them are needed. `InvalidMessage` if nothing can be read that leads anywhere.
+    With the label that was `asked` for, the item's own `ibi` has to be there, and need not be readable.
     """
-    if not pairs:
-        return None
-    archive = (
-        values.read_word(pairs, "archiveaddress", values.host_and_port),
-        values.read_words(pairs, "ibi.archiveservice", LabelForms.from_words),
-        values.read_words(pairs, "ibi.platformsoftware", _forms_or_none) if "ibi.platformsoftware" in pairs else None,
-    )
-    names = _names_by_relation(pairs)
-    itself = names.get(Relation.ITSELF, _NO_NAMES)
-    if _word(pairs, itself, "state", values.state) is State.DELETED:
-        if "url" in itself:
-            raise InvalidMessage("url", 0, "what has been deleted has no URL")
-        ibi = values.read_words(pairs, "ibi", LabelForms.from_words)
-        return Deletion(*archive, ibi, _word(pairs, itself, "timestamp", _timestamp))
-    return UrlList(
-        *archive,
-        entries=tuple(_entries(pairs, names)),
-        next_edition=values.read_words(pairs, "ibi.nextedition", LabelForms.from_words)
-        if "ibi.nextedition" in pairs
-        else None,
-        url_key=values.read_word(pairs, "urlkey", UrlKey) if "urlkey" in pairs else None,
-    )
+    return _AnswerReader(pairs, asked).read() if pairs else None
 
 
-def _forms_or_none(words: tuple[str, ...]) -> LabelForms | None:
-    """R Table 9.3: `{}` if the software has no IBI."""
-    return LabelForms.from_words(words) if words else None
+class _AnswerReader:
+    """Reads what can be read of an answer, and takes note of the rest."""
+
+    def __init__(self, pairs: Pairs, asked: Label | None) -> None:
+        self._pairs, self._asked = pairs, asked
+        self._left_out: list[LeftOut] = []
+
+    def read(self) -> UrlList | Deletion:
+        archive = (
+            self._word("archiveaddress", values.host_and_port),
+            self._forms("ibi.archiveservice"),
+            self._platform_software(),
+        )
+        names = self._names_by_relation()
+        itself = names.pop(Relation.ITSELF, _NO_NAMES)
+        ibi = self._forms("ibi", self._asked)
+        if "state" in itself and self._word("state", values.state, note=False) is State.DELETED:
+            if "url" in itself:
+                raise InvalidMessage("url", 0, "what has been deleted has no URL")
+            timestamp = self._word("timestamp", _timestamp)
+            return Deletion(*archive, self._item(ibi), timestamp, left_out=tuple(self._left_out))
+        entries = [self._entry(relation, own) for relation, own in names.items()]
+        entry = self._entry(Relation.ITSELF, itself, ibi)
+        related = [each for each in entries if each is not None]
+        next_edition = self._forms("ibi.nextedition")
+        if entry is None and not related and next_edition is None:
+            self._refuse_item()
+        return UrlList(
+            *archive,
+            entries=(self._named(entry), *related),
+            next_edition=next_edition,
+            url_key=self._word("urlkey", UrlKey),
+            left_out=tuple(self._left_out),
+        )
+
+    def _item(self, ibi: LabelForms | None) -> LabelForms:
+        """The forms of the item: as they are given or, if those cannot be read, the label that was asked for."""
+        if ibi is not None:
+            return ibi
+        return self._refuse_item() if self._asked is None or "ibi" not in self._pairs else LabelForms.of(self._asked)
+
+    def _named(self, entry: UrlEntry | None) -> UrlEntry:
+        """The entry of the item itself, with the forms of the item."""
+        if entry is None:
+            return UrlEntry(Relation.ITSELF, self._item(None))
+        return entry if entry.ibi is not None else replace(entry, ibi=self._item(None))
+
+    def _refuse_item(self) -> LabelForms:
+        """Raise what is wrong with the item's own `ibi`, which is missing or cannot be read."""
+        return values.read_words(self._pairs, "ibi", LabelForms.from_words)
+
+    def _platform_software(self) -> LabelForms | None:
+        """R Table 9.3: `{}` if the software has no IBI."""
+        return self._forms("ibi.platformsoftware") if self._pairs.get("ibi.platformsoftware") else None
+
+    def _word(self, name: str, reader: Callable[[str], T], *, note: bool = True) -> T | None:
+        """The value of a pair; None if it is not there, or cannot be read."""
+        if name not in self._pairs:
+            return None
+        try:
+            return values.read_word(self._pairs, name, reader)
+        except InvalidMessage as error:
+            if note:
+                self._leave_out(name, error)
+            return None
+
+    def _forms(self, name: str, preferred: Label | None = None) -> LabelForms | None:
+        """The same of forms of an IBI, of which those are kept that fit (E49)."""
+        if name not in self._pairs:
+            return None
+        try:
+            return values.read_words(self._pairs, name, LabelForms.from_words)
+        except InvalidMessage as error:
+            value = self._pairs[name]
+            try:
+                found = LabelForms.from_fitting_words((value,) if isinstance(value, str) else value, preferred)
+            except InvalidMessage:
+                found = None
+            self._leave_out(name, error, in_part=found is not None)
+            return found
+
+    def _leave_out(self, name: str, error: InvalidInput, *, in_part: bool = False) -> None:
+        self._left_out.append(LeftOut(name, error.reason.format(**error.details), in_part))
+
+    def _names_by_relation(self) -> dict[Relation, dict[str, str]]:
+        known: dict[Relation, dict[str, str]] = {}
+        for name in self._pairs:
+            found = (_remembered_parts if len(name) <= _LONGEST_REMEMBERED else _parts)(name)
+            if found is None:
+                continue
+            prefix, relation = found
+            # Qualifiers are read in any case, so that two names may say the same.
+            if known.setdefault(relation, {}).setdefault(prefix, name) != name:
+                known[relation][prefix] = ""
+                self._left_out.append(LeftOut(name, "it is there twice"))
+            if len(known) > MOST_ENTRIES:
+                raise InvalidMessage(name, 0, "it speaks of more than {most} relations", most=MOST_ENTRIES)
+        return known
+
+    def _entry(self, relation: Relation, own: Mapping[str, str], ibi: LabelForms | None = None) -> UrlEntry | None:
+        """The entry of one relation, whose names by prefix are `own`, if it has something to say. What is said of a URL
+        that is not there is read and dropped; a URL without a type or a state that can be read is left out."""
+        if not relation.is_itself and own.get("ibi"):
+            ibi = self._forms(own["ibi"])
+        content_type = self._own_word(own, "contenttype", values.content_type)
+        state = self._own_word(own, "state", values.state)
+        timestamp = self._own_word(own, "timestamp", _timestamp)
+        url = self._url(own)
+        if url is not None:
+            try:
+                return UrlEntry(relation, ibi, url, content_type, state, timestamp)
+            except InvalidMessage as error:
+                self._leave_out(own["url"], error)
+        return None if ibi is None else UrlEntry(relation, ibi)
+
+    def _own_word(self, own: Mapping[str, str], prefix: str, reader: Callable[[str], T]) -> T | None:
+        name = own.get(prefix)
+        return self._word(name, reader) if name else None
+
+    def _url(self, own: Mapping[str, str]) -> str | None:
+        """A URL with blanks in it is several words, as Tcl writes it."""
+        value = self._pairs[own["url"]] if own.get("url") else None
+        return "%20".join(value) if isinstance(value, tuple) else value
 
 
 def _timestamp(text: str) -> Instant:
@@ -216,27 +350,6 @@ def _timestamp(text: str) -> Instant:
 
 # Files deposited together have one time of change, and all Archives that are asked report the same files.
 _remembered_timestamp = lru_cache(maxsize=1024)(Instant.parse)
-
-
-def _word(pairs: Pairs, names: Mapping[str, str], prefix: str, reader: Callable[[str], T]) -> T | None:
-    """The value of one of the pairs of a relation, whose full names by prefix are `names`."""
-    name = names.get(prefix)
-    return None if name is None else values.read_word(pairs, name, reader)
-
-
-def _names_by_relation(pairs: Pairs) -> dict[Relation, dict[str, str]]:
-    known: dict[Relation, dict[str, str]] = {}
-    for name in pairs:
-        found = (_remembered_parts if len(name) <= _LONGEST_REMEMBERED else _parts)(name)
-        if found is None:
-            continue
-        prefix, relation = found
-        # Qualifiers are read in any case, so that two names may say the same.
-        if known.setdefault(relation, {}).setdefault(prefix, name) != name:
-            raise RepeatedPair(name, 0, "the pair {name} is there twice", name=name)
-        if len(known) > MOST_ENTRIES:
-            raise InvalidMessage(name, 0, "it speaks of more than {most} relations", most=MOST_ENTRIES)
-    return known
 
 
 def _parts(name: str) -> tuple[str, Relation] | None:
@@ -251,20 +364,6 @@ def _parts(name: str) -> tuple[str, Relation] | None:
 
 
 _remembered_parts = lru_cache(maxsize=4096)(_parts)
-
-
-def _entries(pairs: Pairs, names: Mapping[Relation, Mapping[str, str]]) -> Iterator[UrlEntry]:
-    """The entries that have something to say. What is said of a URL that is not there is read and dropped."""
-    for relation, own in names.items():
-        ibi = values.read_words(pairs, own["ibi"], LabelForms.from_words) if "ibi" in own else None
-        url = _word(pairs, own, "url", str)
-        content_type = _word(pairs, own, "contenttype", values.content_type)
-        state = _word(pairs, own, "state", values.state)
-        timestamp = _word(pairs, own, "timestamp", _timestamp)
-        if url is not None:
-            yield UrlEntry(relation, ibi, url, content_type, state, timestamp)
-        elif ibi is not None:
-            yield UrlEntry(relation, ibi)
 
 
 def _qualifier(entry: UrlEntry) -> str:

@@ -148,6 +148,8 @@ class NoArchiveAnswered:
     timed_out: bool
     """Whether an Archive took too long."""
     away: LabelForms | None = None
+    unreadable: tuple[ArchiveRef, ...] = ()
+    """The Archives that have said something which could not be read: what they say may be where it is (E47)."""
 
 
 class UnprovenClaim(NamedTuple):
@@ -250,6 +252,8 @@ def ending(question: Question, hearing: AnswerSet, label: Label) -> Outcome:
     gone = find_deletion(question)
     if gone is not None:
         return gone
+    if question.word is Word.NO_HOME and question.unreadable:
+        return _no_archive(question)
     if not hearing.heard and (not question.heard or question.word is not Word.NO_HOME):
         return _not_there(question, label)
     return _lacking(question, hearing, label)
@@ -276,16 +280,25 @@ def find_deletion(question: Question) -> Deleted | None:
 def _not_there(question: Question, label: Label) -> Outcome:
     silence = silence_of(question)
     if question.word in (Word.SILENT, Word.AWAITED):
-        home = question.deciders[0] if question.deciders else None
-        late = _took_too_long(question)
-        return NoArchiveAnswered(question.label, silence, home, timed_out=late, away=question.unreachable)
+        return _no_archive(question, question.deciders[0] if question.deciders else None)
     if question.word is not Word.NO_HOME or question.is_early:
         return _unknown(question, label, silence)
     home_is_silent = question.holder in silence.silent
     if len(silence.silent) == silence.asked or home_is_silent:
-        home = question.holder if home_is_silent else None
-        return NoArchiveAnswered(question.label, silence, home, timed_out=_took_too_long(question))
+        return _no_archive(question, question.holder if home_is_silent else None)
     return _unknown(question, label, silence)
+
+
+def _no_archive(question: Question, home: ArchiveRef | None = None) -> NoArchiveAnswered:
+    unreadable = tuple(archive for archive in question.unreadable if home in (None, archive))
+    return NoArchiveAnswered(
+        question.label,
+        silence_of(question),
+        home,
+        timed_out=not unreadable and _took_too_long(question),
+        away=question.unreachable,
+        unreadable=unreadable,
+    )
 
 
 def _unknown(question: Question, label: Label, silence: Silence) -> Outcome:

@@ -43,8 +43,10 @@ def is_about_the_item(claim: ArchiveClaim) -> bool:
 
 
 def speaks_for_itself(claim: ArchiveClaim) -> bool:
-    """The answer names the Archive that was asked: it cannot claim an Original in the name of another."""
-    return _name_alike(claim.answer.archive_service, claim.archive.service)
+    """The answer names the Archive that was asked, or none (E47): it cannot claim an Original in the name of
+    another."""
+    service = claim.answer.archive_service
+    return service is None or _name_alike(service, claim.archive.service)
 
 
 def is_on_a_declared_host(claim: ArchiveClaim) -> bool:

@@ -279,6 +279,11 @@ class Question:
         """The Archives that were asked and cannot be counted as having answered."""
         return tuple(archive for archive, note in self.notes.items() if note.verdict.is_silence)
 
+    @property
+    def unreadable(self) -> tuple[ArchiveRef, ...]:
+        """The Archives that have said something of which nothing that is needed could be read (E47)."""
+        return tuple(archive for archive, note in self.notes.items() if note.failure is Failure.UNREADABLE)
+
     def may_know_more(self, archive: ArchiveRef) -> bool:
         """Whether an Archive has not had its say: it was asked in vain, or not at all."""
         note = self.notes.get(archive)

@@ -114,6 +114,8 @@ class Resolution:
             question.release(archive)  # R §5.2: it has transferred the item away
         elif (rule := broken_rule(ArchiveClaim(archive, question.label, answer), self._policy.rules)) is not None:
             note.verdict, note.broken_rule = Verdict.DISBELIEVED, rule.__name__
+        elif isinstance(answer, UrlList) and answer.left_out and self._is_unreadable(question, archive, answer):
+            note.verdict, note.failure = Verdict.FAILED, Failure.UNREADABLE
         else:
             self._believe(question, archive, answer, note)
         if transferred_to is not None and note.verdict is not Verdict.DISBELIEVED and self._outcome is None:
@@ -156,6 +158,13 @@ class Resolution:
             if question.wanted.relation.matches(relation):
                 question.refused_url |= question.may_speak(archive)
                 note.broken_rule = rule.__name__
+
+    def _is_unreadable(self, question: Question, archive: ArchiveRef, answer: UrlList) -> bool:
+        """Whether an answer leads nowhere because of what could not be read of it (E47)."""
+        if not answer.lacks(question.wanted.relation):
+            return False
+        alone = AnswerSet(question.wanted, (ReceivedAnswer(archive, answer),), self._preferences, None)
+        return not alone.leads_anywhere
 
     def _pass_on(self, question: Question, archive: ArchiveRef, to: Label, now: float) -> None:
         """The home, or the successor that it named, says who holds the Original now (E63)."""

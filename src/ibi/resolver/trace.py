@@ -76,6 +76,7 @@ class Failure(StrEnum):
     REFUSED = "it refused the request"
     MALFORMED = "its answer could not be read"
     TOO_LARGE = "its answer was too large"
+    UNREADABLE = "it has something to say, and what is needed of it could not be read"
 
 
 class Verdict(StrEnum):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Final
 
+from ibi.label import Label
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.model.visibility import unmap_address
@@ -62,7 +63,7 @@ class ArchiveHttp:
             return Failure.TIMED_OUT
         line = self._line(archive)
         query = self._query(request)
-        future = line.flights.join(query, lambda finish: self._start(line, query, finish))
+        future = line.flights.join(query, lambda finish: self._start(line, query, request.label, finish))
         if future.done():
             return future.result()
         expiry = asyncio.get_running_loop().call_later(within, _expire, future)
@@ -103,7 +104,7 @@ class ArchiveHttp:
 
     # --- one request ---
 
-    def _start(self, line: ArchiveLine, query: str, finish: Callable[[Reply], None]) -> None:
+    def _start(self, line: ArchiveLine, query: str, asked: Label, finish: Callable[[Reply], None]) -> None:
         if not line.breaker.may_pass(_now()):
             finish(Failure.RESTING)
             return
@@ -111,7 +112,7 @@ class ArchiveHttp:
         def read(response: HttpResponse | Failure) -> None:
             reply: Reply = Failure.MALFORMED
             try:
-                reply = reply_of(response)
+                reply = reply_of(response, asked)
             finally:
                 finish(reply)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from ibi.errors import InvalidInput
@@ -12,8 +13,8 @@ from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, pars
 from ibi.messages.home_fields import read_copies, read_final, read_transferred_to
 from ibi.messages.key import UrlKey
 from ibi.messages.service import ServiceSubject
-from ibi.messages.url_list import Deletion, UrlList, parse_url_list
-from ibi.pairs import Pairs
+from ibi.messages.url_list import Deletion, LeftOut, UrlList, parse_url_list
+from ibi.pairs import LenientPairs, Pairs, decode_leniently
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.http_connection import HttpResponse, freshness
 from ibi.vocabulary import State
@@ -29,9 +30,9 @@ _READ: Final[LruCache[bytes, UrlList]] = LruCache(1024, 16 << 20)
 and reading one takes longer than anything else that a resolution does in its own process."""
 
 
-def reply_of(response: HttpResponse | Failure) -> Reply:
-    """The answer to a `urlRequest`."""
-    answer = _read_before(response) or _answer(ServiceSubject.URL_REQUEST, response)
+def reply_of(response: HttpResponse | Failure, asked: Label | None = None) -> Reply:
+    """The answer to a `urlRequest` about the label that was `asked` for."""
+    answer = _read_before(response) or _answer(ServiceSubject.URL_REQUEST, response, asked)
     if isinstance(response, Failure) or isinstance(answer, Failure):
         return answer if isinstance(answer, Failure) else Failure.MALFORMED
     if answer is None or isinstance(answer, UrlList | Deletion):
@@ -75,6 +76,8 @@ def _keyless(before: bytes) -> UrlList | None:
     answer = None if "urlkey" in pairs or "error" in pairs else parse_url_list(pairs)
     if not isinstance(answer, UrlList):
         return None
+    if answer.left_out:
+        return None  # how it is read may depend on what was asked for
     # Its texts are there twice: as they came, and as they were read.
     _READ.keep(before, answer, 2 * len(before) + _ENTRY * len(answer.entries))
     return answer
@@ -92,7 +95,9 @@ def is_confirmation(response: HttpResponse | Failure) -> bool:
     return isinstance(_answer(ServiceSubject.INCLUSION_CONFIRMATION_REQUEST, response), Confirmation)
 
 
-def _answer(subject: ServiceSubject, response: HttpResponse | Failure) -> Answer | Failure | None:
+def _answer(
+    subject: ServiceSubject, response: HttpResponse | Failure, asked: Label | None = None
+) -> Answer | Failure | None:
     if isinstance(response, Failure):
         return response
     if response.status != 200:
@@ -100,9 +105,19 @@ def _answer(subject: ServiceSubject, response: HttpResponse | Failure) -> Answer
     if not response.is_plain_text:
         return Failure.MALFORMED
     try:
-        # The length was bounded when it was received.
-        pairs = Pairs.decode(response.body, limit=len(response.body)) if response.body else _NOTHING
-        answer = parse_answer(subject, pairs)
+        answer = _read_answer(subject, response.body, asked)
     except InvalidInput:
-        return Failure.MALFORMED
+        return Failure.UNREADABLE if subject is ServiceSubject.URL_REQUEST else Failure.MALFORMED
     return Failure.REFUSED if isinstance(answer, ErrorAnswer) else answer
+
+
+def _read_answer(subject: ServiceSubject, body: bytes, asked: Label | None) -> Answer | None:
+    # The length was bounded when it was received.
+    pairs, left_out = decode_leniently(body, limit=len(body)) if body else LenientPairs(_NOTHING)
+    if subject is not ServiceSubject.URL_REQUEST or "error" in pairs:
+        return parse_answer(subject, pairs)
+    answer = parse_url_list(pairs, asked)
+    if answer is None or not left_out:
+        return answer
+    broken = (LeftOut(text.split(" ")[0], "it is no pair of a name and a value") for text in left_out)
+    return replace(answer, left_out=(*answer.left_out, *broken))

@@ -109,10 +109,13 @@ def test_the_key_is_not_shown() -> None:
     assert "1426203276" not in repr(url_list(ITSELF))
 
 
-def test_the_error_names_the_pair_as_the_archive_spelled_it() -> None:
+def test_what_cannot_be_read_is_named_as_the_archive_spelled_it() -> None:
     pairs = Pairs([*url_list(ITSELF).to_pairs().items(), ("state.Metadata", "Lost")])
-    with pytest.raises(InvalidMessage, match=r"state\.Metadata=Lost"):
-        parse_url_list(pairs)
+    answer = parse_url_list(pairs)
+    assert answer == url_list(ITSELF)
+    assert answer is not None
+    assert [left.name for left in answer.left_out] == ["state.Metadata"]
+    assert answer.left_out[0].why == "it should be Original or Copy or Deleted"
 
 
 # --- how much of it is read ---

@@ -6,7 +6,7 @@ import pytest
 
 from ibi.errors import InvalidInput
 from ibi.messages import ErrorAnswer, ServiceSubject, UrlKey, UrlList, parse_answer
-from ibi.pairs import Pairs
+from ibi.pairs import decode_leniently
 from ibi.resolver.trace import Answered, Failure
 from ibi.transport.archive_replies import _READ, reply_of
 from ibi.transport.http_connection import HttpResponse
@@ -22,10 +22,10 @@ def reply(body: bytes) -> object:
 def read(body: bytes) -> object:
     """Read as a whole."""
     try:
-        answer = parse_answer(ServiceSubject.URL_REQUEST, Pairs.decode(body))
+        answer = parse_answer(ServiceSubject.URL_REQUEST, decode_leniently(body).pairs)
         return Failure.REFUSED if isinstance(answer, ErrorAnswer) else Answered(answer, 0)  # type: ignore[arg-type]
     except InvalidInput:
-        return Failure.MALFORMED
+        return Failure.UNREADABLE
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])

@@ -240,6 +240,7 @@ FAILURES: Final[Mapping[Failure, str]] = {
     Failure.REFUSED: message("refused the request"),
     Failure.MALFORMED: message("an answer that cannot be read"),
     Failure.TOO_LARGE: message("an answer that is too large"),
+    Failure.UNREADABLE: message("what is needed of it cannot be read"),
 }
 
 RULES: Final[Mapping[str, str]] = {

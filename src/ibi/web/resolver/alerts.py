@@ -153,6 +153,9 @@ class _Alerts:
         if outcome.away is not None:
             said = _("{archive}, the Archive where {label} should be, is switched off at the moment.")
             said = said.format(archive=outcome.away.labels[0].spelling, label=label)
+        elif outcome.unreadable:
+            said = _("{archive} has something to say about {label}, but not in a form that this resolver can read.")
+            said = said.format(archive=outcome.unreadable[0].address, label=label)
         elif not asked:
             said = _("This resolver knows no Archive that it could ask.")
         elif outcome.home is not None:
@@ -177,10 +180,11 @@ class _Alerts:
         elif not asked:
             advice = (Advice(_("Tell the administrator of this resolver: no Archive is switched on.")),)
         is_one = outcome.home is not None or outcome.away is not None
+        title = _("The Archive of this item could not be asked") if is_one else _("No Archive could be asked")
         return Alert(
             "no-archive-answered",
             status,
-            _("The Archive of this item could not be asked") if is_one else _("No Archive could be asked"),
+            _("An Archive answered what cannot be read") if outcome.unreadable else title,
             said,
             {"at": label, "home": home},
             advice,

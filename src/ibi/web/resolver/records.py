@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from ibi.messages.url_list import Deletion, UrlList
+from ibi.messages.url_list import Deletion, LeftOut, UrlList
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.language import Wanted, languages_offered
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Hop, Report, Verdict
+from ibi.safe_text import shorten
 from ibi.services.resolving.resolver_service import Resolved
 from ibi.web.pages.language import translations
 from ibi.web.resolver.alert import archive_record, forms_record
@@ -42,6 +43,7 @@ def resolved_record(url: PersistentUrl, found: Redirect, resolved: Resolved, bas
 NOT_WAITED_FOR: Final = "it was not waited for: another answer was good"
 NOT_BELIEVED: Final = "its URL was not believed"
 
+_LONGEST_NAME: Final = 200
 _SECRET = "urlkey"  # noqa: S105 - left out: with a key, acknowledgments could be forged
 
 
@@ -92,7 +94,13 @@ def _report(report: Report, resolved: Resolved) -> dict[str, object]:
         "broken_rule": report.broken_rule,
         "because": None if report.because is None else report.because.value,
         "said": None if report.said is None else _answer_pairs(report.said),
+        "left_out": [] if report.said is None else [_left_out(each) for each in report.said.left_out],
     }
+
+
+def _left_out(pair: LeftOut) -> dict[str, str]:
+    """A pair that could not be read, and why (E47)."""
+    return {"name": shorten(pair.name, _LONGEST_NAME), "why": shorten(pair.why, _LONGEST_NAME)}
 
 
 def _answer_pairs(answer: UrlList | Deletion) -> dict[str, str]:

@@ -6,7 +6,8 @@ import pytest
 
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
-from ibi.messages import Deletion, LabelForms, MissingPair, RepeatedPair, UrlList, parse_url_list
+from ibi.label import parse
+from ibi.messages import Deletion, LabelForms, MissingPair, UrlEntry, UrlList, parse_url_list
 from ibi.pairs import Pairs
 from ibi.relation import Relation
 
@@ -57,13 +58,24 @@ def test_software_without_an_ibi_is_an_empty_list_of_words() -> None:
     assert answer.to_pairs()["ibi.platformsoftware"] == ()
 
 
-@pytest.mark.parametrize("name", [b"archiveaddress", b"ibi.archiveservice", b"ibi", b"contenttype", b"state"])
-def test_what_the_resolver_cannot_do_without_must_be_there(name: bytes) -> None:
+def test_an_answer_names_its_item() -> None:
     with pytest.raises(MissingPair):
-        read(without(name))
+        read(without(b"ibi"))
+    with pytest.raises(MissingPair):
+        parse_url_list(Pairs.decode(without(b"ibi")), parse("sid.inpe.br/mtc-m19/2013/09.04.12.27.57"))
 
 
-@pytest.mark.parametrize("name", [b"ibi.platformsoftware", b"timestamp", b"urlkey"])
+@pytest.mark.parametrize("name", [b"contenttype", b"state"])
+def test_a_url_of_which_it_is_not_said_what_it_yields_is_left_out(name: bytes) -> None:
+    answer = read_list(without(name))
+    assert answer.entry() == UrlEntry(ibi=answer.ibi)
+    assert [left.name for left in answer.left_out] == ["url"]
+    assert answer.lacks(Relation.ITSELF)
+
+
+@pytest.mark.parametrize(
+    "name", [b"archiveaddress", b"ibi.archiveservice", b"ibi.platformsoftware", b"timestamp", b"urlkey"]
+)
 def test_what_the_resolver_can_do_without_may_be_missing(name: bytes) -> None:
     assert read(without(name)) is not None
 
@@ -106,8 +118,9 @@ def test_two_spellings_of_one_name_are_one_name_too_many() -> None:
         b"ibi.translation(pt) {rep a.br/b/2012/07.12.18.08}\n",
         b"ibi.Translation(PT) {rep a.br/b/2012/07.12.18.09}",
     )
-    with pytest.raises(RepeatedPair):
-        read(ARCHIVE + ITEM + one + other)
+    answer = read_list(ARCHIVE + ITEM + one + other)
+    assert answer.entries == read_list(ARCHIVE + ITEM).entries
+    assert answer.lacks(Relation.from_modifier("+"))
 
 
 @pytest.mark.parametrize(
@@ -115,21 +128,12 @@ def test_two_spellings_of_one_name_are_one_name_too_many() -> None:
     [
         (b"archiveaddress", b"archiveaddress user@host"),
         (b"archiveaddress", b"archiveaddress {a b}"),
-        (b"contenttype", b"contenttype Text"),
-        (b"ibi", b"ibi 8JMKD3MGP7W/3EPGUE5"),
-        (b"ibi", b"ibi {}"),
-        (b"ibi", b"ibi {rep sid.inpe.br/mtc-m19/2013/02.30.12.27}"),
         (b"ibi.archiveservice", b"ibi.archiveservice {}"),
         (b"ibi.platformsoftware", b"ibi.platformsoftware {Linux}"),
         (b"ibi.nextedition", b"ibi.nextedition {}"),
-        (b"state", b"state Lost"),
-        (b"state", b"state Deleted"),
         (b"timestamp", b"timestamp yesterday"),
         (b"timestamp", b"timestamp 2014-02-30T17:23:57Z"),
-        (b"url", b"url javascript:alert(1)"),
-        (b"url", b"url /relative"),
-        (b"url", b"url http://good.org\\@evil.org/"),
-        (b"url", b"url http://user:word@host/"),
+        (b"timestamp", b"timestamp 2017:05.17.17.45.29"),
         (b"urlkey", b"urlkey 1"),
         (b"urlkey", b"urlkey {1426203276 5985125171467764}"),
         (b"url.metadata", b"url.metadata http://host/without-its-state"),
@@ -137,9 +141,50 @@ def test_two_spellings_of_one_name_are_one_name_too_many() -> None:
         (b"timestamp.metadata", b"timestamp.metadata Lost"),
     ],
 )
-def test_a_malformed_value_of_a_name_that_it_has_is_refused(name: bytes, pair: bytes) -> None:
+def test_a_malformed_value_that_is_not_needed_is_left_out(name: bytes, pair: bytes) -> None:
+    """E47."""
+    answer = read_list(without(name) + b"\n" + pair)
+    assert answer == read_list(without(name))
+    assert [left.name.encode() for left in answer.left_out] == [name]
+    assert not answer.lacks(Relation.ITSELF)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        b"contenttype Text",
+        b"state Lost",
+        b"url javascript:alert(1)",
+        b"url /relative",
+        b"url http://good.org\\@evil.org/",
+        b"url http://user:word@host/",
+    ],
+)
+def test_a_url_that_cannot_be_trusted_to_be_one_is_left_out(pair: bytes) -> None:
+    answer = read_list(without(pair.split()[0]) + b"\n" + pair)
+    assert [entry.url for entry in answer.entries] == [None]
+    assert answer.lacks(Relation.ITSELF)
+
+
+@pytest.mark.parametrize("ibi", [b"{}", b"{rep sid.inpe.br/mtc-m19/2013/02.30.12.27}", b"{x y z}"])
+def test_an_item_whose_ibi_cannot_be_read_is_the_one_that_was_asked_for(ibi: bytes) -> None:
+    asked, pairs = parse("8JMKD3MGP7W/3EPGUE5"), Pairs.decode(without(b"ibi") + b"\nibi " + ibi)
+    answer = parse_url_list(pairs, asked)
+    assert isinstance(answer, UrlList)
+    assert answer.ibi == LabelForms.of(asked)
     with pytest.raises(InvalidMessage):
-        read(without(name) + b"\n" + pair)
+        parse_url_list(pairs)
+
+
+def test_what_is_both_deleted_and_there_is_refused() -> None:
+    with pytest.raises(InvalidMessage, match="no URL"):
+        read(without(b"state") + b"\nstate Deleted")
+
+
+@pytest.mark.parametrize("body", [b"confirmation yes", b"url.metadata x", b"state Original urlkey 1234567890"])
+def test_an_answer_that_leads_nowhere_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidMessage):
+        parse_url_list(Pairs.decode(body), parse("8JMKD3MGP7W/3EPGUE5"))
 
 
 def test_one_word_may_stand_in_braces() -> None:
