@@ -20,7 +20,7 @@ from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.query import UnknownSubject
-from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_request
+from ibi.messages.requests import Acknowledgment, Request, UrlRequest, parse_archive_request
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.model.item import Item
 from ibi.ports.catalog import Catalog
@@ -292,12 +292,15 @@ def static_answer(
 
 def answer(
     profile: ArchiveProfile, catalog: Catalog, query: str, now: Instant, random: int, keys: UrlKeys
-) -> tuple[bytes, Request]:
-    """The body of the answer, and the request it answers: an acknowledgment is still to be counted.
+) -> tuple[bytes, Request | None]:
+    """The body of the answer, and the request it answers: an acknowledgment is still to be counted. None for a request
+    about what no Archive can have, which gets no answer (line 2 of R Algorithm 2).
 
     `InvalidMessage` for what is no request to an Archive (E18).
     """
-    request = parse_request(query)
+    request = parse_archive_request(query)
+    if request is None:
+        return b"", None
     if isinstance(request, InclusionConfirmationRequest):  # lines 2 to 4
         return _CONFIRMATION, request
     if isinstance(request, UrlRequest):  # lines 5 to 18

@@ -16,8 +16,8 @@ from ibi.messages import values
 from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
-from ibi.messages.query import decode_query, select
-from ibi.messages.service import ServiceRequest, ServiceSubject, subject_among, take
+from ibi.messages.query import MissingSubject, RepeatedPair, UnknownSubject, decode_query, select
+from ibi.messages.service import ServiceRequest, ServiceSubject, subject_among, subject_of, take
 from ibi.messages.values import IpAddress
 from ibi.relation import Relation, VerbList
 from ibi.vocabulary import ContentType, State
@@ -149,6 +149,24 @@ def parse_request(query: str) -> Request:
     pairs = decode_query(query)
     kind = _KINDS[subject_among(pairs)]
     return kind._from_pairs(select(pairs, kind.names))
+
+
+def parse_archive_request(query: str) -> Request | None:
+    """Read a request as an Archive does: None for a `urlRequest` about what no Archive can have, because its label,
+    verbs, path or client addresses cannot be read.
+
+    R Algorithm 2, lines 2 to 4 answers that with nothing, and a resolver of another make that does not look at the
+    status would take any text for an answer (E18). What is wrong with the subject, or with the pairs as such, is an
+    error as in `parse_request`.
+    """
+    try:
+        return parse_request(query)
+    except (MissingSubject, UnknownSubject, RepeatedPair):
+        raise
+    except InvalidMessage:
+        if subject_of(query) is ServiceSubject.URL_REQUEST:
+            return None
+        raise
 
 
 def _verb_list(text: str) -> VerbList:

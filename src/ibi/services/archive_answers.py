@@ -21,7 +21,7 @@ from ibi.label import Label, RepositoryName
 from ibi.lru_cache import LruCache
 from ibi.messages.answers import Notice
 from ibi.messages.home_fields import FINAL_FIELD, Field
-from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
+from ibi.messages.requests import Acknowledgment, UrlRequest, parse_archive_request
 from ibi.model.visibility import IpNetwork
 from ibi.ports.archive_state import UsageLog
 from ibi.ports.catalog import Catalog
@@ -51,6 +51,7 @@ class WireAnswer(NamedTuple):
 
 
 _RECEIVED: Final = WireAnswer(_NOTICE)
+_EMPTY: Final = WireAnswer(b"")
 
 
 class KeptAnswers(LruCache[Hashable, StaticAnswer]):
@@ -106,11 +107,13 @@ class ArchiveAnswers:
         counted is answered all the same."""
         found = self._find_reply(query)
         if found is None:
-            request = parse_request(query)
+            request = parse_archive_request(query)
             if isinstance(request, Acknowledgment):
                 if is_counted:
                     self.acknowledge(request)
                 return _RECEIVED
+            if request is None:
+                return _EMPTY
             if not isinstance(request, UrlRequest):
                 return self._without_look_up(query)
             found = self._make(_words(query), request, self._now())
@@ -120,11 +123,13 @@ class ArchiveAnswers:
         """`reply`, for an event loop."""
         found = self._find_reply(query)
         if found is None:
-            request = parse_request(query)
+            request = parse_archive_request(query)
             if isinstance(request, Acknowledgment):
                 if is_counted:
                     await self.acknowledge_slowly(request)
                 return _RECEIVED
+            if request is None:
+                return _EMPTY
             if not isinstance(request, UrlRequest):
                 return self._without_look_up(query)
             found = await self._make_slowly(_words(query), request)

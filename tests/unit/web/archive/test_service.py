@@ -86,17 +86,43 @@ async def test_another_items_label_is_not_the_service() -> None:
     assert answer.status == 302
 
 
+ASKED = "servicesubject=urlRequest&clientinformation.ipaddress=150.163.2.174"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "servicesubject=urlRequest",
+        ASKED,
+        f"{ASKED}&parsedibiurl.ibi=",
+        f"{ASKED}&parsedibiurl.ibi=not-a-label",
+        f"{ASKED}&parsedibiurl.ibi=sid.inpe.br/mtc-m19/2013/02.30.12.27",
+        f"{ASKED}&parsedibiurl.ibi=83LX3PFWXQZ5JPY/BKJZD",
+        f"{ASKED}&parsedibiurl.ibi={IBIP}&parsedibiurl.verblist=Do",
+        f"{ASKED}&parsedibiurl.ibi={IBIP}&parsedibiurl.verblist=GetMetadata%20GetLastEdition",
+        f"{ASKED}&parsedibiurl.ibi={IBIP}&parsedibiurl.filepath=../x",
+        f"servicesubject=urlRequest&clientinformation.ipaddress=unknown&parsedibiurl.ibi={IBIP}",
+        "servicesubject=urlRequest&clientinformation.ipaddress=x%7D%0D%0Aurl%20http://evil&parsedibiurl.ibi=x",
+    ],
+)
+async def test_what_no_archive_can_have_is_answered_with_nothing(query: str) -> None:
+    """E18: R Algorithm 2, lines 2 to 4. Some resolvers take any text for an answer, whatever its status."""
+    answer = await archive_app(kept(REP, IBIP)).get(f"{PLACE}?{query}")
+    assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"", "text/plain")
+    assert answer.headers["cache-control"] == "no-store"
+    assert "ibi-final" not in answer.headers
+
+
 @pytest.mark.parametrize(
     "query",
     [
         "servicesubject=",
         "servicesubject=somethingElse",
-        "servicesubject=urlRequest",
         "servicesubject=urlRequest&servicesubject=urlRequest",
+        f"{ASKED}&parsedibiurl.ibi={IBIP}&parsedibiurl.ibi={IBIP}",
         "servicesubject=inclusionRequest",
+        "servicesubject=acknowledgment",
         "%73ervicesubject=x",
-        f"servicesubject=urlRequest&clientinformation.ipaddress=1.2.3.4&parsedibiurl.ibi={IBIP}&parsedibiurl.verblist=Do",
-        "servicesubject=urlRequest&clientinformation.ipaddress=x%7D%0D%0Aurl%20http://evil&parsedibiurl.ibi=x",
         "servicesubject=%C3%A9%7B%7D%00",
         "servicesubject=%FF",
     ],
