@@ -120,7 +120,10 @@ _BLANKS = " \t\r\n"
 # R Table 8.1: URL-persistente = "http://urlib.net/" IBI [mdf] [path-absolute] ["?" pergunta]; any resolver, E26
 _ORIGIN = re.compile(r"(?:https?://[^/?#@\\\s]+)?/?", re.ASCII | re.IGNORECASE)
 # E21, E35: in any case, once
-_PREFIX = re.compile(r"(?:ibi/|rep/|ibi:)?", re.ASCII | re.IGNORECASE)
+_PREFIX = re.compile(r"(?:ibi/|rep/|ibi:|upn:[A-Za-z0-9._-]{1,64}:|goto-/|attachment\.cgi/)?", re.ASCII | re.IGNORECASE)
+# E21: where an Archive has the files of an item
+_COLLECTION = re.compile("col/", re.ASCII | re.IGNORECASE)
+_CONTENT = re.compile("/doc(?=/|$)", re.ASCII | re.IGNORECASE)
 # E21, E35: citation tags such as -TDI, after either form
 _TAG = re.compile(r"(?:-[A-Za-z0-9]+)?")
 # What looks like steps of a modifier; `Relation` judges them
@@ -174,6 +177,10 @@ class _Target(NamedTuple):
 
 def _read_url(target: _Target) -> PersistentUrl:
     text = target.text
+    content = _read_content(target)
+    if content is not None:
+        label, start = content
+        return _build(target, label, Relation.ITSELF, _read_path(target, start, text[start:]), target.query)
     label, end = _read_label(target)
     start = _end(_TAG, text, end)
     end = _end(_MODIFIER, text, start)
@@ -192,8 +199,17 @@ def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
     return match.end() if match else start
 
 
+def _read_content(target: _Target) -> tuple[Label, int] | None:
+    """The label in `/col/<label>/doc/<path>`, and where the path begins (E21); None if it is no such link."""
+    start = _end(_COLLECTION, target.text, 0)
+    found = match_label(target.text, start) if start else None
+    content = _CONTENT.match(target.text, found[1]) if found is not None else None
+    return (found[0], content.end()) if found is not None and content is not None else None
+
+
 def _read_label(target: _Target) -> tuple[Label, int]:
-    """The label at the beginning. `/ibi/`, `/rep/` and `ibi:` are dropped only where no label begins with them."""
+    """The label at the beginning. `/ibi/`, `ibi:`, `upn:…:` and the like are dropped only where no label begins with
+    them."""
     start = 0
     found = match_label(target.text)
     if found is None:

@@ -349,8 +349,11 @@ class FallbackApp:
     def _endpoint(self, path: bytes) -> Collection | PersistentUrls | PersistentUrlApp:
         # Decoded before it is compared: `/%61pi/` is the same place as `/api/`.
         first, _, rest = percent_decode(path).removeprefix("/").partition("/")
-        if first == "col" and rest and self._collection is not None:
-            return self._collection
+        if first == "col" and rest:
+            if self._collection is not None:
+                return self._collection
+            if self._persistent is not None:
+                return self._persistent  # E21: a link to where an Archive has the files of an item
         if first in RESERVED or not first or self._persistent is None:
             raise PathNotFound()
         return self._persistent

@@ -60,3 +60,49 @@ def test_a_metadata_format_is_any_name(name: str) -> None:
 def test_what_is_no_name_is_no_metadata_format(name: str) -> None:
     with pytest.raises(InvalidPersistentUrl):
         PersistentUrl.parse(f"/{IBIP}:({name})")
+
+
+@pytest.mark.parametrize("label", [IBIP, REPOSITORY_NAME])
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        *("upn:7EKRSA:", "UPN:7ekrsa:", "goto-/", "GoTo-/", "attachment.cgi/", "upn%3A7EKRSA%3A"),
+        *("http://urlib.net/upn:7EKRSA:", "http://urlib.net/goto-/", "http://mtc-m16c.sid.inpe.br/attachment.cgi/"),
+    ],
+)
+def test_what_platforms_put_before_the_label_is_dropped(prefix: str, label: str) -> None:
+    slash = "" if "://" in prefix else "/"
+    for start in (f"{slash}{prefix}", prefix):
+        assert PersistentUrl.parse(f"{start}{label}!/a.pdf?x=1") == PersistentUrl.parse(f"/{label}!/a.pdf?x=1")
+
+
+@pytest.mark.parametrize(
+    "text", ["/upn::{}", "/upn:a b:{}", "/goto/{}", "/goto-/ibi/{}", "/ibi/upn:7EKRSA:{}", "/upn:{}"]
+)
+def test_other_prefixes_and_two_of_them_are_refused(text: str) -> None:
+    with pytest.raises(InvalidPersistentUrl):
+        PersistentUrl.parse(text.format(IBIP))
+
+
+@pytest.mark.parametrize("label", [IBIP, REPOSITORY_NAME])
+@pytest.mark.parametrize(
+    ("link", "meant"),
+    [
+        ("/col/{}/doc/a/b.pdf", "/{}/a/b.pdf"),
+        ("http://mtc-m16c.sid.inpe.br/col/{}/doc/CCSDS%20650.0-B-1.pdf", "/{}/CCSDS%20650.0-B-1.pdf"),
+        ("/col/{}/doc/metadata.cgi?choice=oai_dc", "/{}/metadata.cgi?choice=oai_dc"),
+        ("/col/{}/doc", "/{}"),
+        ("/COL/{}/doc/", "/{}"),
+        ("/col/{}/doc/doc/x", "/{}/doc/x"),
+    ],
+)
+def test_a_link_to_a_file_in_an_archive_is_the_label_with_that_path(link: str, meant: str, label: str) -> None:
+    assert PersistentUrl.parse(link.format(label)) == PersistentUrl.parse(meant.format(label))
+
+
+@pytest.mark.parametrize(
+    "link", ["/col/{}", "/col/{}/metadata", "/col/{}/docs/a", "/col/{}!/doc/a", "/col/{}/doc/../x", "/col/x/doc/a"]
+)
+def test_other_links_into_an_archive_are_refused(link: str) -> None:
+    with pytest.raises(InvalidPersistentUrl):
+        PersistentUrl.parse(link.format(REPOSITORY_NAME))

@@ -12,6 +12,7 @@ from ibi.messages import (
     InclusionConfirmationRequest,
     MissingPair,
     MissingSubject,
+    RepeatedPair,
     Request,
     UnknownSubject,
     UrlKey,
@@ -40,7 +41,7 @@ EXAMPLE_6_2 = "\r\n".join(
 )
 
 
-def ask(query: str, archive: StandardsArchive = MTC_M16D, random: int = 7) -> tuple[str, Request]:
+def ask(query: str, archive: StandardsArchive = MTC_M16D, random: int = 7) -> tuple[str, Request | None]:
     body, request = answer(archive.profile, archive.catalog, query, NOW, random, KEYS)
     return body.decode("ascii"), request
 
@@ -112,10 +113,8 @@ def test_an_item_that_is_not_here_is_answered_with_no_bytes() -> None:
         ("", MissingSubject),
         ("parsedibiurl.ibi=8JMKD3MGP7W/3EPGUE5", MissingSubject),
         ("servicesubject=somethingElse", UnknownSubject),
-        ("servicesubject=urlRequest", MissingPair),
-        ("servicesubject=urlRequest&clientinformation.ipaddress=1.2.3.4&parsedibiurl.ibi=x", InvalidMessage),
-        (EXAMPLE_6_1 + "&parsedibiurl.verblist=GetEverything", InvalidMessage),
-        (EXAMPLE_6_1 + "&parsedibiurl.filepath=/../etc/passwd", InvalidMessage),
+        ("servicesubject=acknowledgment", MissingPair),
+        (EXAMPLE_6_1 + "&parsedibiurl.ibi=8JMKD3MGP7W/3EPGUE5", RepeatedPair),
         (
             "archiveadmemailaddress=a@b.br&archiveaddress=a.br&archiveip=1.2.3.4&archiveplatformversion=1&"
             "archiveprotocol=HTTP&archiveregistrationkey=1234567890&archiveserviceibi=8JMKD3MGP7W/3EPGUE5&"
@@ -128,6 +127,20 @@ def test_what_is_no_request_to_an_archive_is_refused(query: str, kind: type[Inva
     """E18."""
     with pytest.raises(kind):
         ask(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "servicesubject=urlRequest",
+        "servicesubject=urlRequest&clientinformation.ipaddress=1.2.3.4&parsedibiurl.ibi=x",
+        EXAMPLE_6_1 + "&parsedibiurl.verblist=GetEverything",
+        EXAMPLE_6_1 + "&parsedibiurl.filepath=/../etc/passwd",
+    ],
+)
+def test_what_no_archive_can_have_is_answered_with_nothing(query: str) -> None:
+    """E18; R Algorithm 2, lines 2 to 4."""
+    assert ask(query) == ("", None)
 
 
 def _key(body: str) -> UrlKey:

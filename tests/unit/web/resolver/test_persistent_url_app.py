@@ -36,9 +36,24 @@ class TestRedirect:
         answer = await resolver_app({A: item(A)}).get(f"/{REP}?page=2&ibiurl.unknown=1&x=%2f")
         assert answer.headers["location"] == f"{URL}?page=2&x=%2f"
 
-    @pytest.mark.parametrize("target", [f"/ibi/{REP}", f"/rep/{REP}", f"/{REP}-TDI", f"/{REP.replace('/', '%2F')}"])
+    @pytest.mark.parametrize(
+        "target",
+        [
+            *(f"/ibi/{REP}", f"/rep/{REP}", f"/{REP}-TDI", f"/{REP.replace('/', '%2F')}"),
+            *(f"/upn:7EKRSA:{REP}", f"/goto-/{REP}", f"/attachment.cgi/{REP}"),
+        ],
+    )
     async def test_links_in_use_are_understood(self, target: str) -> None:
+        """E21."""
         assert (await resolver_app({A: item(A)}).get(target)).status == 302
+
+    async def test_a_link_to_a_file_in_some_archive_is_resolved_where_there_is_none(self) -> None:
+        """E21."""
+        app = resolver_app({A: item(A)})
+        assert (await app.get(f"/col/{REP}/doc/b%20c.txt")).status == 302
+        ((_, request),) = app.gateway.asked
+        assert (str(request.label), request.file_path) == (REP, "/b c.txt")
+        assert (await app.get("/col")).status == 404
 
     async def test_a_redirect_is_kept_no_longer_than_the_archive_allows(self) -> None:
         """E32."""
