@@ -278,10 +278,14 @@ def _name(archive: dict[str, object]) -> str:
 
 
 def _state(archive: dict[str, object]) -> str:
+    failure = archive.get("failure")
+    failed = f" ({failure.get('at')}: {failure.get('detail')})" if isinstance(failure, dict) else ""
     if not archive.get("included"):
-        return "switched off"
+        return f"switched off{failed}"
     reached = "confirmed" if archive.get("confirmed") else "not reached"
-    return f"included  {archive.get('address')}  {reached}  since {archive.get('since')}"
+    if failed and archive.get("confirmed"):
+        reached = "confirmed, but not reached"
+    return f"included  {archive.get('address')}  {reached}{failed}  since {archive.get('since')}"
 
 
 def _remarks(archive: dict[str, object]) -> str:

@@ -69,7 +69,9 @@ def membership_service(settings: Settings, site: ArchiveSite | None) -> Membersh
     from ibi.services.membership.membership import MembershipService
     from ibi.transport.resolver_gateway import ResolverGateway
 
-    return MembershipService(ResolverGateway(settings.resolver), request, MembershipFiles(settings.data))
+    service = MembershipService(ResolverGateway(settings.resolver), request, MembershipFiles(settings.data))
+    site.answers.on_call_back = service.note_call_back
+    return service
 
 
 def membership_status(settings: Settings) -> Iterator[tuple[str, object]]:

@@ -79,20 +79,22 @@ def open_resolver_site(
     opened.callback(beliefs.close)
     gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
     misses = MissLimit(settings.resolve.misses_per_network)
+    registrations = RegistrationAdmin(
+        registry,
+        gateway.confirm,
+        clocks,
+        resolver_url=public_url,
+        mailer=configured_mailer(settings),
+        own=None if archive is None else archive.profile.service,
+        sandbox=sandbox,
+        ask=gateway.ask,
+    )
+    gateway.on_reply = registrations.contacts.note
     return ResolverSite(
         resolving=_resolver_service(settings, registry, beliefs, gateway, archive, misses),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
-        registrations=RegistrationAdmin(
-            registry,
-            gateway.confirm,
-            clocks,
-            resolver_url=public_url,
-            mailer=configured_mailer(settings),
-            own=None if archive is None else archive.profile.service,
-            sandbox=sandbox,
-            ask=gateway.ask,
-        ),
+        registrations=registrations,
         beliefs=beliefs,
         proxies=settings.trusted_proxies or (),
         close=gateway.close,

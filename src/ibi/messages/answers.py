@@ -58,6 +58,8 @@ class InclusionStatus(_OneLineAnswer):
     """The Archive has been included, and did or did not answer when it was called back (R §7.2, message 5)."""
 
     confirmed: bool
+    reason: str | None = None
+    """Why it did not: the name of a kind of failure, in a header of its own (`IBI-Reason`, E80)."""
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> InclusionStatus:

@@ -1,12 +1,14 @@
-"""What an Archive adds to its answers in header fields of HTTP, since R's answers have no place for it (E62 to E64).
+"""What an Archive or a resolver adds to its answers in header fields of HTTP, since R's answers have no place for it.
 
-`IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere. `IBI-Transferred-To: <label>`: the
-service of the Archive to which the Original was given. `IBI-Copies: <label>, <label>`: the services of Archives that
-hold Copies. The bodies stay as the standard prints them. A field that is not written like this is ignored.
+`IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere (E62). `IBI-Transferred-To: <label>`:
+the service of the Archive to which the Original was given (E63). `IBI-Copies: <label>, <label>`: the services of
+Archives that hold Copies (E64). `IBI-Reason: <word>` on an inclusion that was not confirmed: why the resolver did not
+reach the Archive (E80). The bodies stay as the standard prints them. A field that is not written like this is ignored.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
@@ -19,11 +21,13 @@ Field = tuple[bytes, bytes]
 FINAL: Final = b"ibi-final"
 TRANSFERRED_TO: Final = b"ibi-transferred-to"
 COPIES: Final = b"ibi-copies"
+REASON: Final = b"ibi-reason"
 FINAL_FIELD: Final[Field] = (FINAL, b"yes")
 MOST_COPIES: Final = 32
 """Archives that one answer names as holders of Copies."""
 
 _LONGEST_LABEL: Final = 512
+_REASON: Final = re.compile(rb"[a-z][a-z-]{0,39}")
 _LONGEST: Final = 8192
 _BLANKS: Final = b" \t"
 """What may stand around a value (RFC 9110 §5.5)."""
@@ -55,6 +59,15 @@ def read_copies(value: bytes) -> tuple[Label, ...]:
     services = dict.fromkeys(_label(part) for part in value.split(b","))
     labels = tuple(service for service in services if service is not None)
     return labels if len(labels) == len(services) else ()
+
+
+def reason_field(reason: str) -> Field:
+    return REASON, reason.encode("ascii")
+
+
+def read_reason(value: bytes) -> str | None:
+    value = value.strip(_BLANKS)
+    return value.decode("ascii") if _REASON.fullmatch(value) else None
 
 
 def _label(text: bytes) -> Label | None:

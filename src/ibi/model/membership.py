@@ -105,10 +105,10 @@ class Membership:
         match outcome:
             case InclusionStatus(True):
                 return Membership(Phase.INCLUDED, confirmed=True, known=True)
-            case InclusionStatus():
+            case InclusionStatus(reason=code):
                 # What went wrong before it was included at all says nothing of how soon it can be reached.
                 again = self.failures if self.phase is Phase.INCLUDED else 0
-                return Membership(Phase.INCLUDED, known=True, failures=again + 1)
+                return Membership(Phase.INCLUDED, known=True, failures=again + 1, reason=_unreached(code))
             case ExclusionStatus():
                 return Membership()
             case ErrorAnswer(text) if self.phase is Phase.EXCLUDING:
@@ -126,6 +126,25 @@ class Membership:
 
     def _with_failure(self, reason: str) -> Membership:
         return replace(self, failures=self.failures + 1, reason=reason)
+
+
+_UNREACHED: Final = {
+    "unreachable": "its connection to this Archive failed",
+    "unknown-name": "the name of this Archive's address was not found",
+    "connection-refused": "the connection to this Archive's address was refused",
+    "bad-certificate": "this Archive's certificate was not accepted",
+    "timed-out": "this Archive took too long to answer",
+    "forbidden-address": "its address guard does not dial this Archive's address, which is not of the whole Internet:"
+    " its administrator allows it with `ibi resolver allow-network`",
+    "own-address": "this Archive's address is that of the resolver itself: look at `public_url`",
+    "refused": "what answers at this Archive's address answered with an error",
+    "malformed": "what answers at this Archive's address is not an Archive: look at `public_url`",
+}
+
+
+def _unreached(code: str | None) -> str | None:
+    """Why the resolver did not reach this Archive, by the word it gave (E80)."""
+    return None if code is None else f"the resolver could not reach it: {_UNREACHED.get(code, code)}"
 
 
 def exclusion_of(request: InclusionRequest) -> ExclusionRequest:

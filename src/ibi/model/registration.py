@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
@@ -22,6 +22,14 @@ MOST_NETWORKS: Final = 64
 
 MOST_PREFIXES: Final = 64
 """Prefixes of which one registration may make its Archive the home, besides those of its own label."""
+
+
+class FailedContact(NamedTuple):
+    """When and why an Archive was last not reached, or its own request refused. `reason` is the name of a kind of
+    failure (`ibi.resolver.membership` has the words): nothing that a stranger has written."""
+
+    reason: str
+    at: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,8 @@ class Registration:
     """An inclusion at another address, which has not confirmed yet: the one before it still counts (E60)."""
     waiting: Label | None = None
     """The form of its label that is missing in `service`, as the Archive claims it and nothing proves it yet (E59)."""
+    failed: FailedContact | None = None
+    """The last failure since it was last reached (E80)."""
 
     def __post_init__(self) -> None:
         if self.admin_mail is not None:

@@ -15,10 +15,11 @@ from ibi.label.search import home_prefix, parse_home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import InclusionRequest
 from ibi.messages.values import IpAddress
-from ibi.model.registration import Inclusion, Registration
+from ibi.model.registration import FailedContact, Inclusion, Registration
 from ibi.model.visibility import IpNetwork, network
 from ibi.origin import host_of
 from ibi.resolver.authority import ArchiveRef
+from ibi.resolver.trace import Failure
 
 
 class KeyRefused(IbiError):
@@ -85,6 +86,8 @@ class CallBack:
     """Whether it answered `confirmation yes`."""
     ip: IpAddress | None = None
     """The address that was connected to; None if there was no connection, or none that leads out of this process."""
+    failure: Failure | None = None
+    """Why it did not, as far as that is known."""
 
 
 def after_inclusion(registration: Registration, request: InclusionRequest, now: Instant) -> Registration:
@@ -130,11 +133,87 @@ def after_call_back(registration: Registration, asked: Inclusion, call: CallBack
     inclusion, pending = registration.inclusion, registration.pending
     if inclusion is not None and inclusion.place == asked.place:
         noted = _with_answer(inclusion, now, is_news=pending is not None) if call.confirmed else inclusion
-        return replace(registration, inclusion=replace(noted, confirmed=call.confirmed))
+        noted = replace(noted, confirmed=call.confirmed)
+        return replace(registration, inclusion=noted, failed=_failed_contact(registration, call, now))
     if pending is not None and pending.place == asked.place and call.confirmed:
         confirmed = replace(pending, since=now, confirmed=True, answered=now)
-        return replace(registration, inclusion=confirmed, pending=None)
+        return replace(registration, inclusion=confirmed, pending=None, failed=None)
+    if pending is not None and pending.place == asked.place:
+        return replace(registration, failed=_failed_contact(registration, call, now))
     return registration
+
+
+def _failed_contact(registration: Registration, call: CallBack, now: Instant) -> FailedContact | None:
+    if call.confirmed:  # which says nothing of a pending address
+        return None if registration.pending is None else registration.failed
+    return _with_failure(registration.failed, call.failure or Failure.UNREACHABLE, now)
+
+
+def _with_failure(last: FailedContact | None, failure: Failure, now: Instant) -> FailedContact:
+    """One more failure of the same kind is put on record as rarely as one more answer is."""
+    reason = failure_code(failure)
+    if last is not None and last.reason == reason and now.seconds - last.at.seconds < _NOTED_EVERY:
+        return last
+    return FailedContact(reason, Instant(now.seconds))
+
+
+def after_failure(registration: Registration, failure: Failure, now: Instant) -> Registration:
+    """The registration after a question that did not reach the Archive."""
+    if registration.inclusion is None:
+        return registration
+    return replace(registration, failed=_with_failure(registration.failed, failure, now))
+
+
+def after_answer(registration: Registration) -> Registration:
+    """The registration after a question that the Archive answered, by whatever answer."""
+    if registration.inclusion is None or registration.failed is None:
+        return registration
+    return replace(registration, failed=None)
+
+
+def after_wrong_key(registration: Registration, now: Instant) -> Registration:
+    """The registration after a request with another key. It is put on record only while the Archive is not included:
+    what strangers guess says nothing of one that is."""
+    if registration.inclusion is not None:
+        return registration
+    last = registration.failed
+    if last is not None and last.reason == WRONG_KEY and now.seconds - last.at.seconds < _NOTED_EVERY:
+        return registration
+    return replace(registration, failed=FailedContact(WRONG_KEY, Instant(now.seconds)))
+
+
+WRONG_KEY: Final = "wrong-key"
+
+_REASONS: Final = {
+    Failure.UNREACHABLE: "the connection failed",
+    Failure.UNKNOWN_NAME: "its name was not found",
+    Failure.CONNECTION_REFUSED: "the connection was refused",
+    Failure.BAD_CERTIFICATE: "its certificate was not accepted",
+    Failure.TIMED_OUT: "it took too long",
+    Failure.RESTING: "it failed too often lately",
+    Failure.FORBIDDEN_ADDRESS: "the address guard does not dial its address, which is not of the whole Internet:"
+    " `ibi resolver allow-network {label} CIDR` allows a network (`--allow-network` when it is registered)",
+    Failure.OWN_ADDRESS: "its address is that of this resolver",
+    Failure.REFUSED: "it answered with an error",
+    Failure.MALFORMED: "what answered there is no Archive",
+    Failure.TOO_LARGE: "its answer was too large",
+}
+_WRONG_KEY: Final = (
+    "a request to include it had another key: `ibi resolver register --replace {label}` gives it a new one"
+)
+
+
+def failure_code(failure: Failure) -> str:
+    """The kind of a failure as it is put on record, and shown to programs."""
+    return failure.name.lower().replace("_", "-")
+
+
+_BY_CODE: Final = {failure_code(failure): words for failure, words in _REASONS.items()} | {WRONG_KEY: _WRONG_KEY}
+
+
+def failure_words(code: str, label: Label) -> str:
+    """A failure for the administrator of the resolver, with what can be done about it."""
+    return _BY_CODE.get(code, code).format(label=label)
 
 
 def _with_answer(inclusion: Inclusion, now: Instant, *, is_news: bool) -> Inclusion:
@@ -159,7 +238,7 @@ def after_silence(registration: Registration, now: Instant) -> Registration:
 
 def after_exclusion(registration: Registration) -> Registration:
     """The registration after message 7, with the right key: still there, but no longer asked."""
-    return replace(registration, inclusion=None, pending=None)
+    return replace(registration, inclusion=None, pending=None, failed=None)
 
 
 def inclusion_at(registration: Registration, place: tuple[str, str]) -> Inclusion | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
@@ -134,9 +134,6 @@ def _known_successors(label: Label, authority: LabelAuthority, earlier: Sequence
             if question.label == label:
                 return question.successors
     return authority.successors
-
-
-_UNASKED: Final = (Failure.UNREACHABLE, Failure.TIMED_OUT, Failure.RESTING, Failure.FORBIDDEN_ADDRESS)
 
 
 class Asking(NamedTuple):
@@ -287,7 +284,7 @@ class Question:
     def may_know_more(self, archive: ArchiveRef) -> bool:
         """Whether an Archive has not had its say: it was asked in vain, or not at all."""
         note = self.notes.get(archive)
-        return note is None or note.verdict is Verdict.SILENT or note.failure in _UNASKED
+        return note is None or note.verdict is Verdict.SILENT or (note.failure is not None and note.failure.is_silence)
 
     def is_left_open_by(self, heard: ReceivedAnswer) -> bool:
         """Whether the last edition is wanted, and an answer neither names a later one nor says that it is of the

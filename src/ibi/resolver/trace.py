@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ibi.label import Label
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList
@@ -70,13 +70,43 @@ class Failure(StrEnum):
     """Why an Archive gave no answer that could be read."""
 
     UNREACHABLE = "it could not be reached"
+    UNKNOWN_NAME = "its name was not found"
+    CONNECTION_REFUSED = "it refused the connection"
+    BAD_CERTIFICATE = "its certificate was not accepted"
     TIMED_OUT = "it took too long"
     RESTING = "it failed too often lately and was not asked"
     FORBIDDEN_ADDRESS = "its address is one that is not dialled"
+    OWN_ADDRESS = "its address is that of this server"
     REFUSED = "it refused the request"
     MALFORMED = "its answer could not be read"
     TOO_LARGE = "its answer was too large"
     UNREADABLE = "it has something to say, and what is needed of it could not be read"
+
+    @property
+    def was_not_reached(self) -> bool:
+        """Whether a request was sent, or would have been, and no server answered it."""
+        return self in _NOT_REACHED
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether the Archive has not had its say: it was not reached, or not asked."""
+        return self.was_not_reached or self.is_address or self is Failure.RESTING
+
+    @property
+    def is_address(self) -> bool:
+        """Whether nothing was sent because of the address alone."""
+        return self in (Failure.FORBIDDEN_ADDRESS, Failure.OWN_ADDRESS)
+
+
+_NOT_REACHED: Final = frozenset(
+    {
+        Failure.UNREACHABLE,
+        Failure.UNKNOWN_NAME,
+        Failure.CONNECTION_REFUSED,
+        Failure.BAD_CERTIFICATE,
+        Failure.TIMED_OUT,
+    }
+)
 
 
 class Verdict(StrEnum):

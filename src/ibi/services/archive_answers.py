@@ -99,6 +99,8 @@ class ArchiveAnswers:
         self._reps: dict[Label, RepositoryName] = {}
         """Repository names of recently acknowledged items, by the labels that their keys carry."""
         self._state: Hashable = None
+        self.on_call_back: Callable[[], None] = _nothing
+        """Called when a resolver asks the Archive to confirm its inclusion."""
         # Random at the start, then counted up: it only keeps keys apart; their signature keeps them from being forged.
         self._chance = count(randbelow(RANDOM_LIMIT))
 
@@ -200,7 +202,8 @@ class ArchiveAnswers:
         return self._by_words.find_valid(request, self._now) if found is None else found
 
     def _without_look_up(self, query: str) -> WireAnswer:
-        """The answer to a request that is not about an item."""
+        """The answer to a request that is not about an item: to confirm an inclusion."""
+        self.on_call_back()
         body, _ = answer(self._profile, self._catalog, query, self._now(), 0, self._keys)
         return WireAnswer(body)
 
@@ -283,6 +286,10 @@ class ArchiveAnswers:
         if given_out is None or label is None or found.transferred_to is not None:
             return False
         return given_out.is_final(label, self._now())
+
+
+def _nothing() -> None:
+    """Default: the Archive has no membership to look after."""
 
 
 def _meaning(request: UrlRequest) -> Hashable:

@@ -218,25 +218,22 @@ class AddressGuard:
         origin = Origin.parse(authority)
         host, port = origin.host.lower(), default_port if origin.port is None else origin.port
         if (host, port) in self._own:
-            return Failure.FORBIDDEN_ADDRESS
+            return Failure.OWN_ADDRESS
         found = [host] if _is_address(host) else await self._names.addresses(host)
         if not found:
-            return Failure.UNREACHABLE
+            return Failure.UNKNOWN_NAME
         try:
-            allowed = all(self._may_dial(ip_address(each), port, networks) for each in found)
+            meant = [each for address in found for each in meant_by(ip_address(address))]
         except ValueError:
             return Failure.FORBIDDEN_ADDRESS
+        if any(self._is_own(each, port) for each in meant):
+            return Failure.OWN_ADDRESS
+        # What is dialled as unspecified arrives at this machine, whatever is allowed.
+        allowed = all((_is_public(each) or _is_in(each, networks)) and not each.is_unspecified for each in meant)
         return Checked(host, port, tuple(found)) if allowed else Failure.FORBIDDEN_ADDRESS
 
-    def _may_dial(self, address: IpAddress, port: int, networks: Iterable[IpNetwork]) -> bool:
-        meant = meant_by(address)
-        return all(_is_public(each) or _is_in(each, networks) for each in meant) and not any(
-            self._is_own(each, port) for each in meant
-        )
-
     def _is_own(self, address: IpAddress, port: int) -> bool:
-        # What is dialled as unspecified arrives at this machine.
-        if address.is_unspecified or (str(address), port) in self._own:
+        if (str(address), port) in self._own:
             return True
         return (_EVERYWHERE, port) in self._own and _is_of_this_machine(address)
 

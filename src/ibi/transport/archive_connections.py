@@ -12,7 +12,7 @@ from typing import Final
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure, Reply
 from ibi.transport.address_guard import AddressGuard, Checked, SingleFlight
-from ibi.transport.http_connection import HttpConnection, HttpResponse
+from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
 from ibi.vocabulary import ArchiveProtocol
 
 _THRESHOLD: Final = 5
@@ -345,7 +345,7 @@ class ArchiveLine:
         if isinstance(connection, HttpConnection):
             self._opened[connection] = asyncio.get_running_loop().time()
             self._use(connection)
-        elif connection is Failure.FORBIDDEN_ADDRESS or not self._opened:
+        elif connection.is_address or not self._opened:
             self._fail_waiting(connection)
 
     async def _connection(self) -> HttpConnection | Failure:
@@ -366,8 +366,8 @@ class ArchiveLine:
                     connection = await self._to(address, checked)
             except TimeoutError:
                 failure = Failure.TIMED_OUT
-            except (OSError, ValueError):  # the latter for names that no certificate can have
-                failure = Failure.UNREACHABLE
+            except (OSError, ValueError) as error:
+                failure = connection_failure(error)
             else:
                 if connection.is_open:
                     return connection

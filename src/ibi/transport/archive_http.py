@@ -87,8 +87,9 @@ class ArchiveHttp:
         call = self._call(
             self._line(archive), query, lambda came: None if answered.done() else answered.set_result(came)
         )
-        confirmed = is_confirmation(await answered)
-        return CallBack(confirmed, None if call.peer is None else unmap_address(ip_address(call.peer)))
+        came = await answered
+        peer = None if call.peer is None else unmap_address(ip_address(call.peer))
+        return CallBack(confirmed=True, ip=peer) if is_confirmation(came) else CallBack(False, peer, _reason(came))
 
     async def close(self) -> None:
         """Close all connections. Every call under way ends as unreachable."""
@@ -187,6 +188,13 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _reason(came: HttpResponse | Failure) -> Failure:
+    """Why what came is no confirmation."""
+    if isinstance(came, Failure):
+        return came
+    return Failure.MALFORMED if came.status == 200 else Failure.REFUSED
+
+
 def _expire(future: asyncio.Future[Reply]) -> None:
     if not future.done():
         future.set_result(Failure.TIMED_OUT)
@@ -197,10 +205,10 @@ def _note(line: ArchiveLine, response: HttpResponse | Failure) -> None:
     if isinstance(response, HttpResponse):
         failed = response.status in _OUT_OF_ORDER
     else:
-        failed = response in (Failure.UNREACHABLE, Failure.TIMED_OUT)
+        failed = response.was_not_reached
     if failed:
         line.breaker.failed(_now())
-    elif response is Failure.FORBIDDEN_ADDRESS:
+    elif isinstance(response, Failure) and response.is_address:
         line.breaker.unused()
     else:
         line.breaker.succeeded()

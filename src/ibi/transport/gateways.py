@@ -93,11 +93,15 @@ class LocalArchive:
         try:
             body, *_ = self._own.reply(InclusionConfirmationRequest().to_query())
         except (IbiError, OSError):
-            return CallBack(confirmed=False)
+            return CallBack(confirmed=False, failure=Failure.REFUSED)
         return CallBack(is_confirmation(HttpResponse(200, body, b"text/plain", b"no-store")))
 
     async def close(self) -> None:
         """Nothing to do: the Archive is closed by its owner."""
+
+
+def _ignore(_: ArchiveRef, __: Reply) -> None:
+    """Default: no record is kept of who was reached."""
 
 
 class Gateways:
@@ -108,6 +112,8 @@ class Gateways:
 
     def __init__(self, local: Sequence[LocalArchive], http: ArchiveHttp) -> None:
         self._local, self._http = {label: each for each in local for label in each.service.labels}, http
+        self.on_reply: Callable[[ArchiveRef, Reply], None] = _ignore
+        """Called with every reply that came over HTTP, or did not."""
 
     def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Reply | None:
         """The reply of an Archive in this process, for which there is nothing to wait; None for any other."""
@@ -120,7 +126,11 @@ class Gateways:
         return local.acknowledge_at_once(acknowledgment) if isinstance(local, LocalArchive) else None
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
-        return await self._of(archive).ask(archive, request, within=within)
+        gateway = self._of(archive)
+        reply = await gateway.ask(archive, request, within=within)
+        if gateway is self._http:
+            self.on_reply(archive, reply)
+        return reply
 
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
         return await self._of(archive).acknowledge(archive, acknowledgment)

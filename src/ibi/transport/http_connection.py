@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from ssl import SSLCertVerificationError
 from typing import Final, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from ibi.messages.home_fields import COPIES, FINAL, TRANSFERRED_TO
+from ibi.messages.home_fields import COPIES, FINAL, REASON, TRANSFERRED_TO
 from ibi.resolver.trace import Failure
 
 _LONGEST: Final = 86_400
@@ -35,6 +36,7 @@ class HttpResponse:
     final: bytes = b""
     transferred_to: bytes = b""
     copies: bytes = b""
+    reason: bytes = b""
 
     @property
     def is_plain_text(self) -> bool:
@@ -76,9 +78,22 @@ _NOTED: Final = frozenset(
         FINAL,
         TRANSFERRED_TO,
         COPIES,
+        REASON,
     }
 )
 _IDENTITY: Final = frozenset({b"", b"identity"})
+
+
+def connection_failure(error: OSError | ValueError) -> Failure:
+    """Why no connection could be opened. A `ValueError` is raised for names that no certificate can have."""
+    match error:
+        case SSLCertVerificationError() | ValueError():
+            return Failure.BAD_CERTIFICATE
+        case ConnectionRefusedError():
+            return Failure.CONNECTION_REFUSED
+        case TimeoutError():
+            return Failure.TIMED_OUT
+    return Failure.UNREACHABLE
 
 
 class Exchange(Protocol):
@@ -226,6 +241,7 @@ class HttpConnection(asyncio.Protocol):
             headers.get(FINAL, b""),
             headers.get(TRANSFERRED_TO, b""),
             headers.get(COPIES, b""),
+            headers.get(REASON, b""),
         )
 
     def _ends_with_connection(self) -> bool:

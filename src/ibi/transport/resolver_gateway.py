@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from ssl import SSLContext
 from typing import Final
 
 from ibi.errors import InvalidMessage, InvalidPairs
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer
+from ibi.messages.home_fields import read_reason
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import resolver_service
 from ibi.model.membership import Outcome, RequestFailure
 from ibi.pairs import Pairs
 from ibi.resolver.trace import Failure as FailureOfReply
 from ibi.transport.address_guard import Checked, NameLookup
-from ibi.transport.http_connection import HttpConnection
+from ibi.transport.http_connection import HttpConnection, connection_failure
 from ibi.transport.server_url import ServerUrl
 from ibi.transport.single_request import connect, default_tls, get
 
@@ -65,24 +67,36 @@ class ResolverGateway:
         try:
             connection = await self._connect()
         except (OSError, ValueError) as error:  # the latter for names that no certificate can have
-            reason = getattr(error, "strerror", None) or "no connection"
-            return RequestFailure(f"it cannot be reached: {reason}".rstrip(), sent=False)
+            return RequestFailure(f"it cannot be reached: {_reason(error)}", sent=False)
         # The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings name.
         target = f"{self._server.path}/{resolver_service().spelling}?{request.to_query()}"
         response = await get(connection, self._server.origin.authority, target, "text/plain")
         if isinstance(response, FailureOfReply):
             closed = response is FailureOfReply.UNREACHABLE
             return RequestFailure(f"the connection failed ({'closed without an answer' if closed else response.value})")
-        return _outcome(request, response.status, response.body)
+        outcome = _outcome(request, response.status, response.body)
+        if isinstance(outcome, InclusionStatus) and not outcome.confirmed:
+            return replace(outcome, reason=read_reason(response.reason))
+        return outcome
 
     async def _connect(self) -> HttpConnection:
         """The name is looked up once, in a thread that holds up neither the server nor its end."""
         origin = self._server.origin
         addresses = await self._names.addresses(origin.host)
         if not addresses:
-            raise OSError(None, "Name or service not known")
+            raise OSError(None, f"the name {origin.host} was not found")
         where = Checked(origin.host, origin.effective_port, tuple(addresses))
         return await connect(where, _MOST_BODY, (self._tls or default_tls()) if self._server.is_secure else None)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Why there is no connection, for a person."""
+    found = connection_failure(error)
+    if found is FailureOfReply.UNREACHABLE:
+        return getattr(error, "strerror", None) or "no connection"
+    # OpenSSL says what is wrong with a certificate.
+    because = getattr(error, "verify_message", None)
+    return f"{found.value} ({because})" if because else found.value
 
 
 def _outcome(request: InclusionRequest | ExclusionRequest, status: int, body: bytes) -> Outcome:

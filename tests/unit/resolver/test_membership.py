@@ -9,7 +9,7 @@ import pytest
 from ibi.instant import Instant
 from ibi.label import parse
 from ibi.messages import ArchiveProtocol, InclusionRequest, LabelForms, RegistrationKey, ip_address
-from ibi.model.registration import Inclusion, Registration
+from ibi.model.registration import FailedContact, Inclusion, Registration
 from ibi.model.visibility import network
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import (
@@ -24,6 +24,7 @@ from ibi.resolver.membership import (
     with_claimed_forms,
     with_waiting_form,
 )
+from ibi.resolver.trace import Failure
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
 LATER = Instant.parse("2026-11-15T13:00:00Z")
@@ -113,7 +114,10 @@ def test_one_that_does_not_answer_just_now_is_not_given_up() -> None:
 def test_a_pending_address_counts_once_it_confirms() -> None:
     moved = after_inclusion(confirmed(after_inclusion(REGISTERED, REQUEST, NOW)), MOVED, later(60))
     assert moved.pending is not None
-    assert after_call_back(moved, moved.pending, CallBack(confirmed=False), later(120)) == moved
+    refused = after_call_back(moved, moved.pending, CallBack(False, None, Failure.BAD_CERTIFICATE), later(120))
+    assert refused == replace(moved, failed=FailedContact("bad-certificate", later(120)))
+    assert moved.inclusion is not None
+    assert after_call_back(refused, moved.inclusion, CallBack(confirmed=True), later(121)).failed == refused.failed
     after = after_call_back(moved, moved.pending, CallBack(confirmed=True), later(180))
     assert after.pending is None
     assert after.inclusion is not None

@@ -141,8 +141,8 @@ async def test_a_name_is_dialled_at_its_addresses_and_nowhere_else() -> None:
     assert checked == Checked("archive.example.org", 8080, (PUBLIC, PUBLIC_6))
 
 
-async def test_a_name_that_nobody_knows_is_unreachable() -> None:
-    assert await guard([]).check_address("archive.example.org", 80) is Failure.UNREACHABLE
+async def test_a_name_without_an_address_is_unknown() -> None:
+    assert await guard([]).check_address("archive.example.org", 80) is Failure.UNKNOWN_NAME
 
 
 @pytest.mark.parametrize("found", ["", "not an address", "150.163.2.175/32"])
@@ -194,7 +194,8 @@ async def test_a_registration_may_allow_a_network_and_only_that(address: str, ne
 async def test_nobody_is_let_in_to_ourselves_whatever_is_allowed(own: str, address: str) -> None:
     networks = (ip_network("0.0.0.0/0"), ip_network("::/0"))
     ours = frozenset({(own, 8765)})
-    assert await guard(["127.0.0.1"], own=ours).check_address(f"{address}:8765", 80, networks) is FORBIDDEN
+    refusal = await guard(["127.0.0.1"], own=ours).check_address(f"{address}:8765", 80, networks)
+    assert refusal is (FORBIDDEN if address == "0.0.0.0" else Failure.OWN_ADDRESS)
 
 
 async def test_another_port_or_address_of_this_machine_is_not_ourselves() -> None:
@@ -218,7 +219,7 @@ async def test_a_listener_on_every_address_has_also_those_of_the_network_cards(m
 
     monkeypatch.setattr("ibi.transport.address_guard.socket.socket", Probe)
     own = frozenset({("0.0.0.0", 80)})
-    assert await guard(own=own).check_address(PUBLIC, 80) is FORBIDDEN
+    assert await guard(own=own).check_address(PUBLIC, 80) is Failure.OWN_ADDRESS
     assert isinstance(await guard(own=own).check_address("150.163.2.176", 80), Checked)
     assert bound == [(PUBLIC, 0), ("150.163.2.176", 0)]
 

@@ -108,7 +108,9 @@ async def test_an_acknowledgment_goes_to_the_registered_address(says: bytes, hea
 async def test_an_archive_that_is_called_back(says: bytes, confirmed: bool) -> None:
     archives = ArchiveHttp(AddressGuard())
     async with raw_archive(says) as archive:
-        assert await archives.confirm(archive.ref()) == CallBack(confirmed, ip_address("127.0.0.1"))
+        assert await archives.confirm(archive.ref()) == CallBack(
+            confirmed, ip_address("127.0.0.1"), None if confirmed else Failure.MALFORMED
+        )
         expected = f"GET /{SERVICE.spelling}?servicesubject=inclusionConfirmationRequest HTTP/1.1\r\n"
         assert archive.requests[0].startswith(expected.encode())
         await archives.close()
@@ -119,9 +121,9 @@ async def test_nobody_is_there_to_thank_or_to_confirm() -> None:
     with closing(socket.socket()) as taken:  # bound, so that nobody else listens there, and not listening
         taken.bind(("127.0.0.1", 0))
         away = ArchiveRef(LabelForms.of(SERVICE), f"127.0.0.1:{taken.getsockname()[1]}", networks=LOOPBACK)
-        assert await archives.confirm(away) == CallBack(confirmed=False)
+        assert await archives.confirm(away) == CallBack(False, None, Failure.CONNECTION_REFUSED)
         assert not await archives.acknowledge(away, ACKNOWLEDGMENT)
-        assert await archives.ask(away, REQUEST, within=LONG) is Failure.UNREACHABLE
+        assert await archives.ask(away, REQUEST, within=LONG) is Failure.CONNECTION_REFUSED
     await archives.close()
 
 
@@ -332,7 +334,7 @@ async def test_ourselves_neither_although_the_network_is_allowed() -> None:
     async with raw_archive(http()) as archive:
         archives = ArchiveHttp(AddressGuard(frozenset({("0.0.0.0", archive.port)})))
         for host in ("127.0.0.1", "127.0.0.7", "[::ffff:127.0.0.1]"):
-            assert await archives.ask(archive.ref(host), REQUEST, within=LONG) is Failure.FORBIDDEN_ADDRESS
+            assert await archives.ask(archive.ref(host), REQUEST, within=LONG) is Failure.OWN_ADDRESS
         assert archive.connections == 0
         await archives.close()
 
@@ -352,7 +354,7 @@ async def test_a_name_that_changes_its_mind_reaches_nobody(monkeypatch: pytest.M
         reference = archive.ref("rebinding.example.org", networks=())
         with monkeypatch.context() as patched:
             patched.setattr(asyncio.get_running_loop(), "create_connection", dial)
-            assert await archives.ask(reference, REQUEST, within=LONG) is Failure.UNREACHABLE
+            assert await archives.ask(reference, REQUEST, within=LONG) is Failure.CONNECTION_REFUSED
         assert dialled == ["150.163.2.175"]
         assert await archives.ask(reference, REQUEST, within=LONG) is Failure.FORBIDDEN_ADDRESS
         assert len(answers) == 1  # looked up once for each connection

@@ -456,7 +456,7 @@ async def test_a_certificate_of_another_or_of_a_stranger_is_refused(
     server, client = contexts(certificate)
     archives = https(client if trusted else None)
     async with raw_archive(http(PAIRS), tls=server) as archive:
-        assert await archives.ask(archive.ref(host), REQUEST, within=LONG) is Failure.UNREACHABLE
+        assert await archives.ask(archive.ref(host), REQUEST, within=LONG) is Failure.BAD_CERTIFICATE
         assert archive.requests == []
     await archives.close()
 

@@ -54,6 +54,10 @@ class _Attempt:
     """Calls in a row that the current address has not answered."""
 
 
+async def _take_up_none(_: tuple[Registration, ...]) -> None:
+    """Default: no refused requests are kept."""
+
+
 class InclusionRetries:
     """Runs on the event loop of a server, which it neither delays nor stops by an error. Several processes on one
     register may each have one: calls are then made more often, and every change is still made once."""
@@ -64,12 +68,14 @@ class InclusionRetries:
         retry: Retry,
         clocks: Clocks,
         *,
+        take_up: Callable[[tuple[Registration, ...]], Awaitable[None]] = _take_up_none,
         monotonic: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         log: FilteringBoundLogger | None = None,
     ) -> None:
-        self._registry, self._retry, self._clocks = registry, retry, clocks
+        """`take_up` gets all registrations when one of them has changed: one may be of an Archive that was refused."""
+        self._registry, self._retry, self._clocks, self._take_up = registry, retry, clocks, take_up
         self._monotonic, self._chance, self._sleep = monotonic, chance, sleep
         self._log = log or structlog.get_logger("ibi.register")
         self._version: Hashable = _NEVER
@@ -110,6 +116,7 @@ class InclusionRetries:
         # The version is read first, so it is never newer than the content: a change in between is seen at the next
         # check.
         found = await asyncio.to_thread(self._registry.all)
+        await self._take_up(found)
         self._unconfirmed, self._version = tuple(filter(_is_unconfirmed, found)), version
         wanted = set(map(_key, self._unconfirmed))
         self._attempts = {key: each for key, each in self._attempts.items() if key in wanted}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
@@ -15,6 +16,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError, InvalidMessage
 from ibi.label import Label
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.requests import UrlRequest
@@ -33,18 +35,23 @@ from ibi.resolver.membership import (
     KeyRefused,
     PrefixHome,
     PrefixTaken,
+    TooManyAttempts,
     after_call_back,
     after_exclusion,
     after_inclusion,
     after_silence,
+    after_wrong_key,
     archive_ref,
+    failure_code,
+    failure_words,
     inclusion_at,
     is_proven,
     require_free_prefixes,
     with_claimed_forms,
     with_waiting_form,
 )
-from ibi.resolver.trace import Answered, Reply
+from ibi.resolver.trace import Answered, Failure, Reply
+from ibi.services.membership.refused_requests import RefusedRequests
 from ibi.services.promptness import ask
 
 _LONGEST_FIELD: Final = 1000
@@ -111,6 +118,8 @@ class Check(Protocol):
 
     async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration: ...
 
+    async def has_key(self, registration: Registration, key: RegistrationKey) -> bool: ...
+
 
 class Inclusions:
     """Handles inclusions on the event loop of a server; writes run in threads."""
@@ -137,13 +146,36 @@ class Inclusions:
         self._log = log or structlog.get_logger("ibi.register")
         self._calls: dict[ArchiveRef, asyncio.Task[CallBack]] = {}
         self._beside: set[asyncio.Task[None]] = set()
+        self._refused = RefusedRequests()
         self._told: dict[Label, float] = {}
         """When an administrator was last sent a mail about a new address of an Archive."""
 
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
         """Include an Archive (messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
         registered Archive."""
-        found = await self._check.require(request, client)
+        try:
+            found = await self._check.require(request, client)
+        except (KeyRefused, TooManyAttempts):
+            self._run_beside(partial(self._note_refusal, request, client))
+            raise
+        return await self._include(found, request)
+
+    async def take_up_refused(self, registrations: Iterable[Registration]) -> None:
+        """Include those of these Archives that asked for it before they were registered with their key (E81)."""
+        for found, refused in self._refused.take(registrations, self._monotonic()):
+            if await self._check.has_key(found, refused.request.registration_key):
+                self._log.info("an Archive that had asked before is registered now", archive=str(found.labels[0]))
+                with suppress(KeyRefused):  # it was given another key, or forgotten, in between
+                    await self._include(found, refused.request)
+
+    async def _note_refusal(self, request: InclusionRequest, client: IpAddress | None) -> None:
+        registry = self._registry
+        found = await ask(registry, lambda: next(filter(None, map(registry.find, request.labels)), None))
+        self._refused.keep(request, client, None if found is None else found.key_hash, self._monotonic())
+        if found is not None:
+            await self._change(found.labels[0], partial(after_wrong_key, now=self._clocks.read().wall))
+
+    async def _include(self, found: Registration, request: InclusionRequest) -> InclusionStatus:
         # Included before it is called, so that a long call, or the end of this process during it, does not prevent it.
         now = await self._change_checked(found, partial(after_inclusion, request=request, now=self._clocks.read().wall))
         asked = inclusion_at(now, (request.archive_protocol.scheme, request.archive_address.lower()))
@@ -157,7 +189,8 @@ class Inclusions:
             self._tell_of_inclusion(found, after, asked, call)
         if call.confirmed:
             self._ask_for_form(after, asked, call)
-        return InclusionStatus(confirmed=call.confirmed)
+            return InclusionStatus(confirmed=True)
+        return InclusionStatus(False, failure_code(call.failure or Failure.UNREACHABLE))
 
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
         """Exclude an Archive (messages 7 and 8)."""
@@ -333,7 +366,10 @@ class Inclusions:
     def _tell_of_inclusion(self, before: Registration, after: Registration, asked: Inclusion, call: CallBack) -> None:
         archive = str(before.labels[0])
         if after.pending is None or after.pending.place != asked.place:
-            self._log.info("an Archive was included", archive=archive, address=asked.address, confirmed=call.confirmed)
+            told = {} if call.confirmed else {"reason": _reason(before, call)}
+            self._log.info(
+                "an Archive was included", archive=archive, address=asked.address, confirmed=call.confirmed, **told
+            )
             return
         assert after.inclusion is not None
         self._log.warning(
@@ -341,6 +377,7 @@ class Inclusions:
             archive=archive,
             address=asked.address,
             still_asked_at=after.inclusion.address,
+            reason=_reason(before, call),
         )
         if before.pending is None or before.pending.place != asked.place:
             self._write_of_pending(after)
@@ -381,3 +418,7 @@ class Inclusions:
             await work()
         except IbiError as error:
             self._log.error("an inclusion was not followed up", reason=str(error))
+
+
+def _reason(registration: Registration, call: CallBack) -> str:
+    return failure_words(failure_code(call.failure or Failure.UNREACHABLE), registration.labels[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibi.label import Label
+from ibi.messages.key import RegistrationKey
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.registration import Registration
@@ -46,6 +47,10 @@ class KeyCheck:
         self._by_label.note_success(subject)
         self._by_network.note_success(network)
         return found
+
+    async def has_key(self, registration: Registration, key: RegistrationKey) -> bool:
+        """Whether this is its key. For requests that were counted when they came."""
+        return await self._hasher.verify(registration.key_hash, key)
 
     def _begin(self, subject: Label, network: IpNetwork | None, *, at_home: bool) -> None:
         now = self._monotonic()

@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from ibi.messages.answers import InclusionStatus
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.service import ServiceSubject
 from ibi.model.membership import Membership, Outcome, Phase, exclusion_of
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 _LOOK: Final = 1.0
 """Seconds between two checks of the switch."""
+_HINTS_APART: Final = 30.0
+"""Seconds between two requests that a call back causes."""
 _BUDGET: Final = 3.0
 """Seconds that a stop may take to tell the resolver."""
 
@@ -58,6 +61,8 @@ class MembershipService:
         self._log = log or structlog.get_logger("ibi.membership")
         self._chance, self._monotonic, self._sleep = chance, monotonic, sleep
         self._membership, self._due, self._holds, self._asking = Membership(), 0.0, False, False
+        self._hinted = float("-inf")
+        """When a call back last made it ask."""
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -92,7 +97,15 @@ class MembershipService:
             return
         self._membership = Membership(Phase.EXCLUDING, known=True)
         outcome = await self._resolver.send(self._requests[ServiceSubject.EXCLUSION_REQUEST], within=self._budget)
-        await self._turn_to(self._membership.after(outcome))
+        await self._turn_to(self._membership.after(outcome), outcome)
+
+    def note_call_back(self) -> None:
+        """The resolver, or another, has asked this Archive to confirm its inclusion. If it is not included as far as it
+        knows, it may have been registered just now: it asks at once, and not only when its turn comes (E81). Strangers
+        can call, too: they make it ask somewhat sooner, twice a minute at most."""
+        now = self._monotonic()
+        if self._membership.phase is Phase.INCLUDING and not self._asking and now - self._hinted >= _HINTS_APART:
+            self._hinted = self._due = now
 
     async def _keep_up(self) -> None:
         while True:
@@ -127,13 +140,13 @@ class MembershipService:
         self._asking = True  # stays set if this is cancelled: it is then unknown what the resolver did
         outcome = await self._resolver.send(self._requests[subject])
         self._asking = False
-        await self._turn_to(self._membership.after(outcome))
+        await self._turn_to(self._membership.after(outcome), outcome)
         self._due = self._monotonic() + self._membership.wait(self._chance())
 
-    async def _turn_to(self, membership: Membership) -> None:
+    async def _turn_to(self, membership: Membership, outcome: Outcome) -> None:
         before, self._membership = self._membership, membership
         await self._write(membership)
-        self._tell(before)
+        self._tell(before, outcome)
 
     async def _write(self, membership: Membership) -> None:
         try:
@@ -144,13 +157,14 @@ class MembershipService:
     async def _call(self, call: Callable[[], T]) -> T:
         return await ask(self._files, call)
 
-    def _tell(self, before: Membership) -> None:
+    def _tell(self, before: Membership, outcome: Outcome) -> None:
         now, log = self._membership, self._log.bind(resolver=str(self._resolver))
         if now.phase is Phase.INCLUDED and now.confirmed:
             log.info("the resolver has included this Archive")
-        elif now.phase is Phase.INCLUDED and now.reason is None:
-            if before.phase is not Phase.INCLUDED:  # once, not at every attempt
-                log.warning("the resolver has included this Archive, but could not reach it; it is asked again")
+        elif isinstance(outcome, InclusionStatus):
+            if before.phase is not Phase.INCLUDED or before.reason != now.reason:  # once, not at every attempt
+                reason = now.reason or "the resolver does not say why"
+                log.warning("the resolver has included this Archive, but could not reach it", reason=reason)
         elif now.reason is None:
             log.info("the resolver has excluded this Archive")
         elif now.reason != before.reason:  # once, not at every attempt

@@ -25,8 +25,15 @@ from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
 from ibi.resolver.key_strength import key_weakness, require_unknown
 from ibi.resolver.letters import confirmation_letter
-from ibi.resolver.membership import PrefixHome, RegistrationChange, UnknownArchive, require_free_prefixes
+from ibi.resolver.membership import (
+    PrefixHome,
+    RegistrationChange,
+    UnknownArchive,
+    failure_words,
+    require_free_prefixes,
+)
 from ibi.services.accounts.hashing import KeyHasher
+from ibi.services.membership.contact_record import ContactRecord
 from ibi.services.membership.inclusion_retries import InclusionRetries
 from ibi.services.membership.inclusions import Ask, Confirm, Inclusions, Posted, post
 from ibi.services.membership.key_check import KeyCheck
@@ -132,7 +139,17 @@ class RegistrationAdmin:
             monotonic=monotonic,
             log=self._log,
         )
-        self.retries = InclusionRetries(registry, self._inclusions.retry, clocks, monotonic=monotonic, log=self._log)
+        self.retries = InclusionRetries(
+            registry,
+            self._inclusions.retry,
+            clocks,
+            take_up=self._inclusions.take_up_refused,
+            monotonic=monotonic,
+            log=self._log,
+        )
+
+        self.contacts = ContactRecord(registry, clocks, monotonic=monotonic, log=self._log)
+        self._reading: asyncio.Task[None] | None = None
 
     # --- by the Archives themselves (R §7.2) --------------------------------------------------------------------------
 
@@ -148,6 +165,7 @@ class RegistrationAdmin:
     def start(self) -> None:
         """Start calling unconfirmed Archives again; on the event loop of a server."""
         self.retries.start()
+        self._reading = asyncio.get_running_loop().create_task(self.contacts.read())
 
     async def settle(self) -> None:
         """Wait for the background work under way: mails, and questions about forms of labels."""
@@ -273,7 +291,11 @@ class RegistrationAdmin:
 
     async def close(self) -> None:
         """Cancel the background work. Closing the register is left to the caller."""
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
         await self.retries.stop()
+        await self.contacts.close()
         await self._inclusions.close()
         self._hasher.close()
 
@@ -297,7 +319,17 @@ def public_facts(registration: Registration) -> dict[str, object]:
         "since": None if inclusion is None else str(inclusion.since),
         "prefixes": sorted(registration.prefixes),
         "successor": None if registration.successor is None else registration.successor.labels[0].spelling,
+        "failure": None if inclusion is None else failure_facts(registration),
     }
+
+
+def failure_facts(registration: Registration) -> dict[str, object] | None:
+    """When and why the Archive was last not reached, or refused."""
+    failed = registration.failed
+    if failed is None:
+        return None
+    words = failure_words(failed.reason, registration.labels[0])
+    return {"reason": failed.reason, "detail": words, "at": str(failed.at)}
 
 
 def all_facts(registration: Registration) -> dict[str, object]:
@@ -318,6 +350,7 @@ def all_facts(registration: Registration) -> dict[str, object]:
         "vouched": registration.vouched,
         "waiting": None if waiting is None else waiting.spelling,
         "pending": _pending_facts(registration.pending),
+        "failure": failure_facts(registration),
     }
 
 

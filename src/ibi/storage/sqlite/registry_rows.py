@@ -10,7 +10,7 @@ from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import ip_address
-from ibi.model.registration import Inclusion, Registration
+from ibi.model.registration import FailedContact, Inclusion, Registration
 from ibi.model.visibility import network
 from ibi.resolver.membership import AlreadyRegistered, PrefixHome, require_free_prefixes
 from ibi.vocabulary import ArchiveProtocol
@@ -26,10 +26,11 @@ def as_kept(registration: Registration, before: Registration | None = None) -> R
     if before is not None and not _is_same_archive(registration, before):
         raise ValueError("a registration keeps its labels")
     inclusion, pending = _to_the_second(registration.inclusion), _to_the_second(registration.pending)
-    registered = Instant(registration.registered.seconds)
-    if (inclusion, pending, registered) == (registration.inclusion, registration.pending, registration.registered):
-        return registration
-    return replace(registration, inclusion=inclusion, pending=pending, registered=registered)
+    registered, failed = Instant(registration.registered.seconds), registration.failed
+    if failed is not None:
+        failed = failed._replace(at=Instant(failed.at.seconds))
+    kept = replace(registration, inclusion=inclusion, pending=pending, registered=registered, failed=failed)
+    return registration if kept == registration else kept
 
 
 def require_free(
@@ -118,10 +119,15 @@ MIGRATIONS: Final = (
             AND (pending_address IS NULL) = (pending_since IS NULL)
             AND (pending_address IS NULL OR address IS NOT NULL))
     """,
+    """
+    ALTER TABLE registrations ADD COLUMN failure TEXT;
+    ALTER TABLE registrations ADD COLUMN failed_at INTEGER CHECK ((failure IS NULL) = (failed_at IS NULL))
+    """,
 )
 
 _COLUMNS: Final = (
     "service, key_hash, registered, admin_mail, hosts, networks, prefixes, shared, vouched, successor, waiting,"
+    " failure, failed_at,"
     " address, ip, protocol, platform_version, included_mail, since, confirmed, answered,"
     " pending_address, pending_ip, pending_protocol, pending_platform_version, pending_mail, pending_since"
 )
@@ -132,6 +138,7 @@ INSERT: Final = f"INSERT INTO registrations ({_COLUMNS}) VALUES ({_MARKS})"  # n
 INSERT_LABEL: Final = "INSERT INTO labels (label, registration) VALUES (?, ?)"
 
 _SWITCHED_OFF: Final = (None,) * 8
+_REACHED: Final = (None, None)
 _PENDING: Final = 6
 """Columns of a pending inclusion: it has not been confirmed, and so has not answered."""
 
@@ -150,6 +157,7 @@ def row_of(registration: Registration) -> Row:
         int(registration.vouched),
         None if successor is None else str(successor),
         None if waiting is None else waiting.spelling,
+        *(_REACHED if registration.failed is None else (registration.failed.reason, registration.failed.at.seconds)),
         *_inclusion_columns(registration.inclusion),
         *_inclusion_columns(registration.pending)[:_PENDING],
     )
@@ -172,7 +180,7 @@ def _inclusion_columns(inclusion: Inclusion | None) -> Row:
 
 def registration_of(row: Row) -> Registration:
     service, key_hash, registered, admin_mail, hosts, networks, *rest = row
-    prefixes, shared, vouched, successor, waiting, *inclusions = rest
+    prefixes, shared, vouched, successor, waiting, failure, failed_at, *inclusions = rest
     return Registration(
         LabelForms.parse(service),
         key_hash,
@@ -187,6 +195,7 @@ def registration_of(row: Row) -> Registration:
         None if successor is None else LabelForms.parse(successor),
         _inclusion(*inclusions[-_PENDING:]),
         None if waiting is None else parse(waiting),
+        None if failure is None else FailedContact(failure, Instant(failed_at)),
     )
 
 

@@ -234,9 +234,13 @@ VERDICTS: Final[Mapping[Verdict, str]] = {
 
 FAILURES: Final[Mapping[Failure, str]] = {
     Failure.UNREACHABLE: message("could not be reached"),
+    Failure.UNKNOWN_NAME: message("its name was not found"),
+    Failure.CONNECTION_REFUSED: message("refused the connection"),
+    Failure.BAD_CERTIFICATE: message("its certificate was not accepted"),
     Failure.TIMED_OUT: message("took too long"),
     Failure.RESTING: message("failed too often, not asked"),
     Failure.FORBIDDEN_ADDRESS: message("an address that is not dialled"),
+    Failure.OWN_ADDRESS: message("the address of this server itself"),
     Failure.REFUSED: message("refused the request"),
     Failure.MALFORMED: message("an answer that cannot be read"),
     Failure.TOO_LARGE: message("an answer that is too large"),

@@ -11,6 +11,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError, InvalidMessage
 from ibi.label import match_label
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
+from ibi.messages.home_fields import reason_field
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.query import UnknownSubject, decode_query
@@ -63,7 +64,10 @@ class ResolverEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store")]
         try:
-            status, body = 200, (await self._answer(scope)).encode()
+            answer = await self._answer(scope)
+            status, body = 200, answer.encode()
+            if isinstance(answer, InclusionStatus) and answer.reason is not None:
+                headers.append(reason_field(answer.reason))
         except IbiError as error:
             status, body = self._refusal(error, scope["query_string"])
             if status == 405:

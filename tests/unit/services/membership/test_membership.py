@@ -246,3 +246,20 @@ async def test_an_archive_that_was_not_reached_asks_until_it_is_and_is_told_of_i
             await one.clock.slept.get()
             assert one.service.membership == Membership(Phase.INCLUDED, confirmed=True, known=True)
     assert [entry["log_level"] for entry in logs][:2] == ["warning", "info"]
+
+
+async def test_a_call_back_makes_an_archive_that_is_not_included_ask_at_once(tmp_path: Path) -> None:
+    """E81: its resolver calls it when it has been registered; a stranger's calls cause two requests a minute."""
+    async with kept(tmp_path) as one:
+        for seconds in (1, 2, 4, 8):
+            await one.answer("inclusionRequest", ErrorAnswer("not registered"))
+            for _ in range(seconds if seconds < 8 else 1):
+                await one.clock.pass_one()
+        await one.clock.slept.get()
+        one.service.note_call_back()
+        one.clock.go.release()
+        await one.answer("inclusionRequest", ErrorAnswer("not registered"))
+        one.service.note_call_back()
+        for _ in range(3):
+            await one.clock.pass_one()
+        assert one.resolver.asked.empty()

@@ -505,6 +505,7 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "since": None,
         "prefixes": [],
         "successor": None,
+        "failure": None,
     }
     await resolver.send()
     found = resolver.found()
@@ -519,6 +520,7 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "since": "2026-11-20T10:00:00Z",
         "prefixes": [],
         "successor": None,
+        "failure": None,
     }
     assert found.key_hash not in str(all_facts(found))
 

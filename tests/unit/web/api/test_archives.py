@@ -27,7 +27,7 @@ from tests.support.minting_app import add_token
 KEY = "7730914258"
 IBIP = "8JMKD3MGP7W/3EPGUE5"
 DOCUMENT = document(register=True)
-PUBLIC = {"rep", "ibip", "included", "address", "protocol", "confirmed", "since", "prefixes", "successor"}
+PUBLIC = {"rep", "ibip", "included", "address", "protocol", "confirmed", "since", "prefixes", "successor", "failure"}
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
