@@ -58,6 +58,7 @@ class OnePort:
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
             registrations=self.desk,
+            is_robot=lambda agent: "bot" in agent,
         )
         self.app = made(clocks=self.archive.clocks, archive=site, resolver=self.resolver, **options).app
 

@@ -137,7 +137,8 @@ def counted_acknowledgment(
     for this client just now, or for very many.
 
     `rep_of` tells which of the items here has a label. It counts for the item that was asked for here, as the key says.
-    An acknowledgment does not tell people from robots: resolvers speak for both, and the download tells.
+    Resolvers speak for people and robots alike: which it was, only an extra pair of the acknowledgment tells. From one
+    that does not send it all count as people, and the download tells.
     """
     known = keys.check(acknowledgment.url_key, now.seconds)
     rep = None if known is None else rep_of(known.label)
@@ -145,7 +146,9 @@ def counted_acknowledgment(
         return None
     key = acknowledgment.url_key.reveal()
     is_new = recent.is_first((key, acknowledgment.client_addresses), now.seconds)
-    return (UsageDay(rep, day_of(now)), UsageKind.RESOLUTION) if is_new and recent.is_within_share(key) else None
+    if not (is_new and recent.is_within_share(key)):
+        return None
+    return UsageDay(rep, day_of(now)), _resolution_kind(robot=acknowledgment.is_robot)
 
 
 def counted_resolution(
@@ -154,7 +157,11 @@ def counted_resolution(
     """A resolution by this Archive itself, without a resolver and so without an acknowledgment."""
     if not recent.is_first((item.rep, client), now.seconds):
         return None
-    return UsageDay(item.rep, day_of(now)), UsageKind.ROBOT_RESOLUTION if robot else UsageKind.RESOLUTION
+    return UsageDay(item.rep, day_of(now)), _resolution_kind(robot=robot)
+
+
+def _resolution_kind(*, robot: bool) -> UsageKind:
+    return UsageKind.ROBOT_RESOLUTION if robot else UsageKind.RESOLUTION
 
 
 def counts_as_download(method: str, status: int, first_byte: int) -> bool:

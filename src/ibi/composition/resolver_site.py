@@ -31,6 +31,7 @@ from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolver_service import ForeignUrls, ResolverService
+from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.storage.archive_state import ArchiveRecordFile
 from ibi.storage.machine import MachineClocks
@@ -97,6 +98,7 @@ def open_resolver_site(
         registrations=registrations,
         beliefs=beliefs,
         proxies=settings.trusted_proxies or (),
+        is_robot=is_robot,
         close=gateway.close,
     )
 

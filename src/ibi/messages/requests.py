@@ -67,12 +67,17 @@ class UrlRequest(ServiceRequest):
             yield "parsedibiurl.verblist", str(VerbList(self.relation, self.file_list))
 
 
+_ROBOT: Final = "clientinformation.robot"
+_YES: Final = "yes"
+
+
 @dataclass(frozen=True, slots=True)
 class Acknowledgment(ServiceRequest):
     """The resolver tells an Archive that its URL was the one chosen (R Table 8.11).
 
     The resolver always gives `state`; what is read may lack it, as R Example 8.9 does (E19). `url` and
     `persistent_url` are written with their own percent signs (E25): see `ibi.messages.query` for what a reader gets.
+    `is_robot` is an extra pair, written for robots alone: readers that do not know it pass over it (E32).
     """
 
     client_addresses: tuple[IpAddress, ...]
@@ -82,10 +87,11 @@ class Acknowledgment(ServiceRequest):
     url_key: UrlKey
     state: State | None
     ibi: LabelForms | None = None
+    is_robot: bool = False
 
     subject: ClassVar[ServiceSubject] = ServiceSubject.ACKNOWLEDGMENT
     names: ClassVar[frozenset[str]] = frozenset(
-        {"clientinformation.ipaddress", "contenttype", "ibi", "state", "url", "url.persistent", "urlkey"}
+        {"clientinformation.ipaddress", _ROBOT, "contenttype", "ibi", "state", "url", "url.persistent", "urlkey"}
     )
 
     def __post_init__(self) -> None:
@@ -106,6 +112,13 @@ class Acknowledgment(ServiceRequest):
         put(made, "url_key", self.url_key)
         put(made, "state", self.state)
         put(made, "ibi", self.ibi)
+        put(made, "is_robot", self.is_robot)
+        return made
+
+    def for_robot(self) -> Acknowledgment:
+        """The same on behalf of a robot."""
+        made = self.for_clients(self.client_addresses)
+        object.__setattr__(made, "is_robot", True)
         return made
 
     @classmethod
@@ -118,10 +131,13 @@ class Acknowledgment(ServiceRequest):
             url_key=take(found, "urlkey", UrlKey),
             state=take(found, "state", values.state) if found.get("state") else None,
             ibi=take(found, "ibi", LabelForms.parse) if found.get("ibi") else None,
+            is_robot=found.get(_ROBOT, "").lower() == _YES,
         )
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
         yield "clientinformation.ipaddress", " ".join(map(str, self.client_addresses))
+        if self.is_robot:
+            yield _ROBOT, _YES
         yield "contenttype", self.content_type.value
         if self.ibi is not None:
             yield "ibi", str(self.ibi)

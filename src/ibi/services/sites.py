@@ -217,6 +217,7 @@ class ResolverSite:
 
     `registrations` keep the register of Archives; without them none can be included. `beliefs` know false claims.
     `close` ends the connections of `resolving`. `proxies` are the networks that are trusted to name their client.
+    `is_robot` judges by the header User-Agent: Archives count robots apart.
     """
 
     resolving: ResolverService
@@ -225,6 +226,7 @@ class ResolverSite:
     registrations: RegistrationAdmin | None = None
     beliefs: Beliefs | None = None
     proxies: tuple[IpNetwork, ...] = ()
+    is_robot: Callable[[str], bool] = _no_robot
     close: Callable[[], Awaitable[None]] = _nothing_to_close
     base: str = field(init=False)
     """The beginning of persistent URLs in acknowledgments: with the port (E26)."""

@@ -11,6 +11,7 @@ from ibi.archive.counting import Recent
 from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
 from ibi.label import parse
+from ibi.messages import Acknowledgment, ContentType, State, UrlKey, ip_addresses, parse_request
 from ibi.model.visibility import Visibility, network
 from tests.support.archive_catalog import PlainCatalog
 from tests.support.standards_archives import MTC_M16D, NOW, REPORT
@@ -56,3 +57,23 @@ def test_a_key_and_a_client_count_once_in_thirty_seconds() -> None:
         True,
     ]
     assert recent.is_first(("key", "another"), 60)
+
+
+@pytest.mark.parametrize(
+    ("pair", "is_robot"),
+    [("", False), ("&clientinformation.robot=yes", True), ("&clientinformation.robot=perhaps", False)],
+)
+def test_what_a_resolver_says_of_robots_is_an_extra_pair(pair: str, is_robot: bool) -> None:
+    person = Acknowledgment(
+        ip_addresses("150.163.2.175"),
+        ContentType.DATA,
+        "http://host/x",
+        "http://urlib.net/LK47B6W/362SFKH",
+        UrlKey("1424636122"),
+        State.COPY,
+    )
+    read = parse_request(person.to_query() + pair)
+    assert isinstance(read, Acknowledgment)
+    assert read == (person.for_robot() if is_robot else person)
+    # Of people it says what R Table 8.11 has, and nothing else.
+    assert "robot" not in person.to_query()

@@ -55,6 +55,18 @@ def count(given: Acknowledgment, recent: Recent, after: int = 0) -> object:
     return counted_acknowledgment(given, rep_in(MTC_M16D.catalog), KEYS, recent, Instant(NOW.seconds + after))
 
 
+def test_robots_are_counted_apart() -> None:
+    assert ITEM is not None
+    recent = Recent()
+    given = acknowledgment().for_robot()
+    assert count(given, recent) == (UsageDay(ITEM.rep, day_of(NOW)), UsageKind.ROBOT_RESOLUTION)
+    assert count(given, recent, 1) is None
+    assert count(given.for_clients(ip_addresses("192.0.2.9")), recent) == (
+        UsageDay(ITEM.rep, day_of(NOW)),
+        UsageKind.ROBOT_RESOLUTION,
+    )
+
+
 def test_an_acknowledgment_counts_for_the_item_and_the_day() -> None:
     assert ITEM is not None
     assert count(acknowledgment(), Recent()) == (UsageDay(ITEM.rep, day_of(NOW)), UsageKind.RESOLUTION)

@@ -58,6 +58,7 @@ REQUESTS = [
     InclusionConfirmationRequest(),
     UrlRequest(CLIENTS, LABEL),
     acknowledgment(),
+    acknowledgment().for_robot(),
 ]
 
 

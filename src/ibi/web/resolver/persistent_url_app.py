@@ -304,8 +304,10 @@ class PersistentUrlApp:
         return _Wanted(url, view, by_language, begun)
 
     def _thank(self, redirect: Redirect, scope: Scope) -> None:
-        if scope["method"] == "GET" and redirect.acknowledgment is not None:
-            self._site.acknowledgments.send(redirect.archive, redirect.acknowledgment)
+        thanks = redirect.acknowledgment
+        if scope["method"] == "GET" and thanks is not None:
+            is_robot = self._site.is_robot(_user_agent(scope))
+            self._site.acknowledgments.send(redirect.archive, thanks.for_robot() if is_robot else thanks)
 
     def _information(self, url: PersistentUrl, view: View, resolved: Resolved, scope: Scope) -> Response:
         base, outcome = f"{self._site.public_url}/", resolved.outcome
@@ -336,6 +338,13 @@ def _parse_target(scope: Scope) -> PersistentUrl:
         if "/" not in percent_decode(raw_path(scope)).strip("/"):
             raise PathNotFound() from None
         raise
+
+
+def _user_agent(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"user-agent":
+            return str(value.decode("latin-1"))
+    return ""
 
 
 def _wishes(scope: Scope) -> tuple[Preference, ...]:

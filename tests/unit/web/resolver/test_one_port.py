@@ -30,6 +30,12 @@ async def test_a_reader_who_is_sent_on_is_counted_by_the_acknowledgment(port: On
     assert usage.resolutions == 1
 
 
+async def test_robots_are_counted_apart(port: OnePort) -> None:
+    await port.get(f"/{REP}", {"user-agent": "Examplebot/1.0"})
+    (usage,) = port.archive.usage.counts().values()
+    assert (usage.resolutions, usage.robot_resolutions) == (0, 1)
+
+
 async def test_services_answer_under_their_labels(port: OnePort) -> None:
     confirmed = await port.get(f"/{SERVICE.labels[0]}?servicesubject=inclusionConfirmationRequest")
     assert confirmed.body == b"confirmation yes"
