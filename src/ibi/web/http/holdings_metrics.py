@@ -42,6 +42,7 @@ class HoldingsMetrics(PolledFigures):
         self._confirmed = Gauge(
             "ibi_membership_confirmed", "1 if the resolver got through when it called back.", registry=registry
         )
+        self._position = Gauge("ibi_changes", "Number of the last entry of the feed of changes.", registry=registry)
         self._drafts = None
         if site.item_services is not None:
             self._drafts = _DraftGauges(registry, site.item_services.drafts)
@@ -49,6 +50,8 @@ class HoldingsMetrics(PolledFigures):
     def read(self) -> None:
         self._set_held(self._site.catalog.holdings())
         self._set_membership(Membership() if self._membership is None else self._membership.read())
+        if self._site.feed is not None:
+            self._position.set(self._site.feed.position().end)
         if self._drafts is not None:
             self._drafts.read()
 

@@ -52,6 +52,13 @@ async def test_what_an_archive_has_is_told(tmp_path: Path) -> None:
     assert (found["ibi_membership", "off"], found["ibi_membership", "included"]) == (1, 0)
 
 
+async def test_where_the_feed_of_changes_stands_is_told(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        assert app.site.feed is not None
+        await app.deposit()
+        assert (await collected(app))["ibi_changes",] == app.site.feed.position().end == 1
+
+
 def test_deleted_items_are_apart() -> None:
     site = archive_app(kept("lab.br/arq/2009/07.21.14.43"), deleted("lab.br/arq/2010/07.21.14.43")).site
     registry = CollectorRegistry()
