@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -47,8 +47,7 @@ class LruCache(Generic[Key, Value]):
         if self._most <= 0 or (size > self._room and not self._keeps_last):
             return
         while self._kept and (len(self._kept) >= self._most or self._size + size > self._room):
-            oldest, _ = self._kept.popitem(last=False)
-            self._size -= self._sizes.pop(oldest, 0)
+            self.forget(next(iter(self._kept)))
         self._kept[key] = value
         if size:
             self._sizes[key] = size
@@ -66,3 +65,48 @@ class LruCache(Generic[Key, Value]):
 
     def __len__(self) -> int:
         return len(self._kept)
+
+
+Tags = Collection[Hashable]
+
+
+class TaggedLruCache(LruCache[Key, Value]):
+    """Values with tags, which say what each was made of: when something changes, what was made of it is forgotten, and
+    nothing else."""
+
+    __slots__ = ("_by_tag", "_tags")
+
+    def __init__(self, most: int, room: int = 0, *, keeps_last: bool = False) -> None:
+        super().__init__(most, room, keeps_last=keeps_last)
+        self._tags: dict[Key, Tags] = {}
+        self._by_tag: dict[Hashable, set[Key]] = {}
+
+    def keep_tagged(self, key: Key, value: Value, tags: Tags, size: int = 0) -> None:
+        """`tags` are not to be changed afterwards."""
+        self.keep(key, value, size)
+        if key in self._kept:
+            self._tags[key] = tags
+            for tag in tags:
+                self._by_tag.setdefault(tag, set()).add(key)
+
+    def tags(self, key: Key) -> Tags:
+        """The tags of the value under `key`; none if there is no such value."""
+        return self._tags.get(key, ())
+
+    def forget_tagged(self, tag: Hashable) -> None:
+        """Forget every value that has the tag."""
+        for key in tuple(self._by_tag.get(tag, ())):
+            self.forget(key)
+
+    def forget(self, key: Key) -> None:
+        super().forget(key)
+        for tag in self._tags.pop(key, ()):
+            keys = self._by_tag[tag]
+            keys.discard(key)
+            if not keys:
+                del self._by_tag[tag]
+
+    def clear(self) -> None:
+        super().clear()
+        self._tags.clear()
+        self._by_tag.clear()

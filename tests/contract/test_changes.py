@@ -126,6 +126,14 @@ def test_current_entries_leave_out_those_that_were_overtaken(catalog: StoreCatal
     assert [each.number for each in catalog.changes.current(4, 1).changes] == [5]
 
 
+def test_an_entry_says_whether_the_item_has_or_had_relations(catalog: StoreCatalog) -> None:
+    catalog.put(item(1), Revision(1, LATER))
+    catalog.put(replace(item(1), edition_of=forms_at(2)), Revision(2, LATER))
+    catalog.put(item(1), Revision(3, LATER))
+    catalog.remove(item(1).rep, LATER)
+    assert [each.related for each in catalog.changes.since(0, MOST).changes] == [False, True, True, True]
+
+
 def test_a_label_is_found_in_whatever_case(catalog: StoreCatalog) -> None:
     catalog.put(item(1))
     catalog.put(item(1, "Another title"), Revision(2, LATER))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibi.lru_cache import LruCache
+from ibi.lru_cache import LruCache, TaggedLruCache
 
 
 def kept(most: int = 10, room: int = 100, **sizes: int) -> LruCache[str, str]:
@@ -71,3 +71,33 @@ def test_the_last_stays_alone_whatever_its_size_if_that_is_wanted() -> None:
     assert (found(all_of_them, "ab"), all_of_them.size) == ("b", 1_000)
     all_of_them.keep("c", "C", 40)
     assert (found(all_of_them, "bc"), all_of_them.size) == ("c", 40)
+
+
+def tagged(most: int = 10) -> TaggedLruCache[str, str]:
+    made: TaggedLruCache[str, str] = TaggedLruCache(most, 100)
+    for key in ("ab", "bc", "c"):
+        made.keep_tagged(key, key.upper(), frozenset(key), 10)
+    return made
+
+
+def test_what_was_made_of_a_tag_is_forgotten_and_nothing_else() -> None:
+    all_of_them = tagged()
+    all_of_them.forget_tagged("b")
+    assert [all_of_them.find(key) for key in ("ab", "bc", "c")] == [None, None, "C"]
+    assert all_of_them.size == 10
+    all_of_them.forget_tagged("z")
+    assert len(all_of_them) == 1
+
+
+def test_tags_go_with_their_values_however_those_go() -> None:
+    all_of_them = tagged(most=3)
+    all_of_them.keep_tagged("x", "X", ("a",))  # drives out `ab`
+    assert all_of_them.tags("ab") == ()
+    all_of_them.keep_tagged("x", "Y", ("c",))  # in the place of the one before
+    all_of_them.forget_tagged("a")
+    assert all_of_them.find("x") == "Y"
+    all_of_them.clear()
+    assert (all_of_them._tags, all_of_them._by_tag) == ({}, {})
+    too_large: TaggedLruCache[str, str] = TaggedLruCache(3, 5)
+    too_large.keep_tagged("large", "L", ("t",), 6)
+    assert (too_large._tags, too_large._by_tag) == ({}, {})

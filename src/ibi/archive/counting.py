@@ -141,7 +141,7 @@ def counted_acknowledgment(
     that does not send it all count as people, and the download tells.
     """
     known = keys.check(acknowledgment.url_key, now.seconds)
-    rep = None if known is None else rep_of(known.label)
+    rep = None if known is None else known.rep or rep_of(known.label)
     if rep is None:
         return None
     key = acknowledgment.url_key.reveal()

@@ -15,7 +15,8 @@ from hmac import compare_digest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibi.errors import InvalidInput
-from ibi.label import Label, parse
+from ibi.label import Label, RepositoryName, parse
+from ibi.lru_cache import LruCache
 from ibi.messages.key import MAX_KEY, UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.relation import Relation
@@ -39,7 +40,7 @@ _HEAD: Final = _TIME_DIGITS + 1 + _RANDOM_DIGITS + _MAC_DIGITS
 _BLOCK: Final = 64
 _INNER_PAD: Final = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER_PAD: Final = bytes(byte ^ 0x5C for byte in range(256))
-_MOST_ISSUED: Final = 4096
+_MOST_ISSUED: Final = 50_000
 _SLACK: Final = 60
 """Seconds by which a key may be ahead: several machines answer for one Archive, and their clocks differ."""
 
@@ -50,6 +51,8 @@ class KeySubject:
 
     text: bytes
     digits: bytes
+    rep: RepositoryName | None = None
+    """The name under which the item is kept."""
 
 
 class KnownKey(NamedTuple):
@@ -58,6 +61,8 @@ class KnownKey(NamedTuple):
     seconds: int
     label: Label
     relation: Relation
+    rep: RepositoryName | None = None
+    """Of a key that was issued in this process: the name under which the item is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,9 @@ class UrlKeys:
     """The two hashes of an HMAC (RFC 2104), which have taken in the secret already: copies of them sign in a third of
     the time that it takes from the secret on. Never changed themselves."""
 
-    _issued: dict[str, KnownKey] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _issued: LruCache[str, KnownKey] = field(
+        default_factory=lambda: LruCache(_MOST_ISSUED), init=False, repr=False, compare=False
+    )
     """The keys that were given within this process lately."""
 
     def __post_init__(self) -> None:
@@ -94,7 +101,7 @@ class UrlKeys:
         text = f"{item.ibip or item.rep} {relation.modifier}".encode()  # an IBIp is the shorter of the two
         # A one before the text keeps it from losing what would be leading zeros.
         digits = str(int.from_bytes(b"\x01" + text, "big")).encode()
-        return KeySubject(text, digits if _HEAD + len(digits) <= MAX_KEY else b"")
+        return KeySubject(text, digits if _HEAD + len(digits) <= MAX_KEY else b"", item.rep)
 
     def make(self, subject: KeySubject, seconds: int, random: int) -> bytes:
         """The key of an answer given at that POSIX second. `random` is chance below `RANDOM_LIMIT`."""
@@ -109,14 +116,12 @@ class UrlKeys:
             _parse_subject(subject.text) if subject.digits else None
         )  # what it does not carry, it does not speak for
         if named is not None:
-            if len(self._issued) >= _MOST_ISSUED:
-                self._issued.clear()
-            self._issued[key.reveal()] = KnownKey(seconds, *named)
+            self._issued.keep(key.reveal(), KnownKey(seconds, *named, subject.rep))
         return key
 
     def check(self, key: UrlKey, seconds: int) -> KnownKey | None:
         """What the key says, if it is one of ours and still good at that second; None for everything else."""
-        known = self._issued.get(key.reveal()) or self._read_signed(key)
+        known = self._issued.find(key.reveal()) or self._read_signed(key)
         is_good = known is not None and known.seconds - _SLACK <= seconds <= known.seconds + self.lifetime
         return known if is_good else None
 

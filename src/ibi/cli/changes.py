@@ -71,4 +71,5 @@ def _fields(change: ItemChange) -> dict[str, object]:
         "at": change.at,
         "version": change.head,
         "listed": str(Instant(change.listed)),
+        "related": change.related,
     }

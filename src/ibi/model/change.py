@@ -45,6 +45,8 @@ class ItemChange(NamedTuple):
     """The version of the item's object; 0 if there is none any more."""
     listed: int
     """The second since 1970 in which the change could be seen first; never less than that of the entry before."""
+    related: bool = True
+    """Whether the item has, or had before, relations to others: what is said of those may be another thing now."""
 
     @property
     def rep(self) -> RepositoryName:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from itertools import count
 from secrets import randbelow
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from ibi.archive.answer import StaticAnswer, answer, static_answer
 from ibi.archive.counting import Recent, counted_acknowledgment
@@ -18,7 +18,7 @@ from ibi.archive.profile import ArchiveProfile
 from ibi.archive.url_key import RANDOM_LIMIT, UrlKeys
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
-from ibi.lru_cache import LruCache
+from ibi.lru_cache import TaggedLruCache, Tags
 from ibi.messages.answers import Notice
 from ibi.messages.home_fields import FINAL_FIELD, Field
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_archive_request
@@ -27,10 +27,15 @@ from ibi.ports.archive_state import UsageLog
 from ibi.ports.catalog import Catalog
 from ibi.ports.clocks import Clocks, GivenOut
 from ibi.resolver.trace import Answered
+from ibi.services.change_watch import ChangeWatch, RecordingCatalog, Touched
 from ibi.services.promptness import beside
 
-MOST_KEPT = 4096
+MOST_KEPT = 50_000
 """Answers cached at a time, by the words of the request and by its meaning."""
+_ROOM: Final = 64 << 20
+"""Bytes that they take, about, each of both."""
+_ORDINARY: Final = 3_000
+"""Bytes that an answer takes beside its body, about, with its request and its tags."""
 MAX_AGE: Final = 300
 """Seconds for which an answer may be cached, unless it expires earlier (E32)."""
 
@@ -54,8 +59,8 @@ _RECEIVED: Final = WireAnswer(_NOTICE)
 _EMPTY: Final = WireAnswer(b"")
 
 
-class KeptAnswers(LruCache[Hashable, StaticAnswer]):
-    """Recent answers, without their keys."""
+class KeptAnswers(TaggedLruCache[Hashable, StaticAnswer]):
+    """Recent answers, without their keys. Their tags are the labels that they were made of."""
 
     def find_valid(self, key: Hashable, now: Callable[[], Instant]) -> StaticAnswer | None:
         """The cached answer, if it is still valid. `now` is called only for an answer that expires."""
@@ -69,8 +74,8 @@ class KeptAnswers(LruCache[Hashable, StaticAnswer]):
 class ArchiveAnswers:
     """The answers of one Archive.
 
-    `changes` returns another value after every change of the catalogue; without it nothing is cached. `given_out` tells
-    whether a label unknown here was certainly never given out for use elsewhere; without it no answer is final.
+    `watch` tells which labels changed in the catalogue; without it nothing is cached. `given_out` tells whether a label
+    unknown here was certainly never given out for use elsewhere; without it no answer is final.
 
     Where catalogue or `given_out` are slow, which `prompt` tells, an event loop calls the methods whose names end in
     `_slowly`: they look up in a thread. The caches belong to the event loop either way.
@@ -83,7 +88,7 @@ class ArchiveAnswers:
         keys: UrlKeys,
         clocks: Clocks,
         *,
-        changes: Callable[[], Hashable] | None = None,
+        watch: ChangeWatch | None = None,
         given_out: GivenOut | None = None,
         proxies: tuple[IpNetwork, ...] = (),
         usage: UsageLog | None = None,
@@ -91,14 +96,15 @@ class ArchiveAnswers:
         max_age: int = MAX_AGE,
     ) -> None:
         self._profile, self._catalog, self._keys, self._clocks = profile, catalog, keys, clocks
-        self._changes, self._seconds, self._max_age = changes, clocks.seconds, max_age
+        self._watch, self._seconds, self._max_age = watch, clocks.seconds, max_age
         self._given_out, self._proxies, self._usage = given_out, proxies, usage
         self.prompt = catalog.prompt and (given_out is None or given_out.prompt)
         self._recent = Recent() if recent is None else recent
-        self._by_words, self._by_meaning = KeptAnswers(MOST_KEPT), KeptAnswers(MOST_KEPT)
-        self._reps: dict[Label, RepositoryName] = {}
+        self._by_words, self._by_meaning = KeptAnswers(MOST_KEPT, _ROOM), KeptAnswers(MOST_KEPT, _ROOM)
+        self._reps: TaggedLruCache[Label, RepositoryName] = TaggedLruCache(MOST_KEPT)
         """Repository names of recently acknowledged items, by the labels that their keys carry."""
-        self._state: Hashable = None
+        if watch is not None:
+            watch.tell(self._forget_touched)
         self.on_call_back: Callable[[], None] = _nothing
         """Called when a resolver asks the Archive to confirm its inclusion."""
         # Random at the start, then counted up: it only keeps keys apart; their signature keeps them from being forged.
@@ -161,10 +167,12 @@ class ArchiveAnswers:
         known = self._keys.check(acknowledgment.url_key, self._seconds())
         if known is not None:
             self._forget_what_has_changed()
-            item = None if known.label in self._reps else await beside(lambda: self._catalog.find(known.label))
+            rep = known.rep or self._reps.find(known.label)
+            item = None if rep is not None else await beside(lambda: self._catalog.find(known.label))
             if item is not None:
-                self._keep_rep(known.label, item.rep)
-            self._count(acknowledgment, lambda label: self._reps.get(label) or (None if item is None else item.rep))
+                rep = item.rep
+                self._keep_rep(known.label, rep)
+            self._count(acknowledgment, lambda _: rep)
 
     def _count(self, acknowledgment: Acknowledgment, rep_of: Callable[[Label], RepositoryName | None]) -> None:
         now = Instant(self._seconds())  # of a day and of half a minute
@@ -174,7 +182,7 @@ class ArchiveAnswers:
 
     def _rep_of(self, label: Label) -> RepositoryName | None:
         self._forget_what_has_changed()
-        found = self._reps.get(label)
+        found = self._reps.find(label)
         if found is not None:
             return found
         item = self._catalog.find(label)
@@ -184,10 +192,8 @@ class ArchiveAnswers:
         return item.rep
 
     def _keep_rep(self, label: Label, rep: RepositoryName) -> None:
-        if self._changes is not None:
-            if len(self._reps) >= MOST_KEPT:
-                self._reps.clear()
-            self._reps[label] = rep
+        if self._watch is not None:
+            self._reps.keep_tagged(label, rep, (rep,))
 
     def _find_reply(self, query: str) -> StaticAnswer | None:
         # Each acknowledgment has a key of its own, so it is never in the cache.
@@ -207,16 +213,18 @@ class ArchiveAnswers:
         body, _ = answer(self._profile, self._catalog, query, self._now(), 0, self._keys)
         return WireAnswer(body)
 
-    def _forget_what_has_changed(self) -> None:
-        """Clear the caches after a change of the catalogue. Without `changes` nothing is cached."""
-        if self._changes is None:
-            return
-        state = self._changes()
-        if state != self._state:
-            self._by_words.clear()
-            self._by_meaning.clear()
-            self._reps.clear()
-            self._state = state
+    def _forget_what_has_changed(self) -> Hashable:
+        """Look for changes of the catalogue; return the version whose changes are known. Without a watch nothing is
+        cached."""
+        return None if self._watch is None else self._watch.check()
+
+    def _forget_touched(self, touched: Touched) -> None:
+        for cache in (self._by_words, self._by_meaning, self._reps):
+            if touched.everything:
+                cache.clear()
+            else:
+                for label in touched.labels:
+                    cache.forget_tagged(label)
 
     def _now(self) -> Instant:
         return self._clocks.read().wall
@@ -224,33 +232,39 @@ class ArchiveAnswers:
     def _make(self, words: Hashable, request: UrlRequest, now: Instant) -> StaticAnswer:
         """Make the answer and cache it by those words, unless they are None."""
         found = self._find_meaning(request)
-        made = self._build(request, now) if found is None else found
-        self._keep(words, request, made, is_new=found is None)
+        made, tags = self._build(request, now) if found is None else (found, self._by_meaning.tags(_meaning(request)))
+        self._keep(words, request, made, tags, is_new=found is None)
         return made
 
     async def _make_slowly(self, words: Hashable, request: UrlRequest) -> StaticAnswer:
         """`_make`, for an event loop. An answer from before a change of the catalogue is not cached."""
-        self._forget_what_has_changed()
-        found, now, state = self._find_meaning(request), self._now(), self._state
-        made = await beside(lambda: self._build(request, now)) if found is None else found
-        self._forget_what_has_changed()
-        if self._state == state:
-            self._keep(words, request, made, is_new=found is None)
+        version = self._forget_what_has_changed()
+        found, now = self._find_meaning(request), self._now()
+        if found is not None:
+            self._keep(words, request, found, self._by_meaning.tags(_meaning(request)), is_new=False)
+            return found
+        made, tags = await beside(lambda: self._build(request, now))
+        if self._forget_what_has_changed() == version:
+            self._keep(words, request, made, tags, is_new=True)
         return made
 
-    def _build(self, request: UrlRequest, now: Instant) -> StaticAnswer:
-        return static_answer(self._profile, self._catalog, self._from_reader(request), now, self._keys)
+    def _build(self, request: UrlRequest, now: Instant) -> tuple[StaticAnswer, Tags]:
+        """The answer, and the labels that it was made of."""
+        asked = RecordingCatalog(self._catalog)
+        made = static_answer(self._profile, cast("Catalog", asked), self._from_reader(request), now, self._keys)
+        return made, frozenset(asked.labels)
 
     def _find_meaning(self, request: UrlRequest) -> StaticAnswer | None:
-        return None if self._changes is None else self._by_meaning.find_valid(_meaning(request), self._now)
+        return None if self._watch is None else self._by_meaning.find_valid(_meaning(request), self._now)
 
-    def _keep(self, words: Hashable, request: UrlRequest, made: StaticAnswer, *, is_new: bool) -> None:
+    def _keep(self, words: Hashable, request: UrlRequest, made: StaticAnswer, tags: Tags, *, is_new: bool) -> None:
         """The answer cached by the meaning of the request: one that does not depend on the client is the same for
         all."""
-        if self._changes is not None and words is not None:
-            self._by_words.keep(words, made)
+        if self._watch is not None and words is not None:
+            size = _ORDINARY + len(made.body)
+            self._by_words.keep_tagged(words, made, tags, size)
             if is_new and not made.depends_on_client:
-                self._by_meaning.keep(_meaning(request), made)
+                self._by_meaning.keep_tagged(_meaning(request), made, tags, size)
 
     def _from_reader(self, request: UrlRequest) -> UrlRequest:
         """The request without the addresses of our own proxies: every request passes them, so they do not put a reader

@@ -23,6 +23,7 @@ from ibi.ports.clocks import Clocks, GivenOut
 from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.registry import Beliefs
 from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
+from ibi.services.change_watch import ChangeWatch
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
@@ -123,6 +124,8 @@ class ArchiveSite:
     search: Searching | None = None
     integrity: Integrity | None = None
     served_elsewhere: str | None = None
+    watch: ChangeWatch | None = field(init=False, default=None)
+    """Tells caches of this process what changed."""
     answers: ArchiveAnswers = field(init=False)
     """The answers to resolvers, over HTTP and in this process."""
 
@@ -132,12 +135,14 @@ class ArchiveSite:
         resolver = (self.resolver or "").rstrip("/")
         # An Archive that is its own resolver has none to redirect to.
         object.__setattr__(self, "resolver", None if resolver.lower() in {"", self.public_url.lower()} else resolver)
+        if self.changes is not None:
+            object.__setattr__(self, "watch", ChangeWatch(self.catalog, self.changes, self.feed))
         answers = ArchiveAnswers(
             self.profile,
             self.catalog,
             self.keys,
             self.clocks,
-            changes=self.changes,
+            watch=self.watch,
             given_out=self.given_out,
             proxies=self.proxies,
             usage=self.usage,

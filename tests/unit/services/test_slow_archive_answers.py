@@ -15,6 +15,7 @@ from ibi.label import Label, parse
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_request
 from ibi.messages.url_list import UrlList
 from ibi.services.archive_answers import ArchiveAnswers, WireAnswer
+from ibi.services.change_watch import ChangeWatch
 from ibi.storage.sqlite.usage import MemoryUsageLog
 from ibi.vocabulary import ContentType, State
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, SERVICE, deleted, kept
@@ -47,7 +48,7 @@ class Archive:
             self.asked,
             UrlKeys(b"s" * 32),
             SetClocks(NOW),
-            changes=self.asked.recent_version,
+            watch=ChangeWatch(self.asked, self.asked.recent_version),
             given_out=self.storage.slow(Record()) if is_slow else Record(),
             usage=self.usage,
         )

@@ -294,6 +294,9 @@ class Row(NamedTuple):
     name: str
     kind: ChangeKind
     revision: Revision
+    is_exact: bool
+    """Whether the revision is that of the object, so that two that are equal are of one record."""
+    related: bool
     held: HeldRow
     """What it adds to the totals."""
 
@@ -305,18 +308,20 @@ class Row(NamedTuple):
 
 def row_of(item: Item, revision: Revision | None = None) -> Row:
     """Without a revision, that of its last publication is taken."""
-    ibip = item.labels.ibip
+    ibip, links = item.labels.ibip, _links(item)
     return Row(
         rep=label_key(item.rep),
         ibip=None if ibip is None else label_key(ibip),
         record=(msgspec.json.encode(whole_item_document(item)), msgspec.json.encode(whole_local_document(item))),
-        links=_links(item),
+        links=links,
         second_label=str(ibip or ""),
         first=first_rowid(item.rep),
         listed=listed_row(item),
         name=str(item.rep),
         kind=kind_of(item),
         revision=revision or Revision(item.version, item.updated),
+        is_exact=revision is not None,
+        related=bool(links or item.translations),
         held=held_row(item),
     )
 
@@ -370,7 +375,15 @@ def put_row(connection: Connection, row: Row, *, anew: bool = False, as_recorded
     connection.execute(_UNLINK, (number,))
     connection.executemany(_LINK, ((*link, number) for link in row.links))
     list_item(connection, number, row.listed, anew=anew)
-    append_change(connection, row.name, row.kind, row.revision, as_recorded=as_recorded)
+    append_change(
+        connection,
+        row.name,
+        row.kind,
+        row.revision,
+        related=row.related,
+        always=not row.is_exact,
+        as_recorded=as_recorded,
+    )
     count_held(connection, number, row.held)
     return True
 

@@ -15,7 +15,7 @@ from ibi.storage.sqlite.connection import Connection, snapshot
 T = TypeVar("T")
 
 _KINDS: Final = {kind.value: kind for kind in ChangeKind}
-_COLUMNS = "number, label, kind, at, head, listed"
+_COLUMNS = "number, label, kind, at, head, listed, related"
 _EPOCH = "SELECT epoch, (SELECT coalesce(max(number), 0) FROM changes) FROM feed"
 _SINCE = f"SELECT {_COLUMNS} FROM changes WHERE number > ? ORDER BY number LIMIT ?"  # noqa: S608
 _CURRENT = f"SELECT {_COLUMNS} FROM changes WHERE number > ? AND is_last ORDER BY number LIMIT ?"  # noqa: S608
@@ -23,32 +23,33 @@ _LAST = f"SELECT {_COLUMNS} FROM changes WHERE label = ? AND is_last = 1"  # noq
 _LISTED = "SELECT listed FROM changes WHERE number = ?"
 _OVERTAKE = "UPDATE changes SET is_last = 0 WHERE number = ?"
 _APPEND = """
-    INSERT INTO changes (label, kind, at, head, listed, is_last)
-    VALUES (?, ?, ?, ?, max(?, coalesce((SELECT listed FROM changes ORDER BY number DESC LIMIT 1), 0)), 1)
+    INSERT INTO changes (label, kind, at, head, related, listed, is_last)
+    VALUES (?, ?, ?, ?, ?, max(?, coalesce((SELECT listed FROM changes ORDER BY number DESC LIMIT 1), 0)), 1)
 """
-_APPEND_AT = "INSERT INTO changes (label, kind, at, head, listed, is_last) VALUES (?, ?, ?, ?, ?, 1)"
+_APPEND_AT = "INSERT INTO changes (label, kind, at, head, related, listed, is_last) VALUES (?, ?, ?, ?, ?, ?, 1)"
 _RENEW = (
     """
     CREATE TEMP TABLE renewed AS
-    SELECT label, kind, at, head, listed FROM changes WHERE is_last ORDER BY listed, number
+    SELECT label, kind, at, head, listed, related FROM changes WHERE is_last ORDER BY listed, number
     """,
     "DELETE FROM changes",
     """
-    INSERT INTO changes (label, kind, at, head, listed, is_last)
-    SELECT label, kind, at, head, listed, 1 FROM temp.renewed ORDER BY rowid
+    INSERT INTO changes (label, kind, at, head, listed, related, is_last)
+    SELECT label, kind, at, head, listed, related, 1 FROM temp.renewed ORDER BY rowid
     """,
     "DROP TABLE temp.renewed",
 )
 # Of a catalogue that had no feed: what its records say. The version of the object is not in them; how often the item
 # was published is close to it, and the next rebuild reads the objects.
 _FILL = """
-    INSERT INTO changes (label, kind, at, head, listed, is_last)
+    INSERT INTO changes (label, kind, at, head, listed, related, is_last)
     SELECT
         json_extract(item, '$.labels.rep'),
         iif(json_extract(local, '$.state') = 'Deleted', 'deleted', 'put'),
         coalesce(json_extract(local, '$.tombstone.when'), json_extract(item, '$.updated')),
         coalesce(json_extract(item, '$.version'), 1),
         min(:now, coalesce(unixepoch(substr(json_extract(item, '$.updated'), 1, 19)), :now)),
+        1,
         1
     FROM items
     WHERE json_extract(item, '$.labels.rep') IS NOT NULL AND json_extract(item, '$.updated') IS NOT NULL
@@ -67,6 +68,7 @@ def begin_feed(connection: Connection) -> None:
             at TEXT NOT NULL,
             head INTEGER NOT NULL,
             listed INTEGER NOT NULL,
+            related INTEGER NOT NULL,
             is_last INTEGER NOT NULL
         )
         """
@@ -78,25 +80,33 @@ def begin_feed(connection: Connection) -> None:
 
 
 def append_change(
-    connection: Connection, label: str, kind: ChangeKind, revision: Revision, *, as_recorded: bool = False
+    connection: Connection,
+    label: str,
+    kind: ChangeKind,
+    revision: Revision,
+    *,
+    related: bool = True,
+    always: bool = False,
+    as_recorded: bool = False,
 ) -> None:
-    """Add an entry, unless the last one of that label says the same.
+    """Add an entry, unless the last one of that label says the same and it is not `always` to be added.
 
-    `as_recorded`: an item that has no entry yet was listed when it was made, and not now; the order of entries is then
-    wrong until `renew_epoch`.
+    `related` is that of `ItemChange`. `as_recorded`: an item that has no entry yet was listed when it was made, and not
+    now; the order of entries is then wrong until `renew_epoch`.
     """
     last = connection.execute(_LAST, (label,)).fetchone()
     at, head = str(revision.at), revision.head
     if last is not None:
-        number, _, last_kind, last_at, last_head, _ = last
-        if (last_kind, last_at, last_head) == (kind, at, head):
+        number, _, last_kind, last_at, last_head, _, was_related = last
+        related = related or bool(was_related)
+        if (last_kind, last_at, last_head) == (kind, at, head) and not always:
             return
         connection.execute(_OVERTAKE, (number,))
     now = int(time.time())
     if as_recorded and last is None:
-        connection.execute(_APPEND_AT, (label, kind.value, at, head, min(now, revision.at.seconds)))
+        connection.execute(_APPEND_AT, (label, kind.value, at, head, related, min(now, revision.at.seconds)))
     else:
-        connection.execute(_APPEND, (label, kind.value, at, head, now))
+        connection.execute(_APPEND, (label, kind.value, at, head, related, now))
 
 
 def renew_epoch(connection: Connection) -> None:
@@ -173,6 +183,6 @@ def _position(connection: Connection) -> FeedPosition:
     return FeedPosition(epoch, end, max(int(time.time()), 0 if last is None else last[0]))
 
 
-def _entry(row: tuple[int, str, str, str, int, int]) -> ItemChange:
-    number, label, kind, at, head, listed = row
-    return ItemChange(number, label, _KINDS[kind], at, head, listed)
+def _entry(row: tuple[int, str, str, str, int, int, int]) -> ItemChange:
+    number, label, kind, at, head, listed, related = row
+    return ItemChange(number, label, _KINDS[kind], at, head, listed, bool(related))

@@ -54,8 +54,16 @@ class ChangePages:
         return {
             "epoch": page.epoch,
             "changes": [
-                {"number": number, "label": label, "kind": kind, "at": at, "version": head, "listed": _time(listed)}
-                for number, label, kind, at, head, listed in page.changes
+                {
+                    "number": number,
+                    "label": label,
+                    "kind": kind,
+                    "at": at,
+                    "version": head,
+                    "listed": _time(listed),
+                    "related": related,
+                }
+                for number, label, kind, at, head, listed, related in page.changes
             ],
             "after": following,
             "end": page.end,

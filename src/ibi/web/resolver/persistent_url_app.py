@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
+from ibi.lru_cache import LruCache
 from ibi.messages.query import decode_query
 from ibi.messages.url_list import Deletion
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
@@ -325,14 +326,16 @@ class PersistentUrlApp:
 # --- reading the request ---
 
 
-_read_before: Final = lru_cache(maxsize=2048)(PersistentUrl.parse)
+_parsed: Final[LruCache[str, PersistentUrl]] = LruCache(50_000, 48 << 20)
 """Many readers follow the same link, so it is parsed once. Errors are not cached."""
+_PARSED_SIZE: Final = 1_200
+"""Bytes that a parsed link takes beside its text, about."""
 
 
 def _parse_target(scope: Scope) -> PersistentUrl:
     target = raw_target(scope)
     try:
-        return _read_before(target) if len(target) <= _LONGEST_REMEMBERED else PersistentUrl.parse(target)
+        return _parse_once(target) if len(target) <= _LONGEST_REMEMBERED else PersistentUrl.parse(target)
     except InvalidPersistentUrl:
         # Every label has a slash in it, so `/favicon.ico` is not a mistyped label.
         if "/" not in percent_decode(raw_path(scope)).strip("/"):
@@ -345,6 +348,14 @@ def _user_agent(scope: Scope) -> str:
         if name == b"user-agent":
             return str(value.decode("latin-1"))
     return ""
+
+
+def _parse_once(target: str) -> PersistentUrl:
+    url = _parsed.find(target)
+    if url is None:
+        url = PersistentUrl.parse(target)
+        _parsed.keep(target, url, _PARSED_SIZE + 4 * len(target))
+    return url
 
 
 def _wishes(scope: Scope) -> tuple[Preference, ...]:

@@ -1,0 +1,121 @@
+"""Tells the caches of a process which labels changed in the Archive of the same process, so that they forget what was
+made of those and nothing else.
+
+What changed is read from the feed when the catalogue has another version: changes by other processes too. Caches that
+depend on more than labels are told whether any of the items has relations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Final, NamedTuple, Protocol
+
+from ibi.label import Label
+from ibi.model.change import ItemChange
+from ibi.model.item import Item
+from ibi.ports.catalog import Catalog, Link
+from ibi.ports.changes import ChangeFeed
+from ibi.ports.content import ContentDamaged
+
+MOST_TOLD: Final = 500
+"""Changes that are told one by one; each costs a look-up. After more than these, nothing that was cached is of use."""
+_END: Final = 1 << 62
+
+
+class Touched(NamedTuple):
+    """What changed since the caches were told last."""
+
+    labels: frozenset[Label] = frozenset()
+    """The labels of the items, and those that they name."""
+    related: bool = True
+    """Whether one of them has, or had, relations."""
+    everything: bool = False
+    """Whether it may be any label."""
+
+
+EVERYTHING: Final = Touched(everything=True)
+
+
+class ChangeListener(Protocol):
+    def __call__(self, touched: Touched, /) -> None: ...
+
+
+class ChangeWatch:
+    """Watches the catalogue of one Archive. For one thread, that of the event loop."""
+
+    def __init__(self, catalog: Catalog, version: Callable[[], Hashable], feed: ChangeFeed | None = None) -> None:
+        """`version` is another value after each change by any process, and never waits. Without a prompt `feed`, each
+        change may be of any label."""
+        self._catalog, self._version = catalog, version
+        self._feed = feed if feed is not None and feed.prompt and catalog.prompt else None
+        self._listeners: list[ChangeListener] = []
+        self._seen: Hashable = None
+        self._epoch, self._number = "", 0
+
+    def tell(self, listener: ChangeListener) -> None:
+        """Have the listener told of changes, each time before `check` returns."""
+        self._listeners.append(listener)
+
+    def check(self) -> Hashable:
+        """Look for changes, and tell them. Return the version up to which they are told."""
+        version = self._version()
+        if version != self._seen:
+            touched = EVERYTHING if self._feed is None else self._touched(self._feed)
+            self._seen = version
+            for listener in self._listeners:
+                listener(touched)
+        return version
+
+    def _touched(self, feed: ChangeFeed) -> Touched:
+        page = feed.since(self._number if self._epoch else _END, MOST_TOLD)
+        is_known = page.epoch == self._epoch and page.end - self._number <= MOST_TOLD
+        self._epoch, self._number = page.epoch, page.end if not page.changes else page.changes[-1].number
+        if not is_known:
+            self._number = page.end
+            return EVERYTHING
+        labels = frozenset(label for change in page.changes for label in self._labels(change))
+        return Touched(labels, related=any(change.related for change in page.changes))
+
+    def _labels(self, change: ItemChange) -> Iterator[Label]:
+        """Of what was there before and is not any more, what was made of it is known by the repository name."""
+        rep = change.rep
+        yield rep
+        try:
+            item = self._catalog.find(rep)
+        except ContentDamaged:
+            return
+        if item is not None:
+            yield from item.labels.labels
+            yield from named_labels(item)
+
+
+def named_labels(item: Item) -> Iterator[Label]:
+    """The labels of other items that this one names by its relations."""
+    for link in Link:
+        forms = getattr(item, link.value)
+        if forms is not None:
+            yield from forms.labels
+
+
+class RecordingCatalog:
+    """The part of a catalogue that answers are made of; notes every label on which what it says depends."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self.labels: set[Label] = set()
+
+    def find(self, label: Label) -> Item | None:
+        self.labels.add(label)
+        return self._note(self._catalog.find(label))
+
+    def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
+        self.labels.add(label)
+        return tuple(item for item in self._catalog.find_linked(link, label) if self._note(item))
+
+    def _note(self, item: Item | None) -> Item | None:
+        if item is not None:
+            self.labels.add(item.rep)
+        return item
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._catalog, name)
