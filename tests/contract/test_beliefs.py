@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ibi.label import Label, parse
-from ibi.model.belief import ClaimKind, FalseClaim
+from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies
 from ibi.ports.registry import HOLDER_AGE, Beliefs
 from ibi.storage.errors import BeliefsDamaged
 from ibi.storage.sqlite import beliefs as in_sqlite
@@ -55,6 +55,30 @@ def test_a_chain_of_successors_is_kept_replaced_and_forgotten(beliefs: Beliefs) 
     beliefs.record_successors(ITEM, (), NOW + 2)
     assert beliefs.successors(ITEM) == ()
     assert beliefs.successors(OTHER) == (C,)
+
+
+def test_all_that_is_believed_of_a_label_is_told_with_its_times(beliefs: Beliefs) -> None:
+    assert beliefs.about(ITEM) == LabelBeliefs()
+    beliefs.record_successors(ITEM, (A, B), NOW)
+    beliefs.record_holder(OTHER, C, NOW + 1)
+    beliefs.record_claim(ITEM, C, A, ClaimKind.ORIGINAL, NOW + 2)
+    beliefs.record_claim(ITEM, C, A, ClaimKind.DELETED, NOW + 3)
+    beliefs.record_claim(OTHER, C, A, ClaimKind.DELETED, NOW + 4)
+    claims = tuple(claim for claim in beliefs.claims() if claim.label == ITEM)
+    assert beliefs.about(ITEM) == LabelBeliefs((A, B), NOW, None, None, claims)
+    assert beliefs.about(OTHER)[:4] == ((), None, C, NOW + 1)
+    assert [claim.kind for claim in claims] == [ClaimKind.DELETED, ClaimKind.ORIGINAL]
+
+
+def test_copies_are_told_with_the_time_and_successions_are_counted_by_prefix(beliefs: Beliefs) -> None:
+    assert beliefs.named_copies(A) == NamedCopies()
+    beliefs.record_copies(A, frozenset({B, C}), NOW)
+    assert beliefs.named_copies(A) == NamedCopies(frozenset({B, C}), NOW)
+    beliefs.record_successors(ITEM, (A,), NOW)
+    beliefs.record_successors(OTHER, (A,), NOW)
+    beliefs.record_successors(OTHER, (), NOW)
+    assert beliefs.given_on("lab.br/arq") == 1
+    assert beliefs.given_on("lab.br/other") == 0
 
 
 def test_a_successor_is_of_one_label_whatever_the_case_of_its_spelling(beliefs: Beliefs) -> None:

@@ -9,6 +9,7 @@ import click
 
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
+from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.config import Settings
@@ -109,6 +110,78 @@ def list_archives(*, as_json: bool, **flags: str | None) -> None:
                 print_json(each)
             else:
                 click.echo(f"{_name(each)}  {_state(each)}{_remarks(each)}")
+
+
+@resolver.command()
+@click.argument("about", metavar="LABEL|PREFIX")
+@as_json_option
+@_where
+def beliefs(about: str, *, as_json: bool, **flags: str | None) -> None:
+    """Tell who is believed about a label, or about the labels of a prefix, and why. No Archive is asked."""
+    from ibi.composition.resolver_site import open_beliefs
+
+    with open_beliefs(settings_from(**flags)) as source:
+        found = source.about(about)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(printable(str(found.get("label") or found.get("prefix"))))
+        lines = _belief_lines(found)
+        width = max((len(name) for name, _ in lines), default=0)
+        for name, text in lines:
+            click.echo(f"  {name:<{width}}  {text}")
+
+
+_WHY = {
+    "home": "the home of the label",
+    "successor": "to whom the home says that it gave the Original",
+    "holder": "who held the Original when it was last asked; the label has no home",
+}
+
+
+def _belief_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is believed, line by line; a name may stand in several lines."""
+    lines = []
+    believed = found.get("believed")
+    if believed is not None:
+        who, since = believed.get("archive"), believed.get("since")
+        text = "no Archive: the label has no home here, and its holder is not known"
+        if who is not None:
+            text = f"{who}, {_WHY.get(believed.get('why'), believed.get('why'))}{f', since {since}' if since else ''}"
+        lines.append(("believed", text))
+    for home in found.get("homes", ()):
+        lines.append(("home of the prefix", _home_words(home)))
+        if home.get("copies_at"):
+            lines.append(("Copies, it says", f"{', '.join(home['copies_at'])}, since {home.get('copies_named')}"))
+    if found.get("successors"):
+        lines.append(("given on to", " → ".join(found["successors"])))
+    if found.get("given_on"):
+        lines.append(("Originals given on", str(found["given_on"])))
+    if found.get("vouched"):
+        lines.append(("vouched for", ", ".join(found["vouched"])))
+    for claim in found.get("claims", ()):
+        text = (
+            f"{claim.get('claimant')} claims {claim.get('claim')} of {claim.get('label')}, against {claim.get('home')}"
+        )
+        lines.append(("contradicted", f"{text}, {claim.get('times')} times, last {claim.get('last_seen')}"))
+    return [(name, printable(text)) for name, text in lines]
+
+
+def _home_words(home: dict[str, Any]) -> str:
+    words = [str(home.get("archive"))]
+    if home.get("own"):
+        words.append("the Archive of this server")
+    elif home.get("included"):
+        words.append(f"at {home.get('address')}")
+    else:
+        words.append("switched off")
+    if home.get("registered"):
+        words.append(f"registered {home['registered']}")
+    if home.get("shared"):
+        words.append("shared")
+    if home.get("successor"):
+        words.append(f"succeeded by {home['successor']}")
+    return ", ".join(words)
 
 
 @resolver.command()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import time
 
 import structlog
 
@@ -19,6 +20,7 @@ from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.search import home_prefix
+from ibi.messages.label_forms import LabelForms
 from ibi.origin import Origin
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
@@ -29,6 +31,7 @@ from ibi.resolver.policy import Policy
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolver_service import ForeignUrls, ResolverService
 from ibi.services.robots import is_robot
@@ -97,6 +100,7 @@ def open_resolver_site(
         public_url=public_url,
         registrations=registrations,
         beliefs=beliefs,
+        report=BeliefReport(registry, beliefs, None if archive is None else _own_ref(archive, settings), time),
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
         close=gateway.close,
@@ -121,6 +125,24 @@ async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverSer
         gateway = _gateway(settings, archive, frozenset())
         opened.push_async_callback(gateway.close)
         yield _resolver_service(settings, registry, beliefs, gateway, archive)
+
+
+@contextmanager
+def open_beliefs(settings: Settings) -> Iterator[BeliefSource]:
+    """What the resolver of the data directory believes, or that of the server that the settings name."""
+    if settings.is_remote:
+        from ibi.transport.api_clients import BeliefsClient
+
+        yield BeliefsClient(settings.server or "", None if settings.token is None else settings.token.reveal())
+        return
+    with ExitStack() as opened:
+        registry = SqliteRegistry(settings.data)
+        opened.callback(registry.close)
+        beliefs = SqliteBeliefs(settings.data)
+        opened.callback(beliefs.close)
+        record = ArchiveRecordFile(settings.data).read()
+        own = None if record is None else _ref(record.service, settings.own_url, settings)
+        yield BeliefReport(registry, beliefs, own, time)
 
 
 def _resolver_service(
@@ -168,9 +190,13 @@ def archive_budgets(settings: Settings) -> Budgets:
 
 def _own_ref(archive: ArchiveSite, settings: Settings) -> ArchiveRef:
     """The server's own Archive, which counts as registered before all others: its operator vouches for it."""
-    profile, scheme = archive.profile, Origin.of_url(archive.public_url).scheme
-    protocol, prefixes = ArchiveProtocol(scheme.upper()), frozenset(_minted_prefixes(settings))
-    return ArchiveRef(profile.service, profile.address, protocol, prefixes=prefixes, vouched=True)
+    return _ref(archive.profile.service, archive.public_url, settings)
+
+
+def _ref(service: LabelForms, public_url: str, settings: Settings) -> ArchiveRef:
+    origin = Origin.of_url(public_url)
+    protocol, prefixes = ArchiveProtocol(origin.scheme.upper()), frozenset(_minted_prefixes(settings))
+    return ArchiveRef(service, origin.authority, protocol, prefixes=prefixes, vouched=True)
 
 
 def _minted_prefixes(settings: Settings) -> Iterator[str]:

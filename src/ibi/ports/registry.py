@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Final, Protocol
 
 from ibi.label import Label
-from ibi.model.belief import ClaimKind, FalseClaim
+from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies
 from ibi.model.registration import Registration
 
 
@@ -97,5 +97,14 @@ class Beliefs(Protocol):
 
     def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
         """The false claims, those seen last first."""
+
+    def about(self, label: Label) -> LabelBeliefs:
+        """All that is kept of the label, for people."""
+
+    def named_copies(self, home: Label) -> NamedCopies:
+        """`copies`, and when they were recorded."""
+
+    def given_on(self, prefix: str) -> int:
+        """How many labels of this home prefix have successors on record."""
 
     def close(self) -> None: ...

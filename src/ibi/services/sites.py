@@ -34,6 +34,7 @@ from ibi.services.items.searching import Searching
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
+from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.resolver_service import ResolverService
 
 
@@ -230,6 +231,8 @@ class ResolverSite:
     public_url: str
     registrations: RegistrationAdmin | None = None
     beliefs: Beliefs | None = None
+    report: BeliefReport | None = None
+    """Who is believed, for people."""
     proxies: tuple[IpNetwork, ...] = ()
     is_robot: Callable[[str], bool] = _no_robot
     close: Callable[[], Awaitable[None]] = _nothing_to_close

@@ -42,6 +42,13 @@ class ArchivesClient(ApiClient):
         return self._object("PATCH", f"{_PATH}/{quote(label)}", dict(change))
 
 
+class BeliefsClient(ApiClient):
+    """What a server's resolver believes; public."""
+
+    def about(self, text: str) -> dict[str, Any]:
+        return self._object("GET", f"/api/beliefs?{urlencode({'about': text})}")
+
+
 class ResolverClient(ApiClient):
     """`ServerRefused` if the resolver cannot say where an item is; its `problem` and `detail` tell why."""
 

@@ -70,6 +70,7 @@ from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.sign_in import SignInPages
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp, ResolverMetrics
+from ibi.web.resolver.register_page import RegisterPages
 from ibi.web.resolver.resolver_pages import ClaimPages
 
 
@@ -132,6 +133,11 @@ def create_app(
             else []
         ),
         *(ClaimPages(resolver.beliefs).routes() if resolver is not None and resolver.beliefs is not None else []),
+        *(
+            RegisterPages(resolver.registrations, resolver.report).routes()
+            if resolver is not None and resolver.registrations is not None and resolver.report is not None
+            else []
+        ),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")

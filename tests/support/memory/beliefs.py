@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ibi.label import Label
 from ibi.label.search import home_prefix
-from ibi.model.belief import ClaimKind, FalseClaim
+from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 
 __all__ = ["MemoryBeliefs"]
@@ -22,20 +22,20 @@ class MemoryBeliefs:
     prompt = True
 
     def __init__(self) -> None:
-        self._successors: dict[str, dict[Label, tuple[Label, ...]]] = {}
+        self._successors: dict[str, dict[Label, tuple[tuple[Label, ...], int]]] = {}
         self._holdings: dict[Label, dict[Label, int]] = {}
         self._holders: dict[Label, Label] = {}
-        self._copies: dict[Label, frozenset[Label]] = {}
+        self._copies: dict[Label, NamedCopies] = {}
         self._claims: dict[Label, dict[tuple[Label, ClaimKind], FalseClaim]] = {}
 
     def successors(self, label: Label) -> tuple[Label, ...]:
-        return self._successors.get(home_prefix(label), {}).get(label, ())
+        return self._successors.get(home_prefix(label), {}).get(label, ((), 0))[0]
 
     def record_successors(self, label: Label, chain: tuple[Label, ...], at: int) -> None:
         of_home = self._successors.setdefault(home_prefix(label), {})
         of_home.pop(label, None)
         if chain:
-            _add(of_home, label, chain, MOST_SUCCESSIONS)
+            _add(of_home, label, (chain, at), MOST_SUCCESSIONS)
 
     def holder(self, label: Label, now: int) -> Label | None:
         holder = self._holders.get(label)
@@ -54,10 +54,10 @@ class MemoryBeliefs:
             del self._holdings[holder][label]
 
     def copies(self, home: Label) -> frozenset[Label]:
-        return self._copies.get(home, frozenset())
+        return self.named_copies(home).services
 
     def record_copies(self, home: Label, services: frozenset[Label], at: int) -> None:
-        self._copies[home] = services
+        self._copies[home] = NamedCopies(services, at)
 
     def record_claim(self, label: Label, claimant: Label, home: Label, kind: ClaimKind, at: int) -> bool:
         of_claimant = self._claims.setdefault(claimant, {})
@@ -70,6 +70,23 @@ class MemoryBeliefs:
     def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
         every = (claim for of_claimant in self._claims.values() for claim in of_claimant.values())
         return tuple(sorted(every, key=lambda claim: (-claim.last_seen, claim.label, claim.claimant)))[:most]
+
+    def about(self, label: Label) -> LabelBeliefs:
+        chain = self._successors.get(home_prefix(label), {}).get(label)
+        holder = self._holders.get(label)
+        return LabelBeliefs(
+            () if chain is None else chain[0],
+            None if chain is None else chain[1],
+            holder,
+            None if holder is None else self._holdings[holder][label],
+            tuple(claim for claim in self.claims(MOST_CLAIMS) if claim.label == label),
+        )
+
+    def named_copies(self, home: Label) -> NamedCopies:
+        return self._copies.get(home, NamedCopies())
+
+    def given_on(self, prefix: str) -> int:
+        return len(self._successors.get(prefix, {}))
 
     def close(self) -> None: ...
 

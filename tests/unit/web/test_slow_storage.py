@@ -27,6 +27,7 @@ from ibi.services.accounts.sign_in import SignIn
 from ibi.services.items.searching import Searching
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.storage.sqlite.usage import MemoryUsageLog
@@ -104,6 +105,7 @@ class SlowServer:
             public_url=BASE,
             registrations=MembershipApp(registry).desk,
             beliefs=beliefs,
+            report=BeliefReport(registry, beliefs, own, lambda: 0.0),
             close=gateway.close,
         )
         ticks = MemoryTicks()
@@ -144,6 +146,7 @@ class SlowServer:
             "account": ("GET", "/account", None, {"cookie": f"{COOKIE}={self.session}"}),
             "explanation": ("GET", f"/explain?q={REP}", None, {}),
             "claims": ("GET", "/api/claims", None, {}),
+            "beliefs": ("GET", "/api/beliefs?about=lab.br/arq", None, {}),
             "register": ("GET", f"/api/archives/{OTHER}", None, {}),
             "answer to a resolver": ("GET", f"/{SERVICE.labels[0]}?{about}", None, {}),
             "readiness": ("GET", "/readyz", None, {}),

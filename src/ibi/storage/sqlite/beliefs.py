@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix
-from ibi.model.belief import ClaimKind, FalseClaim
+from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreForked
@@ -206,15 +206,32 @@ class SqliteBeliefs:
 
     def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
         with self._open() as connection:
-            rows = connection.execute(
-                "SELECT name, owner, home, kind, first_seen, last_seen, count FROM claims"
-                " ORDER BY last_seen DESC, label, owner LIMIT ?",
-                (most,),
-            ).fetchall()
-        return tuple(
-            FalseClaim(parse(label), parse(claimant), parse(home), ClaimKind(kind), first, last, count)
-            for label, claimant, home, kind, first, last, count in rows
-        )
+            rows = connection.execute(f"{_CLAIMS} ORDER BY last_seen DESC, label, owner LIMIT ?", (most,)).fetchall()
+        return tuple(map(_claim, rows))
+
+    # --- for people ---
+
+    def about(self, label: Label) -> LabelBeliefs:
+        key = (label_key(label),)
+        with self._open() as connection:
+            chain = connection.execute("SELECT chain, at FROM successions WHERE label = ?", key).fetchone()
+            holding = connection.execute("SELECT owner, at FROM holdings WHERE label = ?", key).fetchone()
+            claims = connection.execute(f"{_CLAIMS} WHERE label = ? ORDER BY last_seen DESC, owner", key).fetchall()
+        words, named_at = ("", None) if chain is None else chain
+        owner, held_at = (None, None) if holding is None else holding
+        successors = tuple(map(parse, words.split()))
+        holder = None if owner is None else parse(owner)
+        return LabelBeliefs(successors, named_at, holder, held_at, tuple(map(_claim, claims)))
+
+    def named_copies(self, home: Label) -> NamedCopies:
+        with self._open() as connection:
+            row = connection.execute("SELECT services, at FROM copies WHERE home = ?", (str(home),)).fetchone()
+        return NamedCopies() if row is None else NamedCopies(frozenset(map(parse, row[0].split())), row[1])
+
+    def given_on(self, prefix: str) -> int:
+        with self._open() as connection:
+            row = connection.execute("SELECT rows FROM successions_counts WHERE owner = ?", (prefix,)).fetchone()
+        return 0 if row is None else int(row[0])
 
     # --- several processes ---
 
@@ -243,6 +260,14 @@ class SqliteBeliefs:
             with transaction(connection):
                 yield connection
             self._read_into_memory(connection)
+
+
+_CLAIMS: Final = "SELECT name, owner, home, kind, first_seen, last_seen, count FROM claims"
+
+
+def _claim(row: tuple[Any, ...]) -> FalseClaim:
+    label, claimant, home, kind, first, last, count = row
+    return FalseClaim(parse(label), parse(claimant), parse(home), ClaimKind(kind), first, last, count)
 
 
 def _drop_oldest(connection: Connection, table: str, owner: str, most: int) -> bool:

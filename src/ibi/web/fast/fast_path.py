@@ -151,7 +151,7 @@ class FastPath:
 
 
 RESERVED: Final = frozenset(
-    "about account api claims col explain healthz language metrics readyz search search.atom sign-in sign-out"
+    "about account api claims col explain healthz language metrics readyz resolver search search.atom sign-in sign-out"
     " static".split()
 )
 """First segments that cannot begin a label; `/ibi/<label>` leads to an item whatever its label begins with."""

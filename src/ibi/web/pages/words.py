@@ -14,6 +14,7 @@ from ibi.languages import LanguageTag
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.resolver.answers import Reason
+from ibi.resolver.membership import failure_code
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -246,6 +247,9 @@ FAILURES: Final[Mapping[Failure, str]] = {
     Failure.TOO_LARGE: message("an answer that is too large"),
     Failure.UNREADABLE: message("what is needed of it cannot be read"),
 }
+
+FAILURES_BY_CODE: Final[Mapping[str, str]] = {failure_code(failure): words for failure, words in FAILURES.items()}
+"""The same by the word that a registration keeps (E80)."""
 
 RULES: Final[Mapping[str, str]] = {
     "is_about_the_item": message("it is about another item"),

@@ -17,6 +17,7 @@ from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.language_range import Preference, preferences
 from ibi.lru_cache import LruCache
 from ibi.messages.query import decode_query
+from ibi.messages.service import resolver_service
 from ibi.messages.url_list import Deletion
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
 from ibi.resolver.authority import ArchiveRef
@@ -187,6 +188,9 @@ def _wants_json(scope: Scope) -> bool:
         return False
 
 
+PAGE: Final = "/resolver"
+"""The resolver's page."""
+_OWN_PATH: Final = f"/{resolver_service().spelling}".upper().encode("ascii")
 _ALLOWED: Final = "GET, HEAD, OPTIONS"
 _LONGEST_REMEMBERED: Final = 256
 """Characters of a link whose parsed form is cached: long ones would fill the memory."""
@@ -262,7 +266,7 @@ class PersistentUrlApp:
     def at_once(self, scope: Scope) -> FastAnswer | None:
         """The redirect, if no remote Archive has to be asked. Otherwise None, and the resolution begun is left in the
         scope."""
-        if scope["method"] not in _READING:
+        if scope["method"] not in _READING or is_resolver_itself(scope):
             return None
         # Handed over even if it fails, so that one request asks Archives, or is turned away, only once.
         try:
@@ -279,6 +283,10 @@ class PersistentUrlApp:
 
     async def _answer(self, scope: Scope, send: Send) -> Response | None:
         """Return the answer; None if it is a redirect, which is sent already."""
+        if is_resolver_itself(scope):
+            page = f"{self._site.public_url}{PAGE}".encode("ascii")
+            await _respond(send, 302, _redirect_headers(page, b"max-age=3600", by_language=False))
+            return None
         wanted = _HANDOVER.take(scope) or self._begin(scope)
         if isinstance(wanted, LimitExceeded):
             raise wanted
@@ -356,6 +364,11 @@ def _parse_once(target: str) -> PersistentUrl:
         url = PersistentUrl.parse(target)
         _parsed.keep(target, url, _PARSED_SIZE + 4 * len(target))
     return url
+
+
+def is_resolver_itself(scope: Scope) -> bool:
+    """Whether the link is that of the resolver's own service (E82). No Archive needs to have it."""
+    return raw_path(scope)[: len(_OWN_PATH)].upper() == _OWN_PATH and _parse_target(scope).label == resolver_service()
 
 
 def _wishes(scope: Scope) -> tuple[Preference, ...]:

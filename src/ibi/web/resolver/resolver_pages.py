@@ -19,6 +19,7 @@ from ibi.ports.registry import Beliefs
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Report, Verdict
 from ibi.services.promptness import ask
+from ibi.services.resolving.belief_report import claim_facts
 from ibi.services.resolving.resolver_service import Resolved
 from ibi.web.pages.drawings import trace_figure
 from ibi.web.pages.language import message, page_language, translations
@@ -48,23 +49,11 @@ class ClaimPages:
         return render(request.scope, "claims.html", headers=_HEADERS, claims=claims, kinds=KINDS, instant=Instant)
 
     async def list(self, request: Request) -> Response:
-        record = {"claims": [_record(claim) for claim in await self._claims()]}
+        record = {"claims": [claim_facts(claim) for claim in await self._claims()]}
         return Response(msgspec.json.encode(record), 200, _HEADERS, "application/json")
 
     async def _claims(self) -> tuple[FalseClaim, ...]:
         return await ask(self._beliefs, lambda: self._beliefs.claims(SHOWN))
-
-
-def _record(claim: FalseClaim) -> dict[str, object]:
-    return {
-        "label": claim.label.spelling,
-        "claimant": claim.claimant.spelling,
-        "home": claim.home.spelling,
-        "claim": claim.kind.value,
-        "first_seen": str(Instant(claim.first_seen)),
-        "last_seen": str(Instant(claim.last_seen)),
-        "times": claim.times,
-    }
 
 
 def trace_page(scope: Scope, url: PersistentUrl, resolved: Resolved, base: str) -> Response:
