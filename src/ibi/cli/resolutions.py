@@ -12,7 +12,8 @@ from ibi.errors import IbiError
 from ibi.persistent_url import PersistentUrl
 
 if TYPE_CHECKING:
-    from ibi.services.resolving.resolver_service import Resolved, ResolverService
+    from ibi.services.resolving.resolved import Resolved
+    from ibi.services.resolving.resolver_service import ResolverService
 
 
 class NotResolved(IbiError):

@@ -33,7 +33,8 @@ from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
 from ibi.services.resolving.misses import MissLimit
-from ibi.services.resolving.resolver_service import ForeignUrls, ResolverService
+from ibi.services.resolving.resolved import ForeignUrls
+from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ResolverSite
 from ibi.storage.archive_state import ArchiveRecordFile

@@ -7,12 +7,11 @@ Archive allows (E32). Acknowledgments are sent in the background (`ibi.services.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from math import ceil
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, Protocol
 
 import structlog
 
@@ -22,15 +21,24 @@ from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Homes, Word
 from ibi.resolver.caching import LONGEST, Cache, OutcomeKey, Remembered, max_ttl
-from ibi.resolver.memory import Memory, NewClaim
+from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
 from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
-from ibi.resolver.trace import Reply, Trace
+from ibi.resolver.trace import Trace
 from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
 from ibi.services.promptness import OneThread
 from ibi.services.resolving.misses import MISS, QUESTION, MissLimit, TickShare
-from ibi.services.resolving.resolution_runner import Gateway, ReplyWatcher, ResolutionRunner
+from ibi.services.resolving.resolution_runner import Gateway, ResolutionRunner
+from ibi.services.resolving.resolved import (
+    NO_WATCHER,
+    ForeignUrls,
+    PendingResolution,
+    ReaderRequest,
+    Resolved,
+    Unfinished,
+    Watcher,
+)
 
 
 class Directory(Protocol):
@@ -41,64 +49,6 @@ class Directory(Protocol):
     def homes(self) -> Homes: ...
 
 
-class ForeignUrls(StrEnum):
-    """How URLs on hosts that their Archive did not declare are treated (E31)."""
-
-    REFUSE = "refuse"
-    CONFIRM = "confirm"
-
-
-class Resolved(NamedTuple):
-    """The outcome of a resolution, how long it took, and for how many seconds it may be cached.
-
-    With `to_confirm` the URL is on a host that the Archive did not declare: the reader has to confirm it (E31).
-    """
-
-    outcome: Outcome
-    seconds: float
-    max_age: int = 0
-    was_kept: bool = False
-    to_confirm: bool = False
-    began: float = 0.0
-    """The time from which those of the trace are counted."""
-    resolution: Resolution | None = None
-
-    @property
-    def outcome_name(self) -> str:
-        """`Redirect`, `NotFound` and so on; a URL that the reader has to confirm has a name of its own."""
-        return "UrlToConfirm" if self.to_confirm else type(self.outcome).__name__
-
-    @property
-    def trace(self) -> Trace:
-        """The trace, made on demand; that of a cached outcome has no questions."""
-        return Trace(()) if self.resolution is None else self.resolution.trace
-
-
-Unfinished: TypeAlias = Callable[[], Awaitable[Resolved]]
-"""The rest of a resolution that has to wait for remote Archives; to be called once."""
-
-
-class Watcher(ReplyWatcher, Protocol):
-    """Counts outcomes, refusals and claims."""
-
-    def on_resolved(self, resolved: Resolved) -> None: ...
-
-    def on_turned_away(self, refusal: LimitExceeded) -> None: ...
-
-    def on_claimed(self, claim: NewClaim) -> None: ...
-
-
-class _NoWatcher:
-    def on_resolved(self, resolved: Resolved) -> None: ...
-
-    def on_turned_away(self, refusal: LimitExceeded) -> None: ...
-
-    def on_claimed(self, claim: NewClaim) -> None: ...
-
-    def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None: ...
-
-
-_NO_WATCHER: Final = _NoWatcher()
 _LOG: Final = structlog.get_logger("ibi.resolver")
 
 
@@ -129,7 +79,7 @@ class ResolverService:
         changes: Callable[[], Hashable] | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
-        watcher: Watcher = _NO_WATCHER,
+        watcher: Watcher = NO_WATCHER,
     ) -> None:
         self._directory, self._gateway, self._own = directory, gateway, own
         policy = policy or Policy()
@@ -160,7 +110,7 @@ class ResolverService:
     ) -> Resolved:
         """Resolve to the end. With `fresh` the cache is bypassed, so that there is a trace to show; `TooManyTraces` if
         too many do so."""
-        reader = _Reader(url, clients, preferences, base)
+        reader = ReaderRequest(url, clients, preferences, base)
         if not fresh:
             return await self._finish_begun(self._start(reader))
         give_back = self._turn(self._traces, clients)
@@ -192,9 +142,9 @@ class ResolverService:
 
         `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
         """
-        return self._start(_Reader(url, clients, preferences, base))
+        return self._start(ReaderRequest(url, clients, preferences, base))
 
-    async def _in_turn(self, reader: _Reader, *, fresh: bool) -> Resolved:
+    async def _in_turn(self, reader: ReaderRequest, *, fresh: bool) -> Resolved:
         """Resolve for a network that has used up its allowance of misses."""
         try:
             await self.misses.turn(reader.client)
@@ -206,7 +156,7 @@ class ResolverService:
             return found
         return await self._finish_begun(self._start(reader, fresh=fresh, has_turn=True))
 
-    async def _found_here(self, reader: _Reader) -> Resolved | None:
+    async def _found_here(self, reader: ReaderRequest) -> Resolved | None:
         """The outcome, if it is cached by now or in the own Archive: such links are never refused."""
         try:
             begun = self._start(reader._replace(is_refused=True), has_turn=True)
@@ -228,7 +178,7 @@ class ResolverService:
                 raise
         self.misses.charge(client, MISS)
 
-    def _start(self, reader: _Reader, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
+    def _start(self, reader: ReaderRequest, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
         began = self._clock()
         archives, homes = self._directory.archives(), self._directory.homes()
         state = archives, homes, None if self._changes is None else self._changes()
@@ -240,10 +190,13 @@ class ResolverService:
         elif not has_turn and not self.misses.is_within(reader.client, began):
             return partial(self._in_turn, reader, fresh=fresh)
         elif not self._memory.prompt:
-            return partial(self._resolve_slowly, _Pending(reader, archives, wish, began, state), homes)
+            return partial(self._resolve_slowly, PendingResolution(reader, archives, wish, began, state), homes)
         else:
             self._memory.include(archives, homes, self._wall())
-            asked, runner = _Pending(reader, archives, wish, began, state), self._runner(reader, archives, self._policy)
+            asked, runner = (
+                PendingResolution(reader, archives, wish, began, state),
+                self._runner(reader, archives, self._policy),
+            )
             runner.begin()
             if runner.run.outcome is None or self._is_to_be_confirmed(runner):
                 return partial(self._finish, asked, runner)
@@ -255,14 +208,14 @@ class ResolverService:
 
     # --- what was found before ---
 
-    def _again(self, remembered: Remembered, reader: _Reader, began: float) -> Resolved:
+    def _again(self, remembered: Remembered, reader: ReaderRequest, began: float) -> Resolved:
         outcome = remembered.outcome(reader.url, reader.base, reader.clients)
         seconds_left = remembered.seconds_left(began)
         return Resolved(outcome, self._clock() - began, seconds_left, was_kept=True, began=began)
 
     # --- asking ---
 
-    async def _resolve_slowly(self, asked: _Pending, homes: Homes) -> Resolved:
+    async def _resolve_slowly(self, asked: PendingResolution, homes: Homes) -> Resolved:
         """Resolve with a memory whose beliefs are slow: each step that may ask it is made in the one thread for it."""
 
         def begin() -> ResolutionRunner:
@@ -276,11 +229,11 @@ class ResolverService:
             self.misses.charge(asked.reader.client, MISS)
         return resolved
 
-    async def _finish(self, asked: _Pending, runner: ResolutionRunner) -> Resolved:
+    async def _finish(self, asked: PendingResolution, runner: ResolutionRunner) -> Resolved:
         await runner.run_to_end()
         return await self._conclude(asked, runner, self._judge_and_learn(asked, runner))
 
-    async def _conclude(self, asked: _Pending, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
+    async def _conclude(self, asked: PendingResolution, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
         resolved = None
         if self._is_to_be_confirmed(runner):
             resolved = await self._with_foreign_urls(asked.reader, asked.archives, asked.began)
@@ -292,7 +245,7 @@ class ResolverService:
     def _is_to_be_confirmed(self, runner: ResolutionRunner) -> bool:
         return self._confirms and _lacks_a_declared_url(runner.run.outcome)
 
-    def _judge_and_learn(self, asked: _Pending, runner: ResolutionRunner) -> Outcome:
+    def _judge_and_learn(self, asked: PendingResolution, runner: ResolutionRunner) -> Outcome:
         run = runner.run
         outcome = self._judge(run)
         if not self._is_alone(asked.archives):
@@ -331,7 +284,7 @@ class ResolverService:
             return max_ttl(trace, outcome, archives, self._memory.holder)
         return LONGEST
 
-    def _end(self, asked: _Pending, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
+    def _end(self, asked: PendingResolution, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
         now, kept_for = self._clock(), 0
         if self._cache.is_in(asked.state) and not self._may_be_there_soon(outcome, runner.run):
             kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now)
@@ -346,7 +299,7 @@ class ResolverService:
         return hop.word is Word.NOT_HERE and hop.deciders != (self._own,)
 
     async def _with_foreign_urls(
-        self, reader: _Reader, archives: tuple[ArchiveRef, ...], began: float
+        self, reader: ReaderRequest, archives: tuple[ArchiveRef, ...], began: float
     ) -> Resolved | None:
         """Resolve again with undeclared hosts, once no Archive had a URL on a declared one, which always comes
         first."""
@@ -364,7 +317,7 @@ class ResolverService:
             return None
         return Resolved(outcome, self._clock() - began, to_confirm=True, began=began, resolution=runner.run)
 
-    def _runner(self, reader: _Reader, archives: tuple[ArchiveRef, ...], policy: Policy) -> ResolutionRunner:
+    def _runner(self, reader: ReaderRequest, archives: tuple[ArchiveRef, ...], policy: Policy) -> ResolutionRunner:
         now = self._clock()
         run = Resolution(
             reader.url,
@@ -380,7 +333,7 @@ class ResolverService:
         admit, pace = partial(self._admit, reader), partial(self._pace, reader)
         return ResolutionRunner(run, self._gateway, now + policy.budget, self._clock, self._watcher, admit, pace)
 
-    def _admit(self, reader: _Reader) -> Callable[[], None]:
+    def _admit(self, reader: ReaderRequest) -> Callable[[], None]:
         """Take a slot for asking remote Archives; return what frees it."""
         if reader.is_refused or not self.misses.may_ask_others(reader.client):
             refusal = TooManyLinks(bound=LimitScope.RATE, retry_after=self.misses.retry_after)
@@ -391,7 +344,7 @@ class ResolverService:
         self.misses.charge(reader.client, MISS)
         return give_back
 
-    async def _pace(self, reader: _Reader) -> None:
+    async def _pace(self, reader: ReaderRequest) -> None:
         self.misses.charge(reader.client, QUESTION)
         await self._fan_out.enter(reader.client)
 
@@ -401,31 +354,6 @@ class ResolverService:
         if isinstance(outcome, Redirect):
             return outcome
         return confirm_not_found(outcome, run.trace, expected=self._memory.expected_archive, own=self._own)
-
-
-class _Reader(NamedTuple):
-    """A reader's request."""
-
-    url: PersistentUrl
-    clients: tuple[IpAddress, ...]
-    preferences: Sequence[Preference]
-    base: str
-    is_refused: bool = False
-    """Whether remote Archives must not be asked."""
-
-    @property
-    def client(self) -> IpAddress | None:
-        return self.clients[0] if self.clients else None
-
-
-class _Pending(NamedTuple):
-    """A resolution under way and its request."""
-
-    reader: _Reader
-    archives: tuple[ArchiveRef, ...]
-    wish: OutcomeKey
-    began: float
-    state: Hashable
 
 
 def _declared_unless_of(own: ArchiveRef) -> Rule:

@@ -25,7 +25,7 @@ from ibi.resolver.memory import NewClaim
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks
-from ibi.services.resolving.resolver_service import Resolved, Unfinished
+from ibi.services.resolving.resolved import Resolved, Unfinished
 from ibi.services.sites import ResolverSite
 from ibi.web.fast.fast_path import FastAnswer, Handover, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem

@@ -20,7 +20,7 @@ from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Report, Verdict
 from ibi.services.promptness import ask
 from ibi.services.resolving.belief_report import claim_facts
-from ibi.services.resolving.resolver_service import Resolved
+from ibi.services.resolving.resolved import Resolved
 from ibi.web.pages.drawings import trace_figure
 from ibi.web.pages.language import message, page_language, translations
 from ibi.web.pages.rendering import render

@@ -30,7 +30,8 @@ from ibi.resolver.policy import Policy
 from ibi.resolver.trace import Answered, Failure, Reply, Verdict
 from ibi.services.limits import LimitExceeded, LimitScope, TooManyLinks, TooManyTraces, link_limiter, trace_limiter
 from ibi.services.resolving.misses import MISS, MissLimit
-from ibi.services.resolving.resolver_service import ForeignUrls, Resolved, ResolverService
+from ibi.services.resolving.resolved import ForeignUrls, Resolved
+from ibi.services.resolving.resolver_service import ResolverService
 from ibi.storage.errors import DiskRefused
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import CLIENTS, archive, body, read

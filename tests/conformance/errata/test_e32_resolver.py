@@ -1,0 +1,135 @@
+"""E32: what a resolver keeps of Archives whose changes it does not follow, and what makes it forget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from ibi.messages import UrlRequest, ip_addresses
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.caching import UNFED_AGE
+from ibi.resolver.memory import Memory
+from ibi.resolver.outcome import Deleted, Redirect
+from ibi.services.resolving.misses import MissLimit
+from ibi.services.resolving.resolved import Resolved
+from ibi.services.resolving.resolver_service import ResolverService
+from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.scripted_archives import archive, body
+from tests.support.scripted_gateway import After, FreshFeeds, ScriptedGateway
+from tests.support.virtual_time import in_virtual_time, now
+
+REP, NEXT = "lab.br/arq/2009/07.21.14.43", "lab.br/arq/2012/01.01.00.00"
+A, B = archive("a"), archive("b")
+KEY = "1414141414-12345678901234"
+Says = Callable[[UrlRequest], bytes]
+
+
+def found(label: str = REP, url: str = "http://a.example.org/x", **more: str) -> bytes:
+    pairs = {f"{name}{suffix}": value for suffix in ("", ".metadata", ".lastedition") for name, value in {
+        "url": f"{url}{suffix}", "contenttype": "Data", "state": "Original"}.items()}  # fmt: skip
+    return body(A, f"rep {label}", urlkey=KEY, **{**pairs, **more})
+
+
+def deleted() -> bytes:
+    return body(A, f"rep {REP}", state="Deleted", timestamp="2026-01-01T00:00:00Z")
+
+
+class World:
+    """Archive A, whose word can be changed; `feeds` tells whether its changes are followed."""
+
+    def __init__(self, *, is_fed: bool = False, rate: float = 0.0) -> None:
+        self.says: Says = lambda request: found(str(request.label))
+        self.gateway = ScriptedGateway({A: After(0.01, lambda request: self.says(request), 300), B: After(0.01, b"")})
+        options = {"feeds": FreshFeeds()} if is_fed else {}
+        self.service = ResolverService(
+            self.gateway,
+            self.gateway,
+            clock=now,
+            memory=Memory(MemoryBeliefs()),
+            misses=MissLimit(rate, clock=now),
+            **options,
+        )
+
+    async def get(self, link: str = REP, *, anew: bool = False) -> Resolved:
+        clients = ip_addresses("192.0.2.1")
+        begun = self.service.begin(PersistentUrl.parse(f"/{link}"), clients, base="http://urlib.net:80/", anew=anew)
+        return begun if isinstance(begun, Resolved) else await begun()
+
+
+def run(story: Callable[[World], Awaitable[None]], world: World) -> None:
+    in_virtual_time(story(world))
+
+
+@pytest.mark.parametrize("is_fed", [False, True])
+def test_without_a_feed_nothing_is_kept_longer_than_ten_seconds(is_fed: bool) -> None:
+    async def story(world: World) -> None:
+        first = await world.get()
+        assert first.max_age == (300 if is_fed else UNFED_AGE)
+        await asyncio.sleep(UNFED_AGE + 1)
+        assert (await world.get()).was_kept is is_fed
+
+    run(story, World(is_fed=is_fed))
+
+
+def test_a_word_of_deleted_forgets_all_that_is_kept_of_the_label_and_is_not_acknowledged() -> None:
+    async def story(world: World) -> None:
+        for link in (REP, f"{REP}:"):
+            await world.get(link)
+        world.says = lambda _: deleted()
+        assert isinstance((await world.get(f"{REP}?ibiurl.requireditemstatus=Original")).outcome, Deleted)
+        for link in (REP, f"{REP}:"):
+            resolved = await world.get(link)
+            assert isinstance(resolved.outcome, Deleted)
+
+    run(story, World(is_fed=True))
+
+
+def test_a_word_of_a_next_edition_forgets_the_last_edition_of_before() -> None:
+    async def story(world: World) -> None:
+        assert isinstance((await world.get(f"{REP}!")).outcome, Redirect)
+        assert (await world.get(f"{REP}!")).was_kept
+        world.says = lambda request: (
+            found(str(request.label), url="http://a.example.org/new")
+            if str(request.label) == NEXT
+            else body(A, f"rep {REP}", **{"ibi.nextedition": f"{{rep {NEXT}}}"})
+        )
+        assert isinstance((await world.get(f"{REP}!:")).outcome, Redirect)
+        again = await world.get(f"{REP}!")
+        assert not again.was_kept
+        assert isinstance(again.outcome, Redirect)
+        assert again.outcome.url.startswith("http://a.example.org/new")
+
+    run(story, World(is_fed=True))
+
+
+def test_a_word_of_other_access_forgets_the_other_links_of_the_label() -> None:
+    async def story(world: World) -> None:
+        for link in (REP, f"{REP}:"):
+            await world.get(link)
+        world.says = lambda request: found(str(request.label), url="http://a.example.org/restricted")
+        await world.get(REP, anew=True)
+        assert not (await world.get(f"{REP}:")).was_kept
+
+    run(story, World(is_fed=True))
+
+
+def test_hearing_the_same_again_forgets_nothing() -> None:
+    async def story(world: World) -> None:
+        for link in (REP, f"{REP}:"):
+            await world.get(link)
+        await world.get(REP, anew=True)
+        assert (await world.get(f"{REP}:")).was_kept
+
+    run(story, World(is_fed=True))
+
+
+def test_a_network_that_asks_anew_too_often_gets_what_is_kept() -> None:
+    async def story(world: World) -> None:
+        await world.get()
+        found = [await world.get(anew=True) for _ in range(60)]
+        assert not found[0].was_kept
+        assert found[-1].was_kept
+
+    run(story, World(rate=20.0, is_fed=True))
