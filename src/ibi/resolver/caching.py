@@ -1,22 +1,29 @@
-"""Outcomes that are kept: what for, and for how long (E32)."""
+"""Outcomes that are kept: what for, and for how long (E32).
+
+An Archive may delete an item, restrict it, or get a later edition at any moment. Where its changes are followed, an
+outcome is kept until they say otherwise; else for ten seconds. And whatever any question brings to light of a label,
+of all that is kept of it nothing older is believed.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
 from ibi.language_range import Preference
 from ibi.lru_cache import LruCache
-from ibi.messages.url_list import UrlEntry, UrlList
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Step, Translation
 from ibi.resolver.answers import Match, ReceivedAnswer
 from ibi.resolver.authority import ArchiveRef, Word
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
-from ibi.resolver.trace import Hop, Trace, Verdict
+from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.vocabulary import State
 
 LONGEST: Final = 3600
@@ -25,6 +32,8 @@ NEGATIVE_AGE: Final = 5
 """Seconds for which it is believed that there is nothing: long enough for a flood of one wrong link, and no more."""
 _MOST: Final = 20_000
 _MOST_NEGATIVE: Final = 2_000
+_MOST_FORGOTTEN: Final = 4_096
+"""Labels of which it is known when they were forgotten; of more, all that is older than the first of them is."""
 _ROOM: Final = 64 << 20
 """Bytes, by the estimates below: as much as so many ordinary ones take."""
 _ORDINARY: Final = 2_500
@@ -37,6 +46,26 @@ _LONGEST_REMEMBERED: Final = 512
 """Characters: the outcome of a longer link is found anew, so that long links cannot fill the memory."""
 _MOST_PREFERENCES: Final = 8
 """Languages that a reader may prefer if the outcome is to be kept: few have more, and each counts in the choice."""
+
+
+UNFED_AGE: Final = 10
+"""Seconds for which an outcome is kept that rests on the word of an Archive whose changes are not followed."""
+
+
+class ChangeFeeds(Protocol):
+    """Which Archives tell this resolver of their changes: the one place that decides whether an outcome lives longer
+    than `UNFED_AGE`. Who follows a feed forgets what it names (`Cache.forget_label`)."""
+
+    def is_fresh(self, archive: ArchiveRef) -> bool:
+        """Whether all changes that the Archive made until a second ago are known here."""
+
+
+class _NoFeeds:
+    def is_fresh(self, archive: ArchiveRef) -> bool:
+        return False
+
+
+NO_FEEDS: Final[ChangeFeeds] = _NoFeeds()
 
 
 class OutcomeKey(NamedTuple):
@@ -83,10 +112,13 @@ class OutcomeKey(NamedTuple):
 class Remembered:
     """What was found, to be made a redirect for another reader; or the outcome if it was nothing."""
 
-    __slots__ = ("_base", "_made", "_url", "found", "until")
+    __slots__ = ("_base", "_made", "_url", "found", "kept_at", "labels", "until")
 
-    def __init__(self, found: Match | Outcome, until: float) -> None:
-        self.found, self.until = found, until
+    def __init__(
+        self, found: Match | Outcome, until: float, labels: Sequence[Label] = (), kept_at: float = 0.0
+    ) -> None:
+        """`labels` are those of the items that it depends on."""
+        self.found, self.until, self.labels, self.kept_at = found, until, labels, kept_at
         self._url: PersistentUrl | None = None
         self._base = ""
         self._made: Redirect | None = None
@@ -125,6 +157,10 @@ class Cache:
         self._varied: LruCache[OutcomeKey, Remembered] = LruCache(-(-most // 5), room // 5)
         self._nothing: LruCache[OutcomeKey, Remembered] = LruCache(most_negative, room // 8)
         self._state: Hashable = None
+        self._forgotten: OrderedDict[Label, float] = OrderedDict()
+        """When all that was kept of a label was forgotten."""
+        self._all_forgotten = float("-inf")
+        """The same for every label that is no longer in `_forgotten`."""
 
     @property
     def size(self) -> int:
@@ -147,31 +183,46 @@ class Cache:
         for kept in (self._found, self._varied, self._nothing):
             remembered = kept.find(wish)
             if remembered is not None:
-                if now < remembered.until:
+                if now < remembered.until and not self._is_forgotten(remembered):
                     return remembered
                 kept.forget(wish)
         return None
 
-    def keep(self, wish: OutcomeKey, outcome: Outcome, max_age: int, now: float) -> int:
-        """Keep the outcome if that is allowed; `max_age` is what its answers say. Return for how many seconds it may be
-        cached, even if it is not kept here."""
+    def forget_label(self, label: Label, now: float) -> None:
+        """Forget every outcome that depends on the item with this label."""
+        self._forgotten.pop(label, None)
+        if len(self._forgotten) >= _MOST_FORGOTTEN:
+            _, self._all_forgotten = self._forgotten.popitem(last=False)
+        self._forgotten[label] = now
+
+    def _is_forgotten(self, remembered: Remembered) -> bool:
+        since = remembered.kept_at
+        if since < self._all_forgotten:
+            return True
+        forgotten = self._forgotten
+        return bool(forgotten) and any(forgotten.get(label, since) > since for label in remembered.labels)
+
+    def keep(self, wish: OutcomeKey, outcome: Outcome, max_age: int, now: float, labels: Sequence[Label] = ()) -> int:
+        """Keep the outcome if that is allowed; `max_age` is what its answers say, `labels` are of the items that it
+        depends on. Return for how many seconds it may be cached, even if it is not kept here."""
         if isinstance(outcome, Redirect):
             age = min(max_age, LONGEST)
             if age > 0 and _is_worth_keeping(wish):
-                self._keep_found(wish, outcome, now + age)
+                self._keep_found(wish, outcome, age, now, labels)
             return max(0, age)
         if not _is_final(outcome):
             return 0
         if _is_worth_keeping(wish):
-            self._nothing.keep(wish, Remembered(outcome, now + NEGATIVE_AGE), _size_of_nothing(wish, outcome))
+            nothing = Remembered(outcome, now + NEGATIVE_AGE, labels, now)
+            self._nothing.keep(wish, nothing, _size_of_nothing(wish, outcome))
             self._found.forget(wish)
             self._varied.forget(wish)
         return NEGATIVE_AGE
 
-    def _keep_found(self, wish: OutcomeKey, found: Redirect, until: float) -> None:
+    def _keep_found(self, wish: OutcomeKey, found: Redirect, age: int, now: float, labels: Sequence[Label]) -> None:
         located = Match(ReceivedAnswer(found.archive, _abridge(found.answer, wish)), found.entry)
         kept = self._varied if wish.is_one_of_many else self._found
-        kept.keep(wish, Remembered(located, until), _size_of_found(wish, located))
+        kept.keep(wish, Remembered(located, now + age, labels, now), _size_of_found(wish, located))
         self._nothing.forget(wish)
 
     def __len__(self) -> int:
@@ -222,6 +273,58 @@ DOUBTFUL_AGE: Final = 5
 """Seconds for which an outcome is kept while an Archive that may know better did not answer: it may be an old Copy."""
 CLAIMED_AGE: Final = 60
 """The same for an Original that an Archive of higher rank may claim."""
+
+
+class HeardFacts:
+    """What was last heard of items, so that news of them is noticed: that one was deleted, has another next edition, or
+    another access. Bounded; what is pushed out is merely not compared."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._facts: LruCache[Hashable, Hashable] = LruCache(most)
+
+    def news(self, trace: Trace, outcome: Outcome, *, is_lasting: bool) -> frozenset[Label]:
+        """The labels of items of which this resolution heard otherwise than an earlier one. `is_lasting` tells whether
+        the answers may be kept: those that depend on the reader may not."""
+        found = set()
+        for hop in trace.hops:
+            found |= {label for report in hop.reports for label in _deleted(report)}
+            if hop.relation.begins_with_last_edition and self._is_new((hop.label, "!"), _next_edition(hop)):
+                found.add(hop.label)
+        if isinstance(outcome, Redirect) and trace.hops:
+            last = trace.hops[-1]
+            # What depends on the reader's address differs from reader to reader, which is no news.
+            access = (outcome.entry.state, outcome.entry.url if is_lasting else None)
+            if self._is_new((last.label, outcome.archive.service, outcome.entry.relation), access):
+                found.add(last.label)
+        return frozenset(found)
+
+    def _is_new(self, key: Hashable, fact: Hashable) -> bool:
+        before = self._facts.find(key)
+        self._facts.keep(key, (fact,))
+        return before is not None and before != (fact,)
+
+
+def _deleted(report: Report) -> tuple[Label, ...]:
+    """Whoever says it: what is kept is then asked for again, and nothing worse."""
+    is_deletion = isinstance(report.said, Deletion) and report.verdict is not Verdict.DISBELIEVED
+    return report.said.ibi.labels if is_deletion and report.said is not None else ()
+
+
+def _next_edition(hop: Hop) -> LabelForms | None:
+    said = (report.said for report in hop.leading)
+    return next((each.next_edition for each in said if isinstance(each, UrlList)), None)
+
+
+def labels_on_the_way(trace: Trace) -> tuple[Label, ...]:
+    """The items that an outcome depends on."""
+    return tuple(dict.fromkeys(hop.label for hop in trace.hops))
+
+
+def longest_followed(trace: Trace, is_followed: Callable[[ArchiveRef], bool]) -> int:
+    """Upper bound on how long an outcome may be cached by whose word it rests on: that of Archives whose changes are
+    followed, or of another."""
+    led = {report.archive for hop in trace.hops for report in hop.leading}
+    return LONGEST if all(map(is_followed, led)) else UNFED_AGE
 
 
 def max_ttl(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
 from ibi.messages import UrlRequest, ip_addresses
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.caching import UNFED_AGE
+from ibi.resolver.caching import NO_FEEDS, UNFED_AGE
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Deleted, Redirect
 from ibi.services.resolving.misses import MissLimit
@@ -42,14 +43,13 @@ class World:
     def __init__(self, *, is_fed: bool = False, rate: float = 0.0) -> None:
         self.says: Says = lambda request: found(str(request.label))
         self.gateway = ScriptedGateway({A: After(0.01, lambda request: self.says(request), 300), B: After(0.01, b"")})
-        options = {"feeds": FreshFeeds()} if is_fed else {}
         self.service = ResolverService(
             self.gateway,
             self.gateway,
             clock=now,
             memory=Memory(MemoryBeliefs()),
             misses=MissLimit(rate, clock=now),
-            **options,
+            feeds=FreshFeeds() if is_fed else NO_FEEDS,
         )
 
     async def get(self, link: str = REP, *, anew: bool = False) -> Resolved:
@@ -58,7 +58,7 @@ class World:
         return begun if isinstance(begun, Resolved) else await begun()
 
 
-def run(story: Callable[[World], Awaitable[None]], world: World) -> None:
+def run(story: Callable[[World], Coroutine[Any, Any, None]], world: World) -> None:
     in_virtual_time(story(world))
 
 

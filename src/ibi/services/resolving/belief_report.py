@@ -159,6 +159,7 @@ def _believe(why: BeliefReason, archive: str, since: int | None) -> dict[str, An
 def _read(text: str) -> tuple[Label | None, str]:
     """A label and its prefix, or a prefix alone."""
     text = text.strip()
+    label: Label
     try:
         label = parse(text)
     except InvalidLabel as error:

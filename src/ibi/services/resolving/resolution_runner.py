@@ -11,6 +11,7 @@ from weakref import finalize
 
 import structlog
 
+from ibi.label import Label
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import LONGEST
@@ -139,6 +140,8 @@ class ResolutionRunner:
         by raising.
         """
         self.run, self.max_age = run, LONGEST
+        self.labels: tuple[Label, ...] = ()
+        """Of the items on which the outcome depends, once that is known."""
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
         self._pending: PendingRequests | None = None
         self._admit, self._over, self._pace = admit, _nothing, pace

@@ -20,7 +20,18 @@ from ibi.language_range import Preference
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Homes, Word
-from ibi.resolver.caching import LONGEST, Cache, OutcomeKey, Remembered, max_ttl
+from ibi.resolver.caching import (
+    LONGEST,
+    NO_FEEDS,
+    Cache,
+    ChangeFeeds,
+    HeardFacts,
+    OutcomeKey,
+    Remembered,
+    labels_on_the_way,
+    longest_followed,
+    max_ttl,
+)
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
 from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_on_a_declared_host
@@ -59,7 +70,8 @@ class ResolverService:
     """Resolves for one server, from its event loop.
 
     `own` is the Archive of this server, which need not declare the hosts of its items. `changes` returns another value
-    whenever an Archive in the same process has changed: the cache is then cleared at once. `wall` is the time of day in
+    whenever an Archive in the same process has changed: the cache is then cleared at once. `feeds` tells which of the
+    others are followed. `wall` is the time of day in
     POSIX seconds.
     """
 
@@ -77,6 +89,7 @@ class ResolverService:
         links: ConcurrencyLimiter | None = None,
         misses: MissLimit | None = None,
         changes: Callable[[], Hashable] | None = None,
+        feeds: ChangeFeeds = NO_FEEDS,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         watcher: Watcher = NO_WATCHER,
@@ -89,6 +102,7 @@ class ResolverService:
         self._confirms = foreign_urls is ForeignUrls.CONFIRM
         self._memory = memory
         self._cache = Cache() if cache is None else cache
+        self._feeds, self._heard = feeds, HeardFacts()
         self._traces = trace_limiter() if traces is None else traces
         self._links = link_limiter() if links is None else links
         self.misses = MissLimit() if misses is None else misses
@@ -136,13 +150,20 @@ class ResolverService:
         preferences: Sequence[Preference] = (),
         *,
         base: str,
+        anew: bool = False,
     ) -> Resolved | Unfinished:
         """Return the outcome, if no remote Archive has to be asked; otherwise the rest, to be finished. `TooManyLinks`
         if too many wait.
 
-        `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26).
+        `clients` are the reader's address, then the proxies'; `base` is the address of this resolver (E26). With `anew`
+        the reader does not want what is kept: their network has as many of these as of other links that are not kept,
+        and beyond that gets what is kept all the same.
         """
-        return self._start(ReaderRequest(url, clients, preferences, base))
+        reader = ReaderRequest(url, clients, preferences, base)
+        if anew and self.misses.is_within(reader.client, self._clock()):
+            self.misses.charge(reader.client, MISS)
+            return self._start(reader, fresh=True)
+        return self._start(reader)
 
     async def _in_turn(self, reader: ReaderRequest, *, fresh: bool) -> Resolved:
         """Resolve for a network that has used up its allowance of misses."""
@@ -193,10 +214,8 @@ class ResolverService:
             return partial(self._resolve_slowly, PendingResolution(reader, archives, wish, began, state), homes)
         else:
             self._memory.include(archives, homes, self._wall())
-            asked, runner = (
-                PendingResolution(reader, archives, wish, began, state),
-                self._runner(reader, archives, self._policy),
-            )
+            asked = PendingResolution(reader, archives, wish, began, state)
+            runner = self._runner(reader, archives, self._policy)
             runner.begin()
             if runner.run.outcome is None or self._is_to_be_confirmed(runner):
                 return partial(self._finish, asked, runner)
@@ -248,11 +267,22 @@ class ResolverService:
     def _judge_and_learn(self, asked: PendingResolution, runner: ResolutionRunner) -> Outcome:
         run = runner.run
         outcome = self._judge(run)
+        if self._is_alone(asked.archives) and self._is_followed(asked.archives[0]):
+            return outcome
+        trace = run.trace
+        news = self._heard.news(trace, outcome, is_lasting=runner.max_age > 0)
+        for label in news:
+            self._cache.forget_label(label, self._clock())
+        runner.labels = labels_on_the_way(trace)
+        runner.max_age = min(runner.max_age, longest_followed(trace, self._is_followed))
         if not self._is_alone(asked.archives):
-            trace = run.trace
             self._learn(trace, outcome)
             runner.max_age = min(runner.max_age, self._longest_age(trace, outcome, asked.archives))
         return outcome
+
+    def _is_followed(self, archive: ArchiveRef) -> bool:
+        """Whether a change that the Archive makes is known here at once: it is of this process, or has a feed."""
+        return (archive == self._own and self._changes is not None) or self._feeds.is_fresh(archive)
 
     def _is_alone(self, archives: tuple[ArchiveRef, ...]) -> bool:
         """Whether there is only the own Archive: it needs no routing, and cannot be contradicted."""
@@ -287,7 +317,7 @@ class ResolverService:
     def _end(self, asked: PendingResolution, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
         now, kept_for = self._clock(), 0
         if self._cache.is_in(asked.state) and not self._may_be_there_soon(outcome, runner.run):
-            kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now)
+            kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now, runner.labels)
         return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=runner.run)
 
     def _may_be_there_soon(self, outcome: Outcome, run: Resolution) -> bool:

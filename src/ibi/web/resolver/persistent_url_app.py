@@ -308,7 +308,7 @@ class PersistentUrlApp:
         begun = (
             partial(resolving.resolve, url, clients, wishes, base=site.base, fresh=True)
             if view.is_trace
-            else resolving.begin(url, clients, wishes, base=site.base)
+            else resolving.begin(url, clients, wishes, base=site.base, anew=_is_wanted_anew(scope))
         )
         return _Wanted(url, view, by_language, begun)
 
@@ -373,6 +373,14 @@ def is_resolver_itself(scope: Scope) -> bool:
 
 def _wishes(scope: Scope) -> tuple[Preference, ...]:
     return preferences(", ".join(values(scope["headers"], b"accept-language")))
+
+
+def _is_wanted_anew(scope: Scope) -> bool:
+    """Whether the reader does not want what is kept (RFC 9111 §5.2.1.4), as a browser says that loads a page anew."""
+    for name, value in scope["headers"]:  # noqa: SIM110 - a generator costs every link as much again
+        if name == b"cache-control" and b"no-cache" in value.lower():
+            return True
+    return False
 
 
 def _hangs_on_language(url: PersistentUrl) -> bool:

@@ -35,7 +35,7 @@ from ibi.services.resolving.resolver_service import ResolverService
 from ibi.storage.errors import DiskRefused
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.scripted_archives import CLIENTS, archive, body, read
-from tests.support.scripted_gateway import After, ScriptedGateway, at_once
+from tests.support.scripted_gateway import After, FreshFeeds, ScriptedGateway, at_once
 from tests.support.virtual_time import in_virtual_time, now
 
 REP = "lab.br/arq/2009/07.21.14.43"
@@ -50,7 +50,8 @@ def item(of: ArchiveRef, state: str = "Original", host: str | None = None, **mor
 
 
 def resolving(gateway: ScriptedGateway, **options: Any) -> ResolverService:
-    return ResolverService(gateway, gateway, clock=now, **{"memory": Memory(MemoryBeliefs()), **options})
+    known = {"memory": Memory(MemoryBeliefs()), "feeds": FreshFeeds(), **options}
+    return ResolverService(gateway, gateway, clock=now, **known)
 
 
 async def resolve(service: ResolverService, url: str = f"/{REP}", languages: str = "", **options: Any) -> Resolved:

@@ -13,7 +13,7 @@ from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Redirect
 from ibi.services.resolving.resolver_service import ResolverService
 from tests.support.memory.beliefs import MemoryBeliefs
-from tests.support.scripted_gateway import After, ScriptedGateway
+from tests.support.scripted_gateway import After, FreshFeeds, ScriptedGateway
 from tests.support.slow_storage import SlowStorage
 from tests.support.virtual_time import now
 from tests.unit.services.resolving import test_resolver_service as suite
@@ -33,7 +33,7 @@ async def _step(call: Callable[[], T]) -> T:
 
 def _resolving(gateway: ScriptedGateway, **options: Any) -> ResolverService:
     memory = options.pop("memory", None) or Memory(NotPrompt())
-    made = ResolverService(gateway, gateway, clock=now, memory=memory, **options)
+    made = ResolverService(gateway, gateway, clock=now, memory=memory, **{"feeds": FreshFeeds(), **options})
     made._step = _step  # type: ignore[assignment]
     return made
 

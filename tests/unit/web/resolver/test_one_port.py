@@ -44,8 +44,8 @@ async def test_services_answer_under_their_labels(port: OnePort) -> None:
     assert asked.body.startswith(b"error ")
 
 
-async def test_without_a_subject_their_labels_are_links(port: OnePort) -> None:
-    assert (await port.get(J)).json()["type"] == "urn:ibi:problem:unknown-item"
+async def test_without_a_subject_the_label_of_the_resolver_is_a_link_to_its_page(port: OnePort) -> None:
+    assert (await port.get(J)).headers["location"] == "http://arq.lab.br/resolver"
 
 
 @pytest.mark.parametrize("path", ["/api/x", "/col", "/static/none", "/%61pi/x/y"])

@@ -10,7 +10,7 @@ from ibi.resolver.trace import Failure
 from ibi.services.resolving.resolved import ForeignUrls
 from tests.support.resolver_app import BROWSER, IBIP, REP, A, B, item, resolver_app
 from tests.support.scripted_archives import body
-from tests.support.scripted_gateway import After, at_once
+from tests.support.scripted_gateway import After, FreshFeeds, at_once
 
 URL = f"http://a.example.org/col/{REP}/doc/a.txt"
 
@@ -58,12 +58,24 @@ class TestRedirect:
     async def test_a_redirect_is_kept_no_longer_than_the_archive_allows(self) -> None:
         """E32."""
         assert (await resolver_app({A: item(A)}).get(f"/{REP}")).headers["cache-control"] == "no-store"
-        app = resolver_app({A: at_once(item(A), 300)})
+        app = resolver_app({A: at_once(item(A), 300)}, feeds=FreshFeeds())
         assert (await app.get(f"/{REP}")).headers["cache-control"] == "max-age=300"
         again = await app.get(f"/{REP}?page=2")
         assert int(again.headers["cache-control"].removeprefix("max-age=")) <= 300
         assert len(app.gateway.asked) == 1
         assert len(app.gateway.thanked) == 2
+
+    async def test_a_redirect_of_an_archive_without_a_feed_is_kept_for_ten_seconds(self) -> None:
+        """E32."""
+        app = resolver_app({A: at_once(item(A), 300)})
+        assert (await app.get(f"/{REP}")).headers["cache-control"] == "max-age=10"
+
+    async def test_a_reader_who_does_not_want_what_is_kept_gets_it_anew(self) -> None:
+        """E32."""
+        app = resolver_app({A: at_once(item(A), 300)})
+        for headers in ({}, {"cache-control": "max-age=0"}, {"cache-control": "no-cache"}, {}):
+            assert (await app.get(f"/{REP}", headers)).status == 302
+        assert len(app.gateway.asked) == 2
 
     async def test_a_redirect_varies_with_what_it_depends_on(self) -> None:
         translated = body(
