@@ -65,6 +65,7 @@ from ibi.web.http.request_middleware import (
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.refusals import ConnectionRefusals, HostCheck
 from ibi.web.pages.rendering import SiteFacts
+from ibi.web.pages.robots_txt import SITEMAP, RobotsPage
 from ibi.web.pages.routes import KnownSite, page_routes
 from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.sign_in import SignInPages
@@ -144,6 +145,9 @@ def create_app(
     if sign_in is not None and sessions is not None:
         integrity = None if archive is None else archive.integrity
         routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies, integrity).routes()
+    url = facts.public_url if facts else "" if archive is None else archive.public_url
+    has_sitemap = any(route.path == SITEMAP for route in routes)
+    routes.append(Route("/robots.txt", RobotsPage(url, has_sitemap=has_sitemap).get))
     patterns: dict[Any, str] = {route.endpoint: route.path for route in routes}
     names = request_names()
     middleware = [Middleware(RequestMiddleware, metrics=metrics, log=log, routes=patterns, names=names)]

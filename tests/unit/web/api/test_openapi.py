@@ -42,7 +42,7 @@ OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for met
 
 
 def test_every_route_is_described_and_every_description_has_a_route() -> None:
-    pages = {route.path for route in page_routes(None)}
+    pages = {"/robots.txt", *(route.path for route in page_routes(None))}
     routes = [route for route in made().app.routes if isinstance(route, Route) and route.path not in pages]
     found = {(route.path, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
     assert found == set(OPERATIONS)
