@@ -12,6 +12,7 @@ import click
 from ibi.cli.options import settings_from
 from ibi.composition.archive_store import CATALOGUE, STORE, open_store
 from ibi.composition.minter import Acceptance, open_minter
+from ibi.composition.read_only_store import is_read_only, open_read_only
 from ibi.config import Settings
 from ibi.messages.label_forms import LabelForms
 from ibi.model.membership import ArchiveRecord
@@ -54,15 +55,18 @@ def local_settings(flags: Mapping[str, str | None], read: Callable[..., Settings
 
 
 @contextmanager
-def opened_store(settings: Settings, *, begin: bool = False) -> Iterator[ArchiveStore]:
-    """Open the store of the data directory, repair it after a crash, and report what could not be repaired.
+def opened_store(settings: Settings, *, begin: bool = False, changing: bool = False) -> Iterator[ArchiveStore]:
+    """Open the store of the data directory, repair it after a crash, and report what could not be repaired. A command
+    that is not `changing` anything works on a directory that may not be written, too.
 
     Only a command that deposits may `begin` a store: for others, a missing store means a wrong directory.
     """
     # A catalogue without a store means that the store was lost: opening it reports that.
     if not begin and not any((settings.data / name).exists() for name in (STORE, CATALOGUE)):
         raise click.ClickException(f"nothing was deposited in {settings.data} yet")
-    with open_store(settings.data, on_rebuild=_tell_of_rebuild) as store:
+    is_copy = not (changing or begin) and is_read_only(settings.data)
+    open_it = open_read_only if is_copy else open_store
+    with open_it(settings.data, on_rebuild=_tell_of_rebuild) as store:
         for name, error in store.swept.unreadable:
             click.echo(f"ibi: {name}: {error}", err=True)
         yield store
@@ -74,7 +78,7 @@ def _tell_of_rebuild(_: int | None) -> None:
 
 @contextmanager
 def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archive]:
-    with opened_store(settings, begin=begin) as store:
+    with opened_store(settings, begin=begin, changing=True) as store:
         record = ArchiveRecordFile(settings.data).read()
         service = None if record is None else record.service
         deposits = Deposits(store, _MintWhenAsked(settings), MachineClocks(), service=service)

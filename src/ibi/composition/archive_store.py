@@ -33,7 +33,7 @@ from ibi.storage.store_generation import GenerationFile
 
 STORE: Final = "store"
 CATALOGUE: Final = FILE_NAME
-_JOURNAL: Final = "changes"
+JOURNAL: Final = "changes"
 _LOCKS: Final = "item-locks"
 
 
@@ -62,17 +62,43 @@ def open_store(
 
     `boot` names the start of this machine. `CatalogDamaged` if the catalogue cannot be used.
     """
+    return open_in_place(
+        data,
+        generation=data / STORE,
+        forget_given_out=partial(_forget_given_out, data),
+        on_step=on_step,
+        on_item=on_item,
+        on_rebuild=on_rebuild,
+        give_up_missing=give_up_missing,
+        boot=boot,
+    )
+
+
+def open_in_place(
+    data: Path,
+    *,
+    generation: Path,
+    forget_given_out: Callable[[], None],
+    on_step: Callable[[str], None] = _pass,
+    on_item: Callable[[], None] = _ignore,
+    on_rebuild: Callable[[int | None], None] = _begin,
+    give_up_missing: bool = False,
+    boot: str | None = None,
+    finally_close: ExitStack | None = None,
+) -> ArchiveStore:
+    """Open a store of which all lies in the directory `data`, but for the file of the `generation`, which has a
+    directory of its own. `finally_close` is closed with the store, after it."""
     with ExitStack() as opened:
         ledger = SqliteIntegrity(data / INTEGRITY)
         opened.callback(ledger.close)
         integrity = Integrity(ledger)
         content = OcflStore(data / STORE, on_step, ledger)
         opened.callback(content.close)
-        journal = ChangeJournal(data / _JOURNAL, boot or MachineClocks().read().boot)
+        journal = ChangeJournal(data / JOURNAL, boot or MachineClocks().read().boot)
         opened.callback(journal.close)
-        generation = GenerationFile(data / STORE)
-        opened.callback(generation.close)
-        catalog = SqliteCatalog(data / CATALOGUE, generation, integrity.require_unknown)
+        marks = GenerationFile(generation)
+        opened.callback(marks.close)
+        catalog = SqliteCatalog(data / CATALOGUE, marks, integrity.require_unknown)
         opened.callback(catalog.close)
         locks = FileItemLocks(data / _LOCKS)
         opened.callback(locks.close)
@@ -84,13 +110,15 @@ def open_store(
             locks=locks,
             batching=batched,
             integrity=integrity,
-            forget_given_out=partial(_forget_given_out, data),
+            forget_given_out=forget_given_out,
             close=to_close.close,
             on_step=on_step,
             on_item=on_item,
             on_rebuild=on_rebuild,
             give_up_missing=give_up_missing,
         )
+        if finally_close is not None:
+            to_close.push(finally_close.pop_all())
         to_close.push(opened.pop_all())
         return store
 
