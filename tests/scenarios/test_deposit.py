@@ -186,10 +186,13 @@ def test_two_years_of_an_archive(librarian: Librarian) -> None:
     assert "describes" not in librarian.show(about["rep"])
 
     (folder / "data" / "c.txt").unlink()
-    updated = librarian("update", first["rep"], str(folder), "--title", "Rain, corrected", "--message", "a slip")
+    librarian.json("update", first["rep"], str(folder), "--add")
+    assert "data/c.txt" in [file["path"] for file in librarian.show(first["rep"])["files"]]
+    said = ("--title", "Rain, corrected", "--message", "a slip")
+    updated = librarian("update", first["rep"], str(folder), "--replace", *said)
     assert "data/c.txt" in updated.err
-    assert librarian.show(first["rep"])["version"] == 2
-    added = librarian.json("update", first["rep"], str(librarian.write(d="d") / "d.txt"), "--add", "--remove", "a.txt")
+    assert librarian.show(first["rep"])["version"] == 3
+    added = librarian.json("update", first["rep"], str(librarian.write(d="d") / "d.txt"), "--remove", "a.txt")
     assert added["removed"] == ["a.txt"]
     assert [file["path"] for file in librarian.show(first["rep"])["files"]] == ["d.txt", "data/b.txt"]
 

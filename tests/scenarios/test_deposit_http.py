@@ -117,7 +117,7 @@ def test_a_web_service_and_a_key(remote: Remote, folder: Path) -> None:
     assert twice[0] == twice[1]
 
 
-def test_an_update_takes_the_place_of_files_unless_they_are_to_stay(remote: Remote, folder: Path) -> None:
+def test_an_update_keeps_the_other_files_unless_they_are_to_go(remote: Remote, folder: Path) -> None:
     rep = remote.json("deposit", str(folder), "--title", "t")["rep"]
     other = folder.parent / "other.txt"
     other.write_text("third")
@@ -125,9 +125,9 @@ def test_an_update_takes_the_place_of_files_unless_they_are_to_stay(remote: Remo
     def paths() -> list[str]:
         return [file["path"] for file in remote.json("show", rep)["item"]["files"]]
 
-    remote.json("update", rep, str(other), "--add")
+    remote.json("update", rep, str(other))
     assert paths() == ["a.txt", "other.txt", "sub/ção b.txt"]
-    assert remote.json("update", rep, str(other))["removed"] == ["a.txt", "sub/ção b.txt"]
+    assert remote.json("update", rep, str(other), "--replace")["removed"] == ["a.txt", "sub/ção b.txt"]
     assert paths() == ["other.txt"]
     wrong = remote("update", rep, "--remove", "nothing.txt")
     assert (wrong.code, wrong.err) == (2, "ibi: there is no file nothing.txt to remove\n")

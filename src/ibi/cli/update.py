@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @click.argument("label", metavar="LABEL")
 @click.argument("paths", metavar="[PATH...]", nargs=-1, type=click.Path(path_type=Path))
 @item_options
-@click.option("--add", is_flag=True, help="Keep the files there are; without it, PATHs take the place of all of them.")
+@click.option("--replace", "replaces", is_flag=True, help="Let PATHs take the place of all files there are.")
+@click.option("--add", is_flag=True, help="Keep the files there are, which is done without it too.")
 @click.option("--remove", "removed", metavar="FILE", multiple=True, help="A file to leave out; may be repeated.")
 @click.option("--public", is_flag=True, help="End embargo and restriction to networks.")
 @click.option("--message", metavar="TEXT", default="Updated", help="Why, for the history of the item.")
@@ -35,6 +36,7 @@ def update(
     removed: tuple[str, ...],
     message: str,
     *,
+    replaces: bool,
     add: bool,
     public: bool,
     as_json: bool,
@@ -43,19 +45,23 @@ def update(
     hidden: bool,
     **given: Any,
 ) -> None:
-    """Give an item other files or another description; what no flag says stays as it is."""
+    """Give an item more files, newer ones of the same name, or another description; the rest stays as it is."""
     from ibi.label import parse
 
     settings = settings_from(**{name: given.pop(name) for name in WHERE})
     if paths and url is not None:
         raise click.UsageError("give files or folders, or --url for a Web service")
+    if add and replaces:
+        raise click.UsageError("--add keeps the files that --replace takes away")
+    if replaces and not paths:
+        raise click.UsageError("--replace needs the files that take the place of the others")
     if not (paths or removed or public or url or target or any(given.values())):
         raise click.UsageError("say what changes: give files or folders, or a flag such as --title")
     found = gathered(paths, hidden=hidden)
     if settings.is_remote:
         from ibi.cli.remote_deposit import Changes, remote_update
 
-        keeps = url is None and (add or not paths)
+        keeps = url is None and not replaces
         changes = Changes(removed, target, url, message, keeps=keeps, public=public)
         remote_update(settings, parse(label), found, changes, given, as_json=as_json)
         return
@@ -64,7 +70,7 @@ def update(
 
     with opened_archive(settings) as archive, progress("updating", found.size) as on_bytes:
         item = archive.store.find(parse(label))
-        keeps = url is None and (add or not paths)
+        keeps = url is None and not replaces
         sources = _without({**(_kept(item) if keeps else {}), **found.sources}, removed)
         draft = described(_draft(item, sources, target, url, public=public), given)
         updated = archive.deposits.update(item.rep, draft, sources, who(), message, on_bytes=on_bytes)
