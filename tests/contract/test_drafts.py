@@ -44,7 +44,7 @@ def drafts(opened: Callable[[], DraftStore]) -> DraftStore:
 
 def record(title: str = "Uma tese") -> DraftRecord:
     described = Description(metadata=DescriptiveMetadata(title=(Text(title),)))
-    return DraftRecord(id=new_draft_id(), owner="name:ana", created=Instant(1_234_806_360), description=described)
+    return DraftRecord(id=new_draft_id(), owner="service:ana", created=Instant(1_234_806_360), description=described)
 
 
 def begun(drafts: DraftStore) -> str:
@@ -254,7 +254,7 @@ def test_the_stamp_is_another_after_each_change(drafts: DraftStore) -> None:
     stamps.append(drafts.stamp(draft))
     found = drafts.read(draft)
     assert found is not None
-    drafts.write(replace(found, owner="name:other"))
+    drafts.write(replace(found, owner="service:other"))
     stamps.append(drafts.stamp(draft))
     assert len(set(stamps)) == len(stamps)
     assert drafts.stamp(draft) == stamps[-1]

@@ -21,8 +21,8 @@ from ibi.model.account import Scope, Token
 from ibi.ports.accounts import Tokens
 from ibi.ports.errors import StoreDamaged
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked, StoreNewer
-from ibi.storage.sqlite.accounts import TOKENS_FILE, SqliteTokens
-from ibi.storage.sqlite.connection import connect
+from ibi.storage.sqlite.accounts import TOKEN_MIGRATIONS, TOKENS_FILE, SqliteTokens, keep_private
+from ibi.storage.sqlite.connection import ACCOUNTS, connect
 from tests.support.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
@@ -50,7 +50,7 @@ def tokens(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tokens]:
 def test_a_token_comes_back_as_it_was_added(
     tokens: Tokens, scope: Scope, name: str, expires: Instant | None, revoked: Instant | None
 ) -> None:
-    _, token = drawn(1, scope, name=name, expires=expires, revoked=revoked)
+    _, token = drawn(1, scope, name=name, expires=expires, revoked=revoked, person="ana" if name else None)
     tokens.add(token)
     assert tokens.find(token.id) == token
     assert tokens.list() == (token,)
@@ -208,9 +208,23 @@ def test_no_secret_reaches_the_disk(data: Path) -> None:
     tokens.close()
 
 
+@pytest.mark.parametrize("scope", [Scope.READ, Scope.DEPOSIT, Scope.ADMIN])
+def test_tokens_of_the_first_version_are_valid_as_they_were(data: Path, scope: Scope) -> None:
+    text, token = drawn(3, scope)
+    keep_private(data / TOKENS_FILE)
+    connection = connect(data / TOKENS_FILE, TOKEN_MIGRATIONS[:1], kind=ACCOUNTS)
+    row = (token.id, str(scope), token.digest, token.created.seconds, "harvester")
+    connection.execute("INSERT INTO tokens (id, scope, digest, created, name) VALUES (?, ?, ?, ?, ?)", row)
+    connection.close()
+    tokens = SqliteTokens(data)
+    assert authenticate(text, tokens.find, NOW) == replace(token, name="harvester")
+    assert tokens.list()[0].account == "service:harvester"
+    tokens.close()
+
+
 def test_a_store_of_a_newer_version_is_refused(data: Path) -> None:
     SqliteTokens(data).close()
-    connection = connect(data / TOKENS_FILE, ("",))
+    connection = connect(data / TOKENS_FILE, TOKEN_MIGRATIONS)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(StoreNewer):

@@ -23,7 +23,7 @@ from ibi.storage.draft_files import DraftFiles
 from tests.support.deposit_samples import CountedLabels
 from tests.support.set_clocks import SetClocks
 
-ANA = Depositor("name:ana", "ana")
+ANA = Depositor("service:ana", "ana")
 DESCRIBED = Description(metadata=DescriptiveMetadata(title=(Text("Uma tese"),)))
 
 

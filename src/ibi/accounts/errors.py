@@ -18,6 +18,13 @@ class NotAllowed(IbiError):
     code = "not-allowed"
 
 
+class NotYourItem(IbiError):
+    """{label} belongs to {owner}: {act} needs a token of that account, or one of the scope {needed}. Yours belongs to
+    {account} and has the scope {scope}."""
+
+    code = "not-your-item"
+
+
 class UnknownToken(IbiError):
     """There is no token {id}: `ibi token list` shows those there are."""
 
@@ -58,6 +65,18 @@ class UnknownPerson(IbiError):
     """There is no person called {name}: `ibi person list` shows who there is."""
 
     code = "unknown-person"
+
+
+class UnknownAccount(IbiError):
+    """owner: there is no account {account}: `ibi person list` shows people, `ibi token list` the names of tokens."""
+
+    code = "unknown-account"
+
+
+class BeyondRole(IbiError):
+    """scope: {person} is a {role}, and a token of theirs may have the scope {scopes}, not {scope}."""
+
+    code = "beyond-role"
 
 
 class InvalidPersonName(IbiError):

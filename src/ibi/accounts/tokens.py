@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from hmac import compare_digest
 
 from ibi.accounts.errors import (
+    BeyondRole,
     InvalidExpiry,
     InvalidScope,
     InvalidTokenName,
@@ -20,7 +22,7 @@ from ibi.accounts.errors import (
     UnknownToken,
 )
 from ibi.instant import Instant
-from ibi.model.account import Scope, Token
+from ibi.model.account import ROLE_SCOPES, Person, Scope, Token
 from ibi.ports.accounts import Tokens
 
 MAX_NAME = 100
@@ -39,17 +41,33 @@ _NO_DIGEST = bytes(32)
 
 
 def new_token(
-    random: bytes, scope: Scope, now: Instant, *, name: str = "", expires: Instant | None = None
+    random: bytes,
+    scope: Scope,
+    now: Instant,
+    *,
+    name: str = "",
+    expires: Instant | None = None,
+    person: Person | None = None,
 ) -> tuple[str, Token]:
     """The text to be shown once, and the token to be stored. `random` is `TOKEN_BYTES` from an unpredictable source,
-    and is used for nothing else."""
+    and is used for nothing else. `BeyondRole` if the `person` whose token it is may not do as much."""
     if len(random) != TOKEN_BYTES:
         raise ValueError(f"a token takes {TOKEN_BYTES} random bytes")
     _check_name(name)
     if expires is not None and expires.seconds <= now.seconds:
         raise InvalidExpiry(expires=str(expires), now=str(now))
+    if person is not None:
+        _check_role(person, scope)
     identity, secret = _base32(random[:_ID_BYTES]), _base32(random[_ID_BYTES:])
-    token = Token(identity, scope, _digest(secret), _whole(now), name, None if expires is None else _whole(expires))
+    token = Token(
+        identity,
+        scope,
+        _digest(secret),
+        _whole(now),
+        name,
+        None if expires is None else _whole(expires),
+        person=None if person is None else person.name,
+    )
     return f"ibi_{identity}_{secret}", token
 
 
@@ -70,8 +88,29 @@ def authenticate(text: str, find: Callable[[str], Token | None], now: Instant) -
 
 def require(token: Token, needed: Scope) -> None:
     """Refuse with `NotAllowed` what the token's scope does not include."""
-    if token.scope < needed:
+    if not token.scope.includes(needed):
         raise NotAllowed(scope=str(token.scope), needed=str(needed))
+
+
+def as_person_may(token: Token, person: Person | None) -> Token:
+    """A person's token as it counts now: it ends with their account, and never allows more than their role.
+
+    `NotAuthenticated` if there is no such person any more, or they are disabled.
+    """
+    if person is None or person.disabled is not None:
+        raise NotAuthenticated()
+    allowed = ROLE_SCOPES[person.role]
+    if token.scope in allowed:
+        return token
+    within = [scope for scope in Scope if scope in allowed and token.scope.includes(scope)]
+    return replace(token, scope=within[-1])
+
+
+def _check_role(person: Person, scope: Scope) -> None:
+    allowed = ROLE_SCOPES[person.role]
+    if scope not in allowed:
+        scopes = " or ".join(str(each) for each in Scope if each in allowed)
+        raise BeyondRole(person=person.name, role=str(person.role), scope=str(scope), scopes=scopes)
 
 
 def revoke(tokens: Tokens, identity: str, now: Instant) -> Token:

@@ -81,6 +81,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             resolver=resolver,
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
+            people=people,
             hosts=_served_hosts(settings, public_url, listening[0]),
             bound=ConnectionBound(
                 settings.connections_per_client, settings.trusted_proxies or (), most_connections(raise_limit())

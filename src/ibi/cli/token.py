@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from ibi.services.accounts.account_admin import TokenAdmin
 
 
-_SCOPES = click.Choice(["read", "deposit", "admin"])
+_SCOPES = click.Choice(["read", "deposit", "edit", "admin", "copy"])
 _where = setting_options("data", "config", "server", "token")
 
 
 @contextmanager
-def _desk(**flags: str | None) -> Iterator[TokenAdmin]:
-    """Open the administration of tokens, of the data directory or of a server."""
+def _desk(*, for_person: bool = False, **flags: str | None) -> Iterator[TokenAdmin]:
+    """Open the administration of tokens, of the data directory or of a server; people are looked up `for_person`."""
     settings = settings_from(**flags)
     if settings.is_remote:
         from ibi.transport.api_client import ApiClient
@@ -31,13 +31,12 @@ def _desk(**flags: str | None) -> Iterator[TokenAdmin]:
         return
     from ibi.services.accounts.account_admin import LocalTokenAdmin
     from ibi.storage.machine import MachineClocks
-    from ibi.storage.sqlite.accounts import SqliteTokens
+    from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
 
-    tokens = SqliteTokens(settings.data)
-    try:
-        yield LocalTokenAdmin(tokens, MachineClocks())
-    finally:
-        tokens.close()
+    with ExitStack() as opened:
+        tokens = opened.enter_context(closing(SqliteTokens(settings.data)))
+        people = opened.enter_context(closing(SqlitePeople(settings.data))) if for_person else None
+        yield LocalTokenAdmin(tokens, MachineClocks(), people)
 
 
 @click.group(cls=WholeHelpGroup)
@@ -46,15 +45,20 @@ def token() -> None:
 
 
 @token.command()
-@click.option("--scope", type=_SCOPES, required=True, help="What it allows; each includes those before it.")
-@click.option("--name", default="", help="What to call it in lists.")
+@click.option(
+    "--scope", type=_SCOPES, required=True, help="What it allows; `copy` stands apart, the others include those before."
+)
+@click.option("--name", default="", help="What to call it in lists; without --for, the account that owns its items.")
+@click.option("--for", "person", metavar="PERSON", help="Whose it is: items deposited with it are theirs.")
 @click.option("--expires", metavar="DATE", help="When it ends, as in 2027-01-31T00:00:00Z; without it, never.")
 @as_json_option
 @_where
-def create(scope: str, name: str, expires: str | None, *, as_json: bool, **flags: str | None) -> None:
+def create(
+    scope: str, name: str, person: str | None, expires: str | None, *, as_json: bool, **flags: str | None
+) -> None:
     """Print a new token, this once: only its hash is kept."""
-    with _desk(**flags) as desk:
-        created = desk.create_token(scope, name, expires)
+    with _desk(for_person=person is not None, **flags) as desk:
+        created = desk.create_token(scope, name, expires, person)
     if as_json:
         print_json(created)
     else:
@@ -71,7 +75,15 @@ def list_tokens(*, as_json: bool, **flags: str | None) -> None:
             if as_json:
                 print_json(each)
             else:
-                click.echo(f"{each['id']}  {each['scope']:<7}  {each['created']}  {_fate(each)}{each['name']}")
+                click.echo(
+                    f"{each['id']}  {each['scope']:<7}  {each['created']}  {_fate(each)}{each['name']}{_owner(each)}"
+                )
+
+
+def _owner(listed: dict[str, object]) -> str:
+    """For whom a token was made, if it was made for a person."""
+    kind, _, person = str(listed.get("account", "")).partition(":")
+    return f"  for {person}" if kind == "person" else ""
 
 
 def _fate(listed: dict[str, object]) -> str:

@@ -58,22 +58,59 @@ class SignInLink:
     expires: Instant
 
 
-@total_ordering
 class Scope(Enum):
-    """How much a token allows. Each scope includes those before it: `READ < DEPOSIT < ADMIN`."""
+    """How much a token allows. `READ`, `DEPOSIT`, `EDIT` and `ADMIN` each include those before it; `COPY`, which reads
+    the bytes that others do not get and changes nothing, stands apart and includes `READ` alone."""
 
     READ = "read"
     DEPOSIT = "deposit"
+    EDIT = "edit"
     ADMIN = "admin"
+    COPY = "copy"
 
     def __str__(self) -> str:
         return self.value
 
-    def __lt__(self, other: Scope) -> bool:
-        return _SCOPE_RANK[self] < _SCOPE_RANK[other]
+    def includes(self, other: Scope) -> bool:
+        return other in _INCLUDED[self]
 
 
-_SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
+_LADDER = (Scope.READ, Scope.DEPOSIT, Scope.EDIT, Scope.ADMIN)
+_INCLUDED = {
+    **{scope: frozenset(_LADDER[: rank + 1]) for rank, scope in enumerate(_LADDER)},
+    Scope.COPY: frozenset({Scope.READ, Scope.COPY}),
+}
+
+ROLE_SCOPES = {
+    Role.READER: frozenset({Scope.READ}),
+    Role.DEPOSITOR: frozenset({Scope.READ, Scope.DEPOSIT}),
+    Role.LIBRARIAN: frozenset({Scope.READ, Scope.DEPOSIT, Scope.EDIT, Scope.COPY}),
+    Role.ADMIN: frozenset(Scope),
+}
+"""The scopes that a person's tokens may use: what a token allows is never more than what its person may do."""
+
+
+_PERSON = "person:"
+_SERVICE = "service:"
+_OF_TOKEN = "token:"  # noqa: S105 - the kind of an account
+
+
+def person_account(name: str) -> str:
+    """The account of a person."""
+    return _PERSON + name
+
+
+def service_account(name: str) -> str:
+    """The account of all tokens of this name that belong to no person."""
+    return _SERVICE + name
+
+
+def shown_account(account: str | None) -> str:
+    """An account in words; items without an owner belong to the Archive."""
+    if account is None:
+        return "the Archive"
+    kind, _, name = account.partition(":")
+    return f"the token {name}" if kind == "token" else name or account
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +127,34 @@ class Token:
     """What a person calls it; not necessarily unique."""
     expires: Instant | None = None
     revoked: Instant | None = None
+    person: str | None = None
+    """The person to whom it belongs, if it was made for one."""
 
     def is_valid_at(self, now: Instant) -> bool:
         """Whether it has neither been revoked, at any time, nor expired."""
         return self.revoked is None and (self.expires is None or now < self.expires)
+
+    @property
+    def account(self) -> str:
+        """The account that owns what is deposited with it: that of its person, or else a service account of its name,
+        which all tokens of that name share. A token without either has an account of its own."""
+        if self.person is not None:
+            return person_account(self.person)
+        return service_account(self.name) if self.name else _OF_TOKEN + self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks for something to be done."""
+
+    account: str | None
+    """None is the Archive itself."""
+    scope: Scope
+    token: str | None = None
+    """The id of the token that was shown."""
+    address: str = "command"
+    """Where the request came from: an address, or `command` for the data directory itself."""
+
+
+COMMAND = Actor(None, Scope.ADMIN)
+"""A command on the data directory: a user who may write its files may do everything."""

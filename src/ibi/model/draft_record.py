@@ -15,6 +15,7 @@ from ibi.errors import InvalidInput
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
+from ibi.model.account import service_account
 from ibi.model.alternate import Alternate, checked_alternates
 from ibi.model.errors import InvalidDocument
 from ibi.model.file import File, checked_path
@@ -197,6 +198,11 @@ def _read_publication(found: Fields) -> Publication:
     )
 
 
+def _account(owner: str) -> str:
+    """Earlier versions wrote the service account of a token's name as `name:…`."""
+    return service_account(owner.removeprefix("name:")) if owner.startswith("name:") else owner
+
+
 def decode_draft(body: bytes) -> DraftRecord:
     """`InvalidDocument` names the member that is wrong."""
     found = Fields(decode_document(body), "draft.json")
@@ -204,7 +210,7 @@ def decode_draft(body: bytes) -> DraftRecord:
     try:
         record = DraftRecord(
             id=found.required("id", string),
-            owner=found.required("owner", string),
+            owner=_account(found.required("owner", string)),
             created=found.required("created", read_instant),
             description=found.required("description", read_description),
             labels=found.nullable("labels", read_forms),

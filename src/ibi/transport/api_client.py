@@ -129,9 +129,10 @@ class ApiClient:
         except (HTTPException, OSError) as error:
             raise ServerUnreachable(server=self._server, reason=_reason(error)) from error
 
-    def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
+    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> dict[str, object]:
         """A new token, `token` in the answer; asked with one of the scope admin."""
-        return self._object("POST", "/api/tokens", {"scope": scope, "name": name, "expires": expires})
+        said = {"scope": scope, "name": name, "expires": expires} | ({} if person is None else {"person": person})
+        return self._object("POST", "/api/tokens", said)
 
     def list_tokens(self) -> list[dict[str, object]]:
         tokens = self._object("GET", "/api/tokens").get("tokens")

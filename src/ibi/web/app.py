@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
-from ibi.ports.accounts import Tokens
+from ibi.ports.accounts import People, Tokens
 from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.sign_in import SignIn
@@ -87,6 +87,7 @@ def create_app(
     resolver: ResolverSite | None = None,
     facts: SiteFacts | None = None,
     sign_in: SignIn | None = None,
+    people: People | None = None,
     bound: ConnectionBound | None = None,
     hosts: ServedHosts | None = None,
     verification: VerificationSchedule | None = None,
@@ -96,10 +97,11 @@ def create_app(
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
-    `facts` are for every page. With `sign_in`, people can sign in to the pages. `checks` raise an error when a file in
-    use is no longer the one that was opened; `/readyz` then reports it, and also a disk without room for deposits. The
-    server asks `bound` how many connections a client may have. `hosts` are those for which there are pages and files;
-    without them every host has them. `verification` runs while the application does.
+    `facts` are for every page. With `sign_in`, people can sign in to the pages; those in `people` may have tokens.
+    `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
+    a disk without room for deposits. The server asks `bound` how many connections a client may have. `hosts` are those
+    for which there are pages and files; without them every host has them. `verification` runs while the application
+    does.
     """
     log = log or structlog.get_logger("ibi.web")
     is_prompt = ticks.prompt and tokens.prompt and (archive is None or archive.catalog.prompt)
@@ -108,8 +110,8 @@ def create_app(
     readiness = Readiness(queue, ticks, clocks, checks=checks, is_prompt=is_prompt, log=log)
     metrics = Metrics()
     queue.watch(metrics.count_group)
-    authentication = Authentication(tokens, clocks)
-    token_pages = TokenPages(LocalTokenAdmin(tokens, clocks), authentication)
+    authentication = Authentication(tokens, clocks, people)
+    token_pages = TokenPages(LocalTokenAdmin(tokens, clocks, people), authentication)
     readers = _feed_readers(archive)
     registers = resolver is not None and resolver.registrations is not None
     routes = [

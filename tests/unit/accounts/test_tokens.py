@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ibi.accounts.errors import (
+    BeyondRole,
     InvalidExpiry,
     InvalidScope,
     InvalidTokenName,
@@ -17,9 +19,18 @@ from ibi.accounts.errors import (
     NotAuthenticated,
     UnknownToken,
 )
-from ibi.accounts.tokens import MAX_NAME, TOKEN_BYTES, authenticate, new_token, require, revoke, scope_named
+from ibi.accounts.tokens import (
+    MAX_NAME,
+    TOKEN_BYTES,
+    as_person_may,
+    authenticate,
+    new_token,
+    require,
+    revoke,
+    scope_named,
+)
 from ibi.instant import Instant
-from ibi.model.account import Scope, Token
+from ibi.model.account import Person, Role, Scope, Token
 from tests.support.memory.tokens import MemoryTokens
 
 NOW = Instant.parse("2026-11-15T12:00:00.5Z")
@@ -180,7 +191,11 @@ def test_a_whole_token_given_instead_of_its_id_is_not_repeated() -> None:
     assert text.split("_")[2][:4] not in str(unknown.value)
 
 
-ALLOWED = {(has, needed) for index, needed in enumerate(Scope) for has in list(Scope)[index:]}
+LADDER = (Scope.READ, Scope.DEPOSIT, Scope.EDIT, Scope.ADMIN)
+ALLOWED = {(has, needed) for index, needed in enumerate(LADDER) for has in LADDER[index:]} | {
+    (Scope.COPY, Scope.COPY),
+    (Scope.COPY, Scope.READ),
+}
 
 
 @pytest.mark.parametrize("needed", Scope)
@@ -194,14 +209,13 @@ def test_a_scope_includes_those_before_it(has: Scope, needed: Scope) -> None:
             require(token, needed)
 
 
-def test_scopes_are_ordered_and_named() -> None:
-    assert Scope.READ < Scope.DEPOSIT < Scope.ADMIN
+def test_scopes_are_named() -> None:
     assert [scope_named(str(scope)) for scope in Scope] == list(Scope)
 
 
 @pytest.mark.parametrize("text", ["", "Read", "write", "admin ", "x" * 1000])
 def test_another_word_is_no_scope(text: str) -> None:
-    with pytest.raises(InvalidScope, match="not one of read, deposit, admin") as refused:
+    with pytest.raises(InvalidScope, match="not one of read, deposit, edit, admin, copy") as refused:
         scope_named(text)
     assert len(str(refused.value)) < 100
 
@@ -215,3 +229,57 @@ def test_a_name_that_would_spoil_a_table_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "Harvester of São José", "x" * MAX_NAME])
 def test_a_name_may_be_any_visible_text(name: str) -> None:
     assert new_token(CHANCE, Scope.READ, NOW, name=name)[1].name == name
+
+
+# --- tokens of persons ------------------------------------------------------------------------------------------------
+
+
+def person(role: Role, **others: Any) -> Person:
+    return Person("ana", role, NOW, **others)
+
+
+def test_what_is_deposited_belongs_to_the_person_the_name_or_the_token_itself() -> None:
+    of_person = new_token(CHANCE, Scope.DEPOSIT, NOW, name="harvester", person=person(Role.DEPOSITOR))[1]
+    named, bare = new_token(CHANCE, Scope.DEPOSIT, NOW, name="ana")[1], new_token(CHANCE, Scope.DEPOSIT, NOW)[1]
+    assert [token.account for token in (of_person, named, bare)] == ["person:ana", "service:ana", f"token:{bare.id}"]
+
+
+ROLES = {
+    Role.READER: {Scope.READ},
+    Role.DEPOSITOR: {Scope.READ, Scope.DEPOSIT},
+    Role.LIBRARIAN: {Scope.READ, Scope.DEPOSIT, Scope.EDIT, Scope.COPY},
+    Role.ADMIN: set(Scope),
+}
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("scope", Scope)
+def test_a_person_gets_no_token_beyond_their_role(role: Role, scope: Scope) -> None:
+    if scope in ROLES[role]:
+        assert new_token(CHANCE, scope, NOW, person=person(role))[1].person == "ana"
+    else:
+        with pytest.raises(BeyondRole, match=f"ana is a {role}, .* not {scope}"):
+            new_token(CHANCE, scope, NOW, person=person(role))
+
+
+@pytest.mark.parametrize(
+    ("scope", "role", "left"),
+    [
+        (Scope.ADMIN, Role.ADMIN, Scope.ADMIN),
+        (Scope.ADMIN, Role.LIBRARIAN, Scope.EDIT),
+        (Scope.EDIT, Role.DEPOSITOR, Scope.DEPOSIT),
+        (Scope.ADMIN, Role.READER, Scope.READ),
+        (Scope.COPY, Role.LIBRARIAN, Scope.COPY),
+        (Scope.COPY, Role.DEPOSITOR, Scope.READ),
+    ],
+)
+def test_a_token_never_allows_more_than_the_role_of_its_person_now(scope: Scope, role: Role, left: Scope) -> None:
+    token = new_token(CHANCE, scope, NOW, person=person(Role.ADMIN))[1]
+    assert as_person_may(token, person(role)).scope is left
+
+
+@pytest.mark.parametrize("owner", [None, person(Role.ADMIN, disabled=LATER)])
+def test_a_token_ends_with_the_account_of_its_person(owner: Person | None) -> None:
+    token = new_token(CHANCE, Scope.READ, NOW, person=person(Role.ADMIN))[1]
+    with pytest.raises(NotAuthenticated):
+        as_person_may(token, owner)

@@ -19,7 +19,7 @@ from tests.support.deposit_samples import labels
 NOW = Instant.parse("2026-11-20T10:00:00Z")
 FULL = DraftRecord(
     id="draft-aaaaaaaaaaaaaaaa",
-    owner="name:Ana Ávila",
+    owner="service:Ana Ávila",
     created=NOW,
     description=Description(
         metadata=DescriptiveMetadata(title=(Text("Uma tese", LanguageTag("pt")),), creator=(Agent("Ana"),)),
@@ -59,6 +59,11 @@ def test_what_a_newer_version_has_written_is_refused() -> None:
     for changed in ({**document, "schema": 2}, {**document, "colour": "red"}):
         with pytest.raises(InvalidDocument):
             decode_draft(json.dumps(changed).encode())
+
+
+def test_a_draft_of_an_earlier_version_belongs_to_the_service_account_of_the_name() -> None:
+    document = {**json.loads(encode_draft(PLAIN)), "owner": "name:ana:b"}
+    assert decode_draft(json.dumps(document).encode()).owner == "service:ana:b"
 
 
 def test_a_description_is_in_order_whatever_is_missing() -> None:

@@ -23,6 +23,7 @@ from ibi.archive.drafts import (
 )
 from ibi.composition.archive_store import open_store
 from ibi.errors import IbiError
+from ibi.model.account import Scope
 from ibi.model.draft_record import Description
 from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.services.drafts.drafts import Drafts
@@ -34,9 +35,9 @@ from tests.support.deposit_samples import CountedLabels
 from tests.support.set_clocks import SetClocks
 
 ANA, BIA, LIBRARIAN = (
-    Depositor("name:ana", "ana"),
-    Depositor("name:bia", "bia"),
-    Depositor("name:l", "l", librarian=True),
+    Depositor("service:ana", "ana"),
+    Depositor("service:bia", "bia"),
+    Depositor("service:l", "l", Scope.EDIT),
 )
 DESCRIBED = Description(metadata=DescriptiveMetadata(title=(Text("Uma tese"),)))
 DAY = 86_400

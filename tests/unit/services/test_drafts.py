@@ -27,6 +27,7 @@ from ibi.archive.drafts import (
 from ibi.archive.errors import SecondSuccessor
 from ibi.archive.life_cycle import Updated
 from ibi.composition.archive_store import open_store
+from ibi.model.account import Scope
 from ibi.model.draft_record import Description, DraftRecord
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, Text
@@ -42,7 +43,11 @@ from ibi.storage.errors import DiskRefused
 from tests.support.deposit_samples import CountedLabels
 from tests.support.set_clocks import SetClocks
 
-ANA, OTHER, LIBRARIAN = Depositor("name:ana", "ana"), Depositor("name:o", "o"), Depositor("name:l", "l", librarian=True)
+ANA, OTHER, LIBRARIAN = (
+    Depositor("service:ana", "ana"),
+    Depositor("service:o", "o"),
+    Depositor("service:l", "l", Scope.EDIT),
+)
 DESCRIBED = Description(metadata=DescriptiveMetadata(title=(Text("Uma tese"),)))
 
 

@@ -20,8 +20,9 @@ from ibi.services.accounts.hashing import SecretHasher
 class TokenAdmin(Protocol):
     """Administration of tokens, with texts as arguments and results so that it works over HTTP too."""
 
-    def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
-        """Create a token; `token` in the result is its text, which is shown only now."""
+    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> dict[str, object]:
+        """Create a token, for a person or else for the service account of its name; `token` in the result is its text,
+        which is shown only now."""
 
     def list_tokens(self) -> list[dict[str, object]]: ...
 
@@ -31,15 +32,23 @@ class TokenAdmin(Protocol):
 class LocalTokenAdmin:
     """Administration of the tokens in a data directory."""
 
-    def __init__(self, tokens: Tokens, clocks: Clocks) -> None:
-        self._tokens, self._clocks = tokens, clocks
+    def __init__(self, tokens: Tokens, clocks: Clocks, people: People | None = None) -> None:
+        """Without `people` no token can be made for a person."""
+        self._tokens, self._clocks, self._people = tokens, clocks, people
 
-    def create_token(self, scope: str, name: str, expires: str | None) -> dict[str, object]:
+    def create_token(self, scope: str, name: str, expires: str | None, person: str | None = None) -> dict[str, object]:
         until = None if expires is None else Instant.parse(expires)
-        now = self._clocks.read().wall
-        text, token = new_token(secrets.token_bytes(TOKEN_BYTES), scope_named(scope), now, name=name, expires=until)
+        now, chance = self._clocks.read().wall, secrets.token_bytes(TOKEN_BYTES)
+        owner = None if person is None else self._require_person(person)
+        text, token = new_token(chance, scope_named(scope), now, name=name, expires=until, person=owner)
         self._tokens.add(token)
         return {"token": text, **_fields(token)}
+
+    def _require_person(self, name: str) -> Person:
+        person = None if self._people is None else self._people.find(name)
+        if person is None or person.disabled is not None:
+            raise UnknownPerson(name=ascii(name[:80]))
+        return person
 
     def list_tokens(self) -> list[dict[str, object]]:
         return [_fields(token) for token in self._tokens.list()]
@@ -53,6 +62,7 @@ def _fields(token: Token) -> dict[str, object]:
         "id": token.id,
         "name": token.name,
         "scope": str(token.scope),
+        "account": token.account,
         "created": str(token.created),
         "expires": None if token.expires is None else str(token.expires),
         "revoked": None if token.revoked is None else str(token.revoked),

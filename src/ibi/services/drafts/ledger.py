@@ -21,6 +21,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
+from ibi.accounts.rights import Belonging, ItemAct, may
 from ibi.archive.drafts import (
     DiskNearlyFull,
     DraftPublished,
@@ -33,6 +34,7 @@ from ibi.archive.drafts import (
     together,
 )
 from ibi.instant import Instant
+from ibi.model.account import Actor, Scope
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
 from ibi.ports.clocks import Clocks
@@ -42,11 +44,18 @@ from ibi.ports.errors import DiskFull, DraftDamaged, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Depositor:
-    """A caller: the owner of drafts, and the name recorded in the versions of an item."""
+    """A caller: the account that owns drafts and items, the name recorded in the versions of an item, and how much the
+    token allows."""
 
     owner: str
     name: str
-    librarian: bool = False
+    scope: Scope = Scope.DEPOSIT
+    token: str | None = None
+    address: str = "command"
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(self.owner, self.scope, self.token, self.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ class DraftViews:
 
 
 def _may_see(who: Depositor, record: DraftRecord) -> bool:
-    return who.librarian or who.owner == record.owner
+    return may(who.actor, ItemAct.EDIT_DRAFT, Belonging(record.id, record.owner))
 
 
 STEP: Final = 16 * 1024 * 1024

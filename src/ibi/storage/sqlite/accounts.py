@@ -110,7 +110,7 @@ class PrivateStore:
 
 TOKENS_FILE = ACCOUNTS.file_name
 
-_TOKEN_MIGRATIONS = (
+TOKEN_MIGRATIONS = (
     """
     CREATE TABLE tokens (
         id TEXT PRIMARY KEY,
@@ -122,14 +122,31 @@ _TOKEN_MIGRATIONS = (
         revoked INTEGER
     ) WITHOUT ROWID
     """,
+    # Scopes keep their names and what they allow; there are two more. Tokens made before belong to no person.
+    """
+    CREATE TABLE newer_tokens (
+        id TEXT PRIMARY KEY,
+        scope TEXT NOT NULL CHECK (scope IN ('read', 'deposit', 'edit', 'admin', 'copy')),
+        digest BLOB NOT NULL CHECK (length(digest) = 32),
+        created INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        expires INTEGER,
+        revoked INTEGER,
+        person TEXT
+    ) WITHOUT ROWID;
+    INSERT INTO newer_tokens (id, scope, digest, created, name, expires, revoked)
+        SELECT id, scope, digest, created, name, expires, revoked FROM tokens;
+    DROP TABLE tokens;
+    ALTER TABLE newer_tokens RENAME TO tokens
+    """,
 )
-_COLUMNS = "id, scope, digest, created, name, expires, revoked"
+_COLUMNS = "id, scope, digest, created, name, expires, revoked, person"
 _FIND = f"SELECT {_COLUMNS} FROM tokens WHERE id = ?"  # noqa: S608
 _LIST = f"SELECT {_COLUMNS} FROM tokens ORDER BY created, id"  # noqa: S608
-_ADD = f"INSERT INTO tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"  # noqa: S608
+_ADD = f"INSERT INTO tokens ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"  # noqa: S608
 _REVOKE = "UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL"
 _SCOPES = {scope.value: scope for scope in Scope}
-_DECOY = ("", "read", bytes(32), 0, "", None, None)
+_DECOY = ("", "read", bytes(32), 0, "", None, None, None)
 """Decoded where there is no row: the time that an answer takes does not reveal which ids there are."""
 
 
@@ -140,7 +157,7 @@ class SqliteTokens(PrivateStore):
 
     def __init__(self, directory: Path) -> None:
         """`directory` is the data directory, made if it is missing."""
-        super().__init__(directory, ACCOUNTS, _TOKEN_MIGRATIONS)
+        super().__init__(directory, ACCOUNTS, TOKEN_MIGRATIONS)
 
     def add(self, token: Token) -> None:
         with self._open() as connection:
@@ -175,11 +192,12 @@ def _row(token: Token) -> tuple[object, ...]:
         token.name,
         None if expires is None else expires.seconds,
         None if revoked is None else revoked.seconds,
+        token.person,
     )
 
 
 def _token(row: tuple[Any, ...]) -> Token:
-    identity, scope, digest, created, name, expires, revoked = row
+    identity, scope, digest, created, name, expires, revoked, person = row
     return Token(
         identity,
         _SCOPES[scope],
@@ -188,6 +206,7 @@ def _token(row: tuple[Any, ...]) -> Token:
         name,
         None if expires is None else Instant(expires),
         None if revoked is None else Instant(revoked),
+        person,
     )
 
 

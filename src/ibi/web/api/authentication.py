@@ -12,22 +12,23 @@ from typing import Final, TypeVar
 from starlette.requests import Request
 
 from ibi.accounts.errors import NotAuthenticated
-from ibi.accounts.tokens import authenticate, require
-from ibi.model.account import Scope, Token
-from ibi.ports.accounts import Tokens
+from ibi.accounts.tokens import as_person_may, authenticate, require
+from ibi.model.account import Actor, Person, Scope, Token
+from ibi.ports.accounts import People, Tokens
 from ibi.ports.clocks import Clocks
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.promptness import ask
 from ibi.services.sites import ArchiveSite, ItemServices
-from ibi.web.http.request import RawHeaders, only_value, values
+from ibi.web.http.request import RawHeaders, only_value, reader_address, values
 from ibi.web.http.request_errors import ReadOnlyArchive
 
 
 class Authentication:
     """Recognises the tokens of one data directory."""
 
-    def __init__(self, tokens: Tokens, clocks: Clocks) -> None:
-        self._tokens, self._clocks = tokens, clocks
+    def __init__(self, tokens: Tokens, clocks: Clocks, people: People | None = None) -> None:
+        """Without `people`, the tokens of persons are not valid."""
+        self._tokens, self._clocks, self._people = tokens, clocks, people
 
     async def require(self, headers: RawHeaders, needed: Scope) -> Token:
         """Return the token that came with a request, if it allows what is `needed`; otherwise raise an error that says
@@ -41,8 +42,14 @@ class Authentication:
         token = await ask(
             self._tokens, lambda: authenticate(text.strip(" "), self._tokens.find, self._clocks.read().wall)
         )
+        if token.person is not None:
+            token = as_person_may(token, await self._find_person(token.person))
         require(token, needed)
         return token
+
+    async def _find_person(self, name: str) -> Person | None:
+        people = self._people
+        return None if people is None else await ask(people, lambda: people.find(name))
 
 
 def name_of(token: Token) -> str:
@@ -75,7 +82,21 @@ class Callers:
         return await self._authentication.require(request.scope["headers"], needed)
 
     async def depositor(self, request: Request) -> Depositor:
-        return depositor(await self.token(request, Scope.DEPOSIT))
+        return self.depositor_of(await self.token(request, Scope.DEPOSIT), request)
+
+    def depositor_of(self, token: Token, request: Request) -> Depositor:
+        """The depositor behind a token. Drafts and items belong to the token's account, so that a new token of the same
+        account finds them."""
+        name = token.person or token.name or name_of(token)
+        return Depositor(token.account, name, token.scope, token.id, self._address(request))
+
+    async def actor(self, request: Request, needed: Scope) -> Actor:
+        token = await self.token(request, needed)
+        return Actor(token.account, token.scope, token.id, self._address(request))
+
+    def _address(self, request: Request) -> str:
+        address = reader_address(request.scope, self.site.proxies)
+        return "unknown" if address is None else str(address)
 
     async def is_known(self, request: Request) -> bool:
         """Whether a token came that allows to read; one that is not valid is refused."""
@@ -102,12 +123,3 @@ class Callers:
     async def run_long(self, work: Callable[[], Made]) -> Made:
         """Run long work in threads of its own, so that short work does not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self._long_works, work)
-
-
-def depositor(token: Token) -> Depositor:
-    """The depositor behind a token. Drafts belong to the token's name, so that a new token under the old name finds
-    them; those of a token without a name belong to that token."""
-    own = name_of(token)
-    return Depositor(
-        owner=f"name:{token.name}" if token.name else own, name=token.name or own, librarian=token.scope >= Scope.ADMIN
-    )

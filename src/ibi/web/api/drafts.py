@@ -23,7 +23,7 @@ from ibi.services.drafts.ledger import DraftView
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.api.authentication import Callers, depositor, name_of
+from ibi.web.api.authentication import Callers, name_of
 from ibi.web.api.record_requests import json_object, parse_description, record_target
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import idempotency_key
@@ -222,7 +222,7 @@ class DraftPages:
         """Answers when everything is on the disk. A client that gets no answer may repeat the request: it becomes one
         item."""
         token, services = await self._callers.token(request, Scope.DEPOSIT), self._callers.item_services
-        who, draft = depositor(token), record_target(request.scope, "/publish").required_draft
+        who, draft = self._callers.depositor_of(token, request), record_target(request.scope, "/publish").required_draft
         key, check = idempotency_key(request.scope["headers"]), _conditions(request)
         message = _message(await json_object(request, most=_SMALL) or {})
         labels = QueuedLabels(self._queue, asyncio.get_running_loop(), name_of(token))

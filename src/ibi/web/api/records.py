@@ -23,7 +23,7 @@ from ibi.model.usage import Usage
 from ibi.services.items.relating import Relating
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
-from ibi.web.api.authentication import Callers, depositor
+from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import DraftPages
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
 from ibi.web.archive.metadata import item_files, item_record, record_links
@@ -80,7 +80,8 @@ class RecordPages:
         if purge:
             # A purge removes every version for good, which only a librarian should do.
             await self._callers.token(request, Scope.ADMIN)
-        label, services, who = target.required_label, self._callers.item_services, depositor(token)
+        who = self._callers.depositor_of(token, request)
+        label, services = target.required_label, self._callers.item_services
         item = await self._callers.run_short(
             lambda: services.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge)
         )

@@ -23,6 +23,7 @@ class _Body(msgspec.Struct, forbid_unknown_fields=True):
     scope: str
     name: str = ""
     expires: str | None = None
+    person: str | None = None
 
 
 _BODY = msgspec.json.Decoder(_Body)
@@ -42,7 +43,9 @@ class TokenPages:
             wanted = _BODY.decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise MalformedBody(reason=_one_line(error)) from None
-        made = await _run_in_thread(lambda: self._admin.create_token(wanted.scope, wanted.name, wanted.expires))
+        made = await _run_in_thread(
+            lambda: self._admin.create_token(wanted.scope, wanted.name, wanted.expires, wanted.person)
+        )
         return _answer(made, 201)
 
     async def list(self, request: Request) -> Response:

@@ -154,6 +154,9 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     # accounts
     "not-authenticated": ErrorStatus(401, "Authorization"),
     "not-allowed": ErrorStatus(403, "Authorization"),
+    "not-your-item": ErrorStatus(403, "Authorization"),
+    "unknown-account": ErrorStatus(404, "owner"),
+    "beyond-role": ErrorStatus(400, "scope"),
     "unknown-token": ErrorStatus(404, "id"),
     "token-exists": ErrorStatus(409, "id"),
     "invalid-scope": ErrorStatus(400, "scope"),

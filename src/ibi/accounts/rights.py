@@ -1,0 +1,121 @@
+"""Who may do what with an item: one table, for the API, the pages and the commands.
+
+Every item has an owner, which is an account; what was deposited without one belongs to the Archive. A token acts for
+its account. `TABLE` says which scopes allow an act: on an item of one's own, on another's, and on the Archive's own
+item, by which resolvers find it. Of the scopes `read < deposit < edit < admin` each includes those before it; `copy`
+stands apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from ibi.accounts.errors import NotAllowed, NotYourItem
+from ibi.model.account import Actor, Scope, shown_account
+
+
+class ItemAct(Enum):
+    """What is to be done with an item; the value stands in messages."""
+
+    READ = "reading all of its record"
+    READ_FILES = "reading its files"
+    EDIT_DRAFT = "working on the draft"
+    DEPOSIT = "depositing"
+    UPDATE = "changing it"
+    OPEN = "making it more visible"
+    RELATE = "recording or withdrawing its relations"
+    ANSWER = "answering a claim on it"
+    DELETE = "deleting it"
+    PURGE = "purging it"
+
+
+class Whose(Enum):
+    """To whom an item belongs, seen from the account that asks."""
+
+    OWN = "own"
+    ANOTHERS = "another's"
+    SERVICE = "the Archive's own item"
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """What the table has to know of an item, or of a draft."""
+
+    label: str
+    owner: str | None
+    """None: it belongs to the Archive."""
+    is_restricted: bool = False
+    """Whether there are readers who do not get its files now."""
+    is_service: bool = False
+    """Whether it is the Archive's own item."""
+
+    def whose(self, who: Actor) -> Whose:
+        if self.is_service:
+            return Whose.SERVICE
+        return Whose.OWN if self.owner is not None and self.owner == who.account else Whose.ANOTHERS
+
+
+def _at_least(least: Scope) -> frozenset[Scope]:
+    return frozenset(scope for scope in Scope if scope.includes(least))
+
+
+_READ, _DEPOSIT, _EDIT, _ADMIN = map(_at_least, (Scope.READ, Scope.DEPOSIT, Scope.EDIT, Scope.ADMIN))
+_COPY: Final = frozenset({Scope.COPY})
+_OWN, _ANOTHERS, _SERVICE = Whose
+
+TABLE: Final[Mapping[tuple[ItemAct, Whose], frozenset[Scope]]] = {
+    **{(ItemAct.READ, whose): _READ for whose in Whose},
+    # Of restricted items; those of others are for all readers, with a token or without.
+    (ItemAct.READ_FILES, _OWN): _DEPOSIT | _COPY,
+    (ItemAct.READ_FILES, _ANOTHERS): _EDIT | _COPY,
+    (ItemAct.READ_FILES, _SERVICE): _EDIT | _COPY,
+    # A new item belongs to the account that deposits it.
+    **{(ItemAct.DEPOSIT, whose): _DEPOSIT for whose in Whose},
+    (ItemAct.EDIT_DRAFT, _OWN): _DEPOSIT,
+    (ItemAct.EDIT_DRAFT, _ANOTHERS): _EDIT,
+    (ItemAct.EDIT_DRAFT, _SERVICE): _ADMIN,
+    **{
+        (act, whose): scopes
+        for act in (ItemAct.UPDATE, ItemAct.RELATE, ItemAct.ANSWER, ItemAct.DELETE)
+        for whose, scopes in ((_OWN, _DEPOSIT), (_ANOTHERS, _EDIT), (_SERVICE, _ADMIN))
+    },
+    # An editor corrects and narrows; to show what its owner withholds is for them or for an administrator.
+    (ItemAct.OPEN, _OWN): _DEPOSIT,
+    (ItemAct.OPEN, _ANOTHERS): _ADMIN,
+    (ItemAct.OPEN, _SERVICE): _ADMIN,
+    # Earlier versions go for good.
+    **{(ItemAct.PURGE, whose): _ADMIN for whose in Whose},
+}
+
+
+def may(who: Actor, act: ItemAct, item: Belonging) -> bool:
+    """Whether `who` may do that with the item."""
+    if act is ItemAct.READ_FILES and not item.is_restricted:
+        return True
+    return who.scope in TABLE[act, item.whose(who)]
+
+
+def require_right(who: Actor, act: ItemAct, item: Belonging) -> None:
+    """Refuse what the table does not allow: `NotAllowed` if the scope is too small for one's own item as well,
+    `NotYourItem` if it would do for that."""
+    if may(who, act, item):
+        return
+    needed = least_scope(act, item.whose(who))
+    if who.scope not in TABLE[act, Whose.OWN]:
+        raise NotAllowed(scope=str(who.scope), needed=str(needed))
+    raise NotYourItem(
+        label=item.label,
+        owner="the Archive itself" if item.is_service else shown_account(item.owner),
+        act=act.value,
+        needed=str(needed),
+        account=shown_account(who.account),
+        scope=str(who.scope),
+    )
+
+
+def least_scope(act: ItemAct, whose: Whose) -> Scope:
+    """The smallest scope that allows the act, `copy` left aside."""
+    return next(scope for scope in Scope if scope in TABLE[act, whose])

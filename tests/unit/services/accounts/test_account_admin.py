@@ -1,0 +1,44 @@
+"""Tokens created for persons and for services."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.accounts.errors import BeyondRole, UnknownPerson
+from ibi.instant import Instant
+from ibi.model.account import Person, Role
+from ibi.services.accounts.account_admin import LocalTokenAdmin
+from tests.support.memory.people import MemoryPeople
+from tests.support.memory.tokens import MemoryTokens
+from tests.support.set_clocks import SetClocks
+
+NOW = Instant.parse("2026-11-15T12:00:00Z")
+
+
+@pytest.fixture
+def desk() -> LocalTokenAdmin:
+    people = MemoryPeople()
+    people.add(Person("Ana", Role.DEPOSITOR, NOW))
+    people.add(Person("gone", Role.ADMIN, NOW, disabled=NOW))
+    return LocalTokenAdmin(MemoryTokens(), SetClocks(NOW), people)
+
+
+def test_a_token_for_a_person_belongs_to_them_as_they_are_spelled(desk: LocalTokenAdmin) -> None:
+    assert desk.create_token("deposit", "laptop", None, "ANA")["account"] == "person:Ana"
+
+
+def test_a_token_for_no_person_belongs_to_the_service_of_its_name(desk: LocalTokenAdmin) -> None:
+    assert desk.create_token("deposit", "harvester", None)["account"] == "service:harvester"
+
+
+@pytest.mark.parametrize("person", ["bia", "gone", "", "x" * 1000])
+def test_a_token_is_made_for_no_person_without_an_account(desk: LocalTokenAdmin, person: str) -> None:
+    with pytest.raises(UnknownPerson):
+        desk.create_token("read", "", None, person)
+    assert desk.list_tokens() == []
+
+
+def test_a_token_beyond_the_role_of_its_person_is_not_made(desk: LocalTokenAdmin) -> None:
+    with pytest.raises(BeyondRole, match=r"Ana is a depositor, .* scope read or deposit, not edit"):
+        desk.create_token("edit", "", None, "ana")
+    assert desk.list_tokens() == []
