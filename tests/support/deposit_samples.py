@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
@@ -73,7 +74,7 @@ def sources(**contents: bytes) -> dict[str, Source]:
     return {f"{name.replace('__', '/')}.txt": Bytes(content) for name, content in contents.items()}
 
 
-def deposits(kept: ItemRepository, reserving: CountedLabels | None = None, **options: LabelForms) -> Deposits:
+def deposits(kept: ItemRepository, reserving: CountedLabels | None = None, **options: Any) -> Deposits:
     return Deposits(kept, reserving or CountedLabels(), SetClocks(), **options)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,9 +93,18 @@ class RecordsApp:
 
 
 @asynccontextmanager
-async def records_app(
+async def records_app(data: Path, **options: Any) -> AsyncIterator[RecordsApp]:
+    """Started, and stopped at the end."""
+    with unstarted_records_app(data, **options) as records:
+        async with records.app.router.lifespan_context(records.app):
+            yield records
+
+
+@contextmanager
+def unstarted_records_app(
     data: Path, *, largest: int = 10_000_000, days: int = 30, quota: DraftQuota = NO_QUOTA, **options: Any
-) -> AsyncIterator[RecordsApp]:
+) -> Iterator[RecordsApp]:
+    """For a server, which starts it."""
     clocks, usage, tokens = SetClocks(NOW), MemoryUsageLog(), MemoryTokens()
     with open_store(data) as store:
         drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(largest, days, quota), service=SERVICE)
@@ -112,5 +121,4 @@ async def records_app(
             **options,
         )
         minting = made(clocks=clocks, tokens=tokens, archive=site)
-        async with minting.app.router.lifespan_context(minting.app):
-            yield RecordsApp(minting.app, site, store, drafts, clocks, usage, tokens)
+        yield RecordsApp(minting.app, site, store, drafts, clocks, usage, tokens)

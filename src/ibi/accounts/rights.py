@@ -14,7 +14,10 @@ from enum import Enum
 from typing import Final
 
 from ibi.accounts.errors import NotAllowed, NotYourItem
+from ibi.instant import Instant
+from ibi.messages.label_forms import LabelForms
 from ibi.model.account import Actor, Scope, shown_account
+from ibi.model.item import Item, name_one_item
 
 
 class ItemAct(Enum):
@@ -30,6 +33,7 @@ class ItemAct(Enum):
     ANSWER = "answering a claim on it"
     DELETE = "deleting it"
     PURGE = "purging it"
+    GIVE = "giving it to another account"
 
 
 class Whose(Enum):
@@ -51,6 +55,12 @@ class Belonging:
     """Whether there are readers who do not get its files now."""
     is_service: bool = False
     """Whether it is the Archive's own item."""
+
+    @classmethod
+    def of(cls, item: Item, service: LabelForms | None, now: Instant) -> Belonging:
+        """`service` is the Archive's own item."""
+        is_service = service is not None and name_one_item(item.labels, service)
+        return cls(str(item.rep), item.owner, not item.visibility.is_open_to((), now), is_service)
 
     def whose(self, who: Actor) -> Whose:
         if self.is_service:
@@ -86,8 +96,8 @@ TABLE: Final[Mapping[tuple[ItemAct, Whose], frozenset[Scope]]] = {
     (ItemAct.OPEN, _OWN): _DEPOSIT,
     (ItemAct.OPEN, _ANOTHERS): _ADMIN,
     (ItemAct.OPEN, _SERVICE): _ADMIN,
-    # Earlier versions go for good.
-    **{(ItemAct.PURGE, whose): _ADMIN for whose in Whose},
+    # Earlier versions go for good; and an account does not choose what it has to answer for.
+    **{(act, whose): _ADMIN for act in (ItemAct.PURGE, ItemAct.GIVE) for whose in Whose},
 }
 
 

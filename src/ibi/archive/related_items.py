@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from ibi.archive.errors import (
     DescribedMetadata,
@@ -140,12 +141,65 @@ def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
     found: dict[RepositoryName, Item] = {}
     ahead = [_source(catalog, item)]
     for forms in ahead:
+        held = find_forms(catalog, forms)
         linked = (member for label in forms.labels for member in catalog.find_linked(Link.TRANSLATION_OF, label))
-        for member in (find_forms(catalog, forms), *linked):
+        for member in (held, *(member for member in linked if held is None or _is_admitted(held, member))):
             if member is not None and member.rep not in found:
                 found[member.rep] = member
                 ahead.append(member.labels)
     return found.values()
+
+
+def _is_admitted(source: Item, member: Item) -> bool:
+    """Whether a text that says `translation_of` belongs to the group of the source. That is for the owner of the source
+    to say, if it is an Original here: another's claim waits until it is accepted."""
+    if source.state is not State.ORIGINAL or (source.owner == member.owner and not is_declined(source, member)):
+        return True
+    return any(name_one_item(forms, member.labels) for _, forms in source.translations)
+
+
+class ClaimState(Enum):
+    """What has become of a claim on an item here."""
+
+    PENDING = "pending"
+    ACCEPTED = "accepted"
+    DECLINED = "declined"
+
+
+def claims_of(claimant: Item) -> Iterator[tuple[Link, LabelForms]]:
+    """What an item says of others, as far as those have to say something of it in turn. A translation of metadata makes
+    no claim on the item described, which names the source of the metadata alone."""
+    if claimant.edition_of is not None:
+        yield Link.EDITION_OF, claimant.edition_of
+    if claimant.translation_of is not None:
+        yield Link.TRANSLATION_OF, claimant.translation_of
+    if claimant.describes is not None and claimant.translation_of is None:
+        yield Link.DESCRIBES, claimant.describes
+
+
+def claim_state(held: Item, link: Link, claimant: Item) -> ClaimState:
+    """What the item `held` here, an Original, says to a claim on it."""
+    if link is Link.TRANSLATION_OF:
+        accepted = any(name_one_item(forms, claimant.labels) for _, forms in held.translations)
+    else:
+        accepted = _names(held.next_edition if link is Link.EDITION_OF else held.metadata_item, claimant)
+    if accepted:
+        return ClaimState.ACCEPTED
+    return ClaimState.DECLINED if is_declined(held, claimant) else ClaimState.PENDING
+
+
+def is_declined(held: Item, claimant: Item) -> bool:
+    return any(_names(forms, claimant) for forms in held.declined)
+
+
+def decline(held: Item, claimant: Item) -> Item:
+    """`held` as it is after its owner has declined the claims of an item; declining twice changes nothing."""
+    require(held, Act.RELATE)
+    return held if is_declined(held, claimant) else replace(held, declined=(*held.declined, claimant.labels))
+
+
+def take_back_decline(held: Item, claimant: Item) -> Item:
+    return replace(held, declined=tuple(forms for forms in held.declined if not _names(forms, claimant)))
 
 
 def _source(catalog: Catalog, item: Item) -> LabelForms:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import click
@@ -83,6 +83,17 @@ def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archi
         service = None if record is None else record.service
         deposits = Deposits(store, _MintWhenAsked(settings), MachineClocks(), service=service)
         yield Archive(settings, store, deposits, Relating(store, deposits), record)
+
+
+def account_named(settings: Settings, text: str | None) -> str | None:
+    """Return the account that `--owner` names; without it, the Archive itself."""
+    if not text:
+        return None
+    from ibi.services.accounts.account_admin import find_account
+    from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
+
+    with closing(SqlitePeople(settings.data)) as people, closing(SqliteTokens(settings.data)) as tokens:
+        return find_account(text, people, tokens)
 
 
 def who() -> str:

@@ -27,6 +27,7 @@ WHERE = ("data", "config", "server", "token")
 @click.option("--translation-of", metavar="IBI", help="The item that it translates; --language says into what.")
 @click.option("--metadata-of", metavar="IBI", help="The item whose metadata it is.")
 @click.option("--key", metavar="KEY", help="Asking again with this key gets the same item.")
+@click.option("--owner", metavar="ACCOUNT", help="The person or service it belongs to; without it, the Archive.")
 @as_json_option
 @setting_options(*WHERE)
 def deposit(
@@ -35,6 +36,7 @@ def deposit(
     translation_of: str | None,
     metadata_of: str | None,
     key: str | None,
+    owner: str | None,
     *,
     as_json: bool,
     url: str | None,
@@ -50,17 +52,19 @@ def deposit(
         raise click.UsageError("give files or folders, or --url for a Web service")
     found = gathered(paths, hidden=hidden)
     if settings.is_remote:
+        refuse_owner(owner)
         from ibi.cli.remote_deposit import remote_deposit
 
         relations = {"edition_of": edition_of, "translation_of": translation_of, "describes": metadata_of}
         named = {name: str(parse(label)) for name, label in relations.items() if label is not None}
         remote_deposit(settings, found, {"target": target, "url": url, **named}, given, key, as_json=as_json)
         return
-    from ibi.cli.archive_store import opened_archive, who
+    from ibi.cli.archive_store import account_named, opened_archive, who
     from ibi.cli.item_output import links, print_links, progress
     from ibi.model.item import Draft
     from ibi.services.items.file_selection import unread_files
 
+    account = account_named(settings, owner)
     with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
         draft = Draft(
             files=unread_files(found.sources),
@@ -70,8 +74,16 @@ def deposit(
             translation_of=None if translation_of is None else archive.deposits.forms(parse(translation_of)),
             describes=None if metadata_of is None else archive.deposits.forms(parse(metadata_of)),
         )
-        item = archive.deposits.deposit(described(draft, given), found.sources, who(), key=key, on_bytes=on_bytes)
+        item = archive.deposits.deposit(
+            described(draft, given), found.sources, who(), key=key, owner=account, on_bytes=on_bytes
+        )
     print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
+
+
+def refuse_owner(owner: str | None) -> None:
+    """Refuse `--owner` for a server: what is deposited with a token belongs to the token's account."""
+    if owner is not None:
+        raise click.UsageError("--owner goes with --data; through a server, items belong to the token's account")
 
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:

@@ -13,6 +13,7 @@ from ibi.cli.output import print_json, print_lines
 from ibi.config import Settings
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.model.account import shown_account
 from ibi.model.item import Item
 from ibi.model.item_json import item_document, local_document
 from ibi.model.metadata import Agent
@@ -122,6 +123,8 @@ def _relations(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def _access(item: Item) -> Iterator[tuple[str, str]]:
+    if item.owner is not None:
+        yield "owner", shown_account(item.owner)
     if item.visibility.embargo is not None:
         reason = item.visibility.embargo_reason
         yield "embargo", f"until {item.visibility.embargo}{'' if reason is None else f': {reason}'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,8 @@ _where = setting_options("data", "config", "server", "token")
 
 
 @contextmanager
-def _desk(*, for_person: bool = False, **flags: str | None) -> Iterator[TokenAdmin]:
-    """Open the administration of tokens, of the data directory or of a server; people are looked up `for_person`."""
+def _desk(person: str | None = None, **flags: str | None) -> Iterator[TokenAdmin]:
+    """Open the administration of tokens, of the data directory or of a server; for those of a `person`, if named."""
     settings = settings_from(**flags)
     if settings.is_remote:
         from ibi.transport.api_client import ApiClient
@@ -35,7 +35,7 @@ def _desk(*, for_person: bool = False, **flags: str | None) -> Iterator[TokenAdm
 
     with ExitStack() as opened:
         tokens = opened.enter_context(closing(SqliteTokens(settings.data)))
-        people = opened.enter_context(closing(SqlitePeople(settings.data))) if for_person else None
+        people = opened.enter_context(closing(SqlitePeople(settings.data))) if person is not None else None
         yield LocalTokenAdmin(tokens, MachineClocks(), people)
 
 
@@ -57,8 +57,8 @@ def create(
     scope: str, name: str, person: str | None, expires: str | None, *, as_json: bool, **flags: str | None
 ) -> None:
     """Print a new token, this once: only its hash is kept."""
-    with _desk(for_person=person is not None, **flags) as desk:
-        created = desk.create_token(scope, name, expires, person)
+    with _desk(person, **flags) as admin:
+        created = admin.create_token(scope, name, expires, person)
     if as_json:
         print_json(created)
     else:
@@ -70,8 +70,8 @@ def create(
 @_where
 def list_tokens(*, as_json: bool, **flags: str | None) -> None:
     """List every token, revoked ones too."""
-    with _desk(**flags) as desk:
-        for each in desk.list_tokens():
+    with _opened_admin(flags) as admin:
+        for each in admin.list_tokens():
             if as_json:
                 print_json(each)
             else:
@@ -97,6 +97,6 @@ def _fate(listed: dict[str, object]) -> str:
 @_where
 def revoke(identity: str, **flags: str | None) -> None:
     """Make the token with this ID invalid for good, at once."""
-    with _desk(**flags) as desk:
-        desk.revoke_token(identity)
+    with _opened_admin(flags) as admin:
+        admin.revoke_token(identity)
     click.echo(f"{identity} is revoked.")

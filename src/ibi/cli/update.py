@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibi.cli.deposit import WHERE, gathered
+from ibi.cli.deposit import WHERE, gathered, refuse_owner
 from ibi.cli.item_options import described, item_options
 from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--add", is_flag=True, help="Keep the files there are, which is done without it too.")
 @click.option("--remove", "removed", metavar="FILE", multiple=True, help="A file to leave out; may be repeated.")
 @click.option("--public", is_flag=True, help="End embargo and restriction to networks.")
+@click.option("--owner", metavar="ACCOUNT", help="The person or service it belongs to from now on; '' is the Archive.")
 @click.option("--message", metavar="TEXT", default="Updated", help="Why, for the history of the item.")
 @as_json_option
 @setting_options(*WHERE)
@@ -34,6 +35,7 @@ def update(
     label: str,
     paths: tuple[Path, ...],
     removed: tuple[str, ...],
+    owner: str | None,
     message: str,
     *,
     replaces: bool,
@@ -55,21 +57,29 @@ def update(
         raise click.UsageError("--add keeps the files that --replace takes away")
     if replaces and not paths:
         raise click.UsageError("--replace needs the files that take the place of the others")
-    if not (paths or removed or public or url or target or any(given.values())):
+    is_changed = bool(paths or removed or public or url or target or any(given.values()))
+    if not is_changed and owner is None:
         raise click.UsageError("say what changes: give files or folders, or a flag such as --title")
     found = gathered(paths, hidden=hidden)
     if settings.is_remote:
+        refuse_owner(owner)
         from ibi.cli.remote_deposit import Changes, remote_update
 
         keeps = url is None and not replaces
         changes = Changes(removed, target, url, message, keeps=keeps, public=public)
         remote_update(settings, parse(label), found, changes, given, as_json=as_json)
         return
-    from ibi.cli.archive_store import opened_archive, who
+    from ibi.cli.archive_store import account_named, opened_archive, who
     from ibi.cli.item_output import links, print_updated, progress
 
+    account = account_named(settings, owner)
     with opened_archive(settings) as archive, progress("updating", found.size) as on_bytes:
         item = archive.store.find(parse(label))
+        if owner is not None:
+            item = archive.deposits.give(item.rep, account, who())
+        if not is_changed:
+            print_updated("; ".join(item.metadata.titles()), links(item, settings), item.version, [], as_json=as_json)
+            return
         keeps = url is None and not replaces
         sources = _without({**(_kept(item) if keeps else {}), **found.sources}, removed)
         draft = described(_draft(item, sources, target, url, public=public), given)

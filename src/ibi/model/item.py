@@ -129,6 +129,8 @@ class Item:
     tombstone: Tombstone | None = None
     later: tuple[LaterMembers | None, LaterMembers | None] = field(default=(None, None), compare=False, repr=False)
     """Of its two records, what a later version has written into them and is not known here."""
+    declined: tuple[LabelForms, ...] = ()
+    """Items of other owners whose claims on this one were declined."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alternates", checked_alternates(self.alternates))

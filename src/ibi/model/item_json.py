@@ -45,7 +45,7 @@ from ibi.vocabulary import State
 SCHEMA: Final = 2
 """The latest version of both documents. What is written has the number of the first version that has all its members:
 so an Archive with an older version reads what it can, and refuses the rest."""
-_SINCE_2: Final = frozenset({"alternates", "owner"})
+_SINCE_2: Final = frozenset({"alternates", "owner", "declined"})
 
 Document = dict[str, Any]
 
@@ -111,6 +111,7 @@ def local_document(item: Item) -> Document:
             "source": item.source,
             "transferred_to": None if item.transferred_to is None else item.transferred_to.spelling,
             "owner": item.owner,
+            "declined": [forms_document(forms) for forms in item.declined],
             "tombstone": None if item.tombstone is None else _tombstone(item.tombstone),
         }
     )
@@ -321,6 +322,7 @@ def _read_local(fields: Fields) -> Document:
         "source": fields.nullable("source", string),
         "transferred_to": fields.nullable("transferred_to", read_label),
         "owner": fields.nullable("owner", string),
+        "declined": fields.optional("declined", many(read_forms), ()),
         "tombstone": fields.nullable("tombstone", _read_tombstone),
     }
     fields.finish()
@@ -356,7 +358,7 @@ _ITEM_SHAPE: Final = Shape(
     tables={"translations": _FORMS_SHAPE},
 )
 _LOCAL_SHAPE: Final = Shape(
-    frozenset({"schema", "state", "transferable", "source", "transferred_to", "owner", "tombstone"}),
+    frozenset({"schema", "state", "transferable", "source", "transferred_to", "owner", "declined", "tombstone"}),
     objects={
         "tombstone": Shape(frozenset({"when", "why", "replaced_by", "purged"}), links={"replaced_by": _FORMS_SHAPE})
     },

@@ -63,8 +63,33 @@ class Visibility:
             return False
         return not self.networks or _is_any_within(map(unmap_address, addresses), self.networks)
 
+    def shows_more_than(self, before: Visibility, now: Instant) -> bool:
+        """Whether there may be a reader who sees more than with `before`, now or later."""
+        if self.listing and not before.listing:
+            return True
+        if before.embargo is not None and before.is_embargoed(now) and (self.embargo or now) < before.embargo:
+            return True
+        return bool(before.networks) and not _is_all_within(self.networks, before.networks)
+
 
 Visibility.PUBLIC = Visibility()
+
+
+def _is_all_within(networks: Iterable[IpNetwork], others: Iterable[IpNetwork]) -> bool:
+    """Whether every address of these networks is one of the others; no networks are all addresses."""
+    found, known = tuple(networks), tuple(others)
+    return bool(found) and all(_is_covered(each, known) for each in found)
+
+
+def _is_covered(network: IpNetwork, others: tuple[IpNetwork, ...]) -> bool:
+    """Whether one of the others, or several of them side by side, have all of the network."""
+    import ipaddress
+
+    if network.version == 4:
+        return any(
+            network.subnet_of(each) for each in ipaddress.collapse_addresses(n for n in others if n.version == 4)
+        )
+    return any(network.subnet_of(each) for each in ipaddress.collapse_addresses(n for n in others if n.version == 6))
 
 
 def _is_any_within(addresses: Iterable[IpAddress], networks: Iterable[IpNetwork]) -> bool:

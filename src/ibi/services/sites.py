@@ -12,6 +12,7 @@ from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
+from ibi.model.account import Actor
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
@@ -59,14 +60,12 @@ class ItemServices:
     standing: Callable[[], Mapping[str, object]] = _nothing
     """The status of the Archive: its membership in its resolver, and the state of its store."""
 
-    @property
-    def deposits(self) -> Deposits:
-        """Changes of published items."""
-        return Deposits(self.repository, _NoLabels(), self.clocks, service=self.service)
+    def deposits_of(self, actor: Actor) -> Deposits:
+        """Changes of published items, as far as the actor may make them."""
+        return Deposits(self.repository, _NoLabels(), self.clocks, service=self.service, actor=actor)
 
-    @property
-    def relating(self) -> Relating:
-        return Relating(self.repository, self.deposits)
+    def relating_of(self, actor: Actor) -> Relating:
+        return Relating(self.repository, self.deposits_of(actor))
 
 
 T = TypeVar("T")

@@ -25,6 +25,7 @@ EXPECTED: dict[ItemAct, tuple[set[Scope], set[Scope], set[Scope]]] = {
     ItemAct.ANSWER: ({D, E, A}, {E, A}, {A}),
     ItemAct.DELETE: ({D, E, A}, {E, A}, {A}),
     ItemAct.PURGE: ({A}, {A}, {A}),
+    ItemAct.GIVE: ({A}, {A}, {A}),
 }
 ITEMS = {
     Whose.OWN: Belonging("l/own", "service:ana"),

@@ -53,3 +53,39 @@ def test_what_is_public_is_everybodys() -> None:
 def test_what_is_no_network_is_refused(text: str) -> None:
     with pytest.raises(InvalidNetwork):
         network(text)
+
+
+# --- more visible than before -----------------------------------------------------------------------------------------
+
+SOON, LATER = Instant(NOW.seconds + 60), Instant(NOW.seconds + 120)
+
+
+def seen_from(*networks: str, embargo: Instant | None = None, listing: bool = True) -> Visibility:
+    return Visibility(tuple(map(network, networks)), embargo, listing)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shows_more"),
+    [
+        (seen_from(), seen_from(), False),
+        (seen_from(), seen_from("10.0.0.0/8", embargo=SOON, listing=False), False),
+        (seen_from("10.0.0.0/8"), seen_from(), True),
+        (seen_from("10.0.0.0/8"), seen_from("10.1.0.0/16", "10.2.3.4"), False),
+        (seen_from("10.0.0.0/8"), seen_from("10.0.0.0/7"), True),
+        (seen_from("10.0.0.0/8"), seen_from("10.1.0.0/16", "2001:db8::/32"), True),
+        (seen_from("10.0.0.0/9", "10.128.0.0/9"), seen_from("10.0.0.0/8"), False),
+        (seen_from("2001:db8::/33", "2001:db8:8000::/33", "10.0.0.0/8"), seen_from("2001:db8::/32"), False),
+        (seen_from(embargo=LATER), seen_from(embargo=LATER), False),
+        (seen_from(embargo=SOON), seen_from(embargo=LATER), False),
+        (seen_from(embargo=LATER), seen_from(embargo=SOON), True),
+        (seen_from(embargo=LATER), seen_from(), True),
+        (seen_from(embargo=LATER), seen_from("10.0.0.0/8"), True),
+        (seen_from(embargo=NOW), seen_from(), False),
+        (seen_from(listing=False), seen_from(), True),
+        (seen_from(listing=False), seen_from(listing=False), False),
+    ],
+)
+def test_more_visible_is_what_some_reader_sees_more_of(
+    before: Visibility, after: Visibility, *, shows_more: bool
+) -> None:
+    assert after.shows_more_than(before, NOW) is shows_more

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from ibi.accounts.errors import PersonExists, UnknownPerson
+from ibi.accounts.errors import PersonExists, UnknownAccount, UnknownPerson
 from ibi.accounts.sign_in import RANDOM_BYTES, check_name, check_password, new_link, role_named
 from ibi.accounts.tokens import TOKEN_BYTES, new_token, revoke, scope_named
 from ibi.instant import Instant
-from ibi.model.account import Person, Role, Token
+from ibi.model.account import Person, Role, Token, person_account, service_account
 from ibi.ports.accounts import People, Tokens
 from ibi.ports.clocks import Clocks
 from ibi.services.accounts.hashing import SecretHasher
@@ -67,6 +67,23 @@ def _fields(token: Token) -> dict[str, object]:
         "expires": None if token.expires is None else str(token.expires),
         "revoked": None if token.revoked is None else str(token.revoked),
     }
+
+
+def find_account(text: str, people: People, tokens: Tokens) -> str | None:
+    """The account that a person or a token's name stands for; None, the Archive, for an empty text.
+
+    A name alone is that of a person, or else that of tokens; `person:` or `service:` before it says which.
+    """
+    if not text:
+        return None
+    kind, colon, name = text.partition(":")
+    kind, name = (kind, name) if colon and kind in {"person", "service"} else ("", text)
+    person = people.find(name) if kind != "service" else None
+    if person is not None:
+        return person_account(person.name)
+    if kind != "person" and any(token.account == service_account(name) for token in tokens.list()):
+        return service_account(name)
+    raise UnknownAccount(account=ascii(text[:100]))
 
 
 class PersonAdmin:

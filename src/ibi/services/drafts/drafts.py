@@ -68,7 +68,7 @@ class DraftPublishing:
         self,
         record: DraftRecord,
         files: tuple[File, ...],
-        who: str,
+        who: Depositor,
         labels: LabelMinter,
         key: str | None,
         message: str | None,
@@ -86,16 +86,17 @@ class DraftPublishing:
         record: DraftRecord,
         files: tuple[File, ...],
         sources: Mapping[str, Source],
-        who: str,
+        who: Depositor,
         labels: _LabelsOnce,
         key: str,
         message: str,
     ) -> Publication:
         if record.reserved is not None and (known := self._known(record.reserved)) is not None:
             return known
-        deposits = Deposits(self.kept, labels, self.clocks, service=self.service)
+        deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
         try:
-            item = deposits.deposit(record.description.draft(files), sources, who, message, key=key)
+            draft = record.description.draft(files)
+            item = deposits.deposit(draft, sources, who.name, message, key=key, owner=record.owner)
         except StorageError:
             raise
         except IbiError:
@@ -112,7 +113,7 @@ class DraftPublishing:
         labels: LabelForms,
         files: tuple[File, ...],
         sources: Mapping[str, Source],
-        who: str,
+        who: Depositor,
         message: str,
     ) -> Publication:
         # As its object has it, not the catalogue: what is judged here must not change until it is written.
@@ -121,11 +122,14 @@ class DraftPublishing:
         draft = record.description.draft(files, item.labels)
         if is_published_already(item, record, draft):
             return Publication(item.labels, item.version)
-        deposits = Deposits(self.kept, _NOBODY, self.clocks, service=self.service)
-        updated = deposits.update(item.rep, draft, sources, who, message, head=before.head)
+        updated = self.changes_of(who).update(item.rep, draft, sources, who.name, message, head=before.head)
         return Publication(
             updated.item.labels, updated.item.version, tuple(warning.path for warning in updated.warnings)
         )
+
+    def changes_of(self, who: Depositor) -> Deposits:
+        """Changes of published items, as far as the depositor may make them."""
+        return Deposits(self.kept, _NOBODY, self.clocks, service=self.service, actor=who.actor)
 
     def _known(self, labels: LabelForms) -> Publication | None:
         item = find_forms(self.kept.catalog, labels)
@@ -218,6 +222,7 @@ class Drafts:
         """Begin a draft that changes a published item: with its files, and its description unless another is given."""
         self._sweep_now_and_then()
         item = self._kept.find(label)
+        self._check_update(who, item, description)
         require(item, Act.UPDATE)
         if description is not None:
             _check_no_relations(description)
@@ -270,7 +275,8 @@ class Drafts:
         with self._files.alone_on(draft):
             record = self._views.open_record(who, draft)
             check(self._views.view(record))
-            if record.base is not None:
+            if record.labels is not None:
+                self._check_update(who, self._kept.find(record.labels.labels[0]), description)
                 _check_no_relations(description)
             self._files.write(replace(record, description=description))
             return self.find(who, draft)
@@ -317,7 +323,7 @@ class Drafts:
         if view.record.publication is not None:
             return view.record.publication
         check(view)
-        publication = self._publishing.publish(view.record, view.files, who.name, labels, key, message)
+        publication = self._publishing.publish(view.record, view.files, who, labels, key, message)
         with suppress(StorageError):  # the next attempt will find that it is published
             self._files.conclude(replace(view.record, publication=publication, kept=()))
         self._ledger.forget(draft)
@@ -352,6 +358,11 @@ class Drafts:
         self.sweep()
 
     # --- beginning ---
+
+    def _check_update(self, who: Depositor, item: Item, description: Description | None) -> None:
+        """Refuse now what would be refused at the publication: the files need not be sent first."""
+        visibility = item.visibility if description is None else description.visibility
+        self._publishing.changes_of(who).require_update(item, visibility)
 
     def _new(self, who: Depositor, description: Description) -> DraftRecord:
         now = Instant(self._clocks.read().wall.seconds)

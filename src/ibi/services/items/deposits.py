@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
+from ibi.accounts.rights import Belonging, ItemAct, may, require_right
 from ibi.archive import life_cycle
 from ibi.archive.life_cycle import Updated
 from ibi.archive.related_items import find_forms
@@ -22,9 +23,11 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import mail_address, url
+from ibi.model.account import COMMAND, Actor, shown_account
 from ibi.model.content import Bytes, Change, Keep, Move, Source, TakenFile
 from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File
 from ibi.model.item import Draft, Item
+from ibi.model.visibility import Visibility
 from ibi.ports.clocks import Clocks, LabelMinter
 from ibi.ports.content import ContentChanged, ContentExists, FileMissing, OnBytes
 from ibi.services.items import item_repository as kept_items
@@ -47,11 +50,32 @@ class Deposits:
     """Changes to the items of one Archive. Calls block, from any thread."""
 
     def __init__(
-        self, kept: ItemRepository, labels: LabelMinter, clocks: Clocks, *, service: LabelForms | None = None
+        self,
+        kept: ItemRepository,
+        labels: LabelMinter,
+        clocks: Clocks,
+        *,
+        service: LabelForms | None = None,
+        actor: Actor = COMMAND,
     ) -> None:
-        """`service` is the Archive's own item, which cannot be deleted."""
+        """`service` is the Archive's own item, which cannot be deleted. What `actor` may not do is refused
+        (`NotYourItem`, `NotAllowed`)."""
         self._kept, self._catalog = kept, kept.catalog
         self._labels, self._clocks, self._service = labels, clocks, service
+        self._actor = actor
+
+    def may(self, act: ItemAct, item: Item) -> bool:
+        """Whether the actor may do that with the item."""
+        return may(self._actor, act, Belonging.of(item, self._service, self._now()))
+
+    def require(self, act: ItemAct, item: Item) -> None:
+        require_right(self._actor, act, Belonging.of(item, self._service, self._now()))
+
+    def require_update(self, item: Item, visibility: Visibility) -> None:
+        """Refuse an update, with this visibility, that the actor may not make."""
+        self.require(ItemAct.UPDATE, item)
+        if visibility.shows_more_than(item.visibility, self._now()):
+            self.require(ItemAct.OPEN, item)
 
     def deposit(
         self,
@@ -104,7 +128,7 @@ class Deposits:
     ) -> Item:
         """A new item that makes claims on others, or whose files take a while to read."""
         name, draft = name_of(_rep(labels)), files.expected_draft()
-        held = tuple(map(name_of, items_claimed(self._catalog, draft)))
+        held = tuple(name_of(each) for each in items_claimed(self._catalog, draft) if self.may(ItemAct.ANSWER, each))
 
         def publish(taken: Mapping[str, TakenFile]) -> Item:
             now = self._now()
@@ -117,7 +141,7 @@ class Deposits:
                     self._kept.read(each)  # one that is damaged could not say its half afterwards
             stored = self._kept.create(PendingItem(name, publish, files.stored, change), on_bytes)
             self._kept.list(stored)
-            self._kept.answer_claims(stored.item, change)
+            self._kept.answer_claims(stored.item, held, change)
         return stored.item
 
     def update(
@@ -137,6 +161,7 @@ class Deposits:
         name = name_of(self._kept.find(label))
         self._kept.require_whole(name)
         before = self._kept.read(name)
+        self.require_update(before.item, draft.visibility)
         if head is not None and before.head != head:
             raise ContentChanged(name=name, expected=head, found=before.head)
         files = _Files(draft, sources, {file.path: file for file in before.item.files})
@@ -156,7 +181,9 @@ class Deposits:
         self, label: Label, reason: str, who: str, *, replaced_by: Label | None = None, purge: bool = False
     ) -> Item:
         """The tombstone that is left. With `purge`, of an item deleted before too, earlier versions go for good."""
-        name = name_of(self._kept.find(label))
+        found = self._kept.find(label)
+        self.require(ItemAct.PURGE if purge else ItemAct.DELETE, found)
+        name = name_of(found)
         successor = None if replaced_by is None else self.forms(replaced_by)
         if not purge:  # what has to go for good may be damaged
             self._kept.require_whole(name)
@@ -172,6 +199,14 @@ class Deposits:
                 stored = self._kept.annotate(item, self._change(who, f"Deleted: {reason}"), before.head)
             self._kept.list(stored)
         return item
+
+    def give(self, label: Label, owner: str | None, who: str) -> Item:
+        """The item, which belongs to the account `owner` from now on, or to the Archive."""
+        found = self._kept.find(label)
+        self.require(ItemAct.GIVE, found)
+        life_cycle.require(found, life_cycle.Act.UPDATE)
+        message = f"Given to {shown_account(owner)}"
+        return self.change({label: lambda item: replace(item, owner=owner)}, who, message)[label]
 
     def forms(self, label: Label) -> LabelForms:
         """Both labels of an item that is here; of another, the one that is known."""

@@ -6,12 +6,13 @@ the item's name. `settle` repeats the second half, as often as one likes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
+from ibi.archive.related_items import is_declined
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
@@ -348,9 +349,10 @@ class ItemRepository:
             self.list(self.annotate(item, change, before.head))
         return item
 
-    def answer_claims(self, item: Item, change: Change) -> None:
-        """Add the back-links in the items that `item` makes claims on. For the holder of the locks of all."""
-        for held in items_claimed(self.catalog, item):
+    def answer_claims(self, item: Item, names: Collection[str], change: Change) -> None:
+        """Add the back-links in those of the items that `item` makes claims on which have these names. For the holder
+        of the locks of all."""
+        for held in (held for held in items_claimed(self.catalog, item) if name_of(held) in names):
             told = replace(change, message=f"Named by {item.rep}")
             with unfinished_if_refused(item):
                 self.rewrite(name_of(held), lambda now: with_backlink(self.catalog, now, item), told)
@@ -374,11 +376,12 @@ class ItemRepository:
             return item
 
     def finish(self, name: str) -> Item | None:
-        """Whatever a change of that item has left to be done: it is listed, and its claims are answered."""
+        """Whatever a change of that item has left to be done: it is listed, and its claims are answered, those on items
+        of the same owner; others are left to the owner of the item claimed."""
         item = self.settle(name)
         if item is None:
             return None
-        for held in tuple(items_claimed(self.catalog, item)):
+        for held in tuple(held for held in items_claimed(self.catalog, item) if _is_answered_at_once(held, item)):
             change = self.content.read(name).versions[-1].change
             with self.locks.hold(name_of(held)):
                 self.rewrite(name_of(held), lambda now: _told(self.catalog, now, item), change)
@@ -408,6 +411,10 @@ class ItemRepository:
     def _record(self, name: str, path: str, version: int) -> bytes:
         with self.open_record(name, path, version) as record:
             return record.read_all()
+
+
+def _is_answered_at_once(held: Item, claimant: Item) -> bool:
+    return held.owner == claimant.owner and not is_declined(held, claimant)
 
 
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:

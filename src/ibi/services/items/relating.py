@@ -1,7 +1,7 @@
 """Editions, translations and metadata recorded by a librarian, for items deposited before or kept elsewhere.
 
-Of two items that are both here, each records its half, in the order of `backlinks`. If one is elsewhere, only the half
-of the other is recorded.
+Of two items that are both here, each records its half, in the order of `backlinks`. If one is elsewhere, or belongs to
+another account whose items the caller may not change, only the half of the other is recorded.
 
 This is the sending side alone. The caller has to make sure that the other Archive has taken the item over.
 """
@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
+from ibi.accounts.rights import ItemAct
 from ibi.archive import life_cycle
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.related_items import (
     check_joining,
     check_source,
+    decline,
     record_metadata_item,
     record_next_edition,
     record_translation,
@@ -85,9 +87,9 @@ class Relating:
         return self._withdraw(label, metadata, known, "describes", withdraw_metadata_item, who, "Not the metadata")
 
     def record_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
-        source, forms = self.repository.find(label), self.deposits.forms(new)
+        source, forms = self._find_named(label), self.deposits.forms(new)
         changes: dict[Label, Into] = {}
-        if self._is_ours(new):
+        if self._is_changeable(new):
             check_source(self._catalog, source.labels, language, forms)
             changes[new] = lambda item: self._join_group(item, source, language)
         changes[label] = lambda item: record_translation(self._catalog, item, language, forms)
@@ -106,11 +108,11 @@ class Relating:
         return self._withdraw(label, new, known, "translation_of", withdraw, who, f"No translation into {language}")
 
     def _record(self, label: Label, other: Label, claim: Claim, record: Record, who: str, words: str) -> Item:
-        """Record the relation to `other` in the item, and the claim in `other` if that is ours."""
-        named, forms = self.repository.find(label), self.deposits.forms(other)
+        """Record the relation to `other` in the item, and the claim in `other` if that can be changed."""
+        named, forms = self._find_named(label), self.deposits.forms(other)
         record(self._catalog, named, forms)  # first, so that its errors, which name the relation, win
         changes: dict[Label, Into] = {}
-        if self._is_ours(other):
+        if self._is_changeable(other):
             changes[other] = lambda item: _with_claim(item, claim, named.labels)
         changes[label] = lambda item: record(self._catalog, item, forms)
         return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
@@ -118,22 +120,32 @@ class Relating:
     def _withdraw(
         self, label: Label, other: Label, known: LabelForms | None, claim: Claim, withdraw: Into, who: str, words: str
     ) -> Item:
-        """Withdraw both halves. `known` is the present value of the item."""
-        named, forms = self.repository.find(label), self.deposits.forms(other)
+        """Withdraw both halves; a claim of another's item is declined instead. `known` is the present value of the
+        item."""
+        named, forms = self._find_named(label), self.deposits.forms(other)
         if known is None or not name_one_item(known, forms):
             raise NotRelated(label=str(label), other=str(other))
         changes: dict[Label, Into] = {label: withdraw}
-        if self._is_ours(other):
+        if self._is_changeable(other):
             changes[other] = lambda item: _without_claim(item, claim, named.labels)
+        elif (claimant := self._catalog.find(other)) is not None and _claims(claimant, claim, named):
+            changes[label] = lambda item: decline(withdraw(item), claimant)
         return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
 
     @property
     def _catalog(self) -> Catalog:
         return self.repository.catalog
 
-    def _is_ours(self, label: Label) -> bool:
+    def _find_named(self, label: Label) -> Item:
+        """The item of which something is said, if the actor may say so."""
+        item = self.repository.find(label)
+        self.deposits.require(ItemAct.RELATE, item)
+        return item
+
+    def _is_changeable(self, label: Label) -> bool:
+        """Whether the other half can be written too: it is an Original here, and the actor may change what it says."""
         item = self._catalog.find(label)
-        return item is not None and item.state is State.ORIGINAL
+        return item is not None and item.state is State.ORIGINAL and self.deposits.may(ItemAct.RELATE, item)
 
 
 def _with_claim(item: Item, field: Claim, named: LabelForms) -> Item:
@@ -142,6 +154,11 @@ def _with_claim(item: Item, field: Claim, named: LabelForms) -> Item:
     if said is not None and not name_one_item(said, named):
         raise ClaimedElsewhere(label=str(item.rep), other=str(said.labels[0]))
     return item if said is not None else _replace_claim(item, field, named)
+
+
+def _claims(item: Item, field: Claim, named: Item) -> bool:
+    said: LabelForms | None = getattr(item, field)
+    return item.state is State.ORIGINAL and said is not None and name_one_item(said, named.labels)
 
 
 def _without_claim(item: Item, field: Claim, named: LabelForms) -> Item:

@@ -77,13 +77,12 @@ class RecordPages:
         if target.draft is not None:
             return await self._drafts.discard(request, target.draft)
         reason, replaced_by, purge = _deletion(dict(request.query_params))
-        if purge:
-            # A purge removes every version for good, which only a librarian should do.
-            await self._callers.token(request, Scope.ADMIN)
         who = self._callers.depositor_of(token, request)
         label, services = target.required_label, self._callers.item_services
         item = await self._callers.run_short(
-            lambda: services.deposits.delete(label, reason, who.name, replaced_by=replaced_by, purge=purge)
+            lambda: services.deposits_of(who.actor).delete(
+                label, reason, who.name, replaced_by=replaced_by, purge=purge
+            )
         )
         body = item_record(self._site, item, in_full=True)
         return json_answer(body, HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
@@ -159,7 +158,7 @@ class RelationPages:
     async def _change(self, request: Request, change: Change) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/relations").required_label
-        item = await self._callers.run_short(lambda: change(services.relating, label, who.name))
+        item = await self._callers.run_short(lambda: change(services.relating_of(who.actor), label, who.name))
         return _json(item_record(self._site, item, in_full=True))
 
 

@@ -75,15 +75,17 @@ def _implied_values(item: Item, persistent_url: str) -> Iterator[tuple[str, str]
         yield "rights", item.metadata.licence.url
 
 
-_ADMINISTRATIVE = frozenset({"schema", "source", "owner"})
+_ADMINISTRATIVE = frozenset({"schema", "source", "owner", "declined"})
 """With which Archives copies are exchanged is not part of an item's description."""
 
 
 def item_record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict[str, Any]:
-    """The item as a document with links. Unless `in_full`, it lacks the files if they may not be listed, and the
+    """The item as a document with links. Unless `in_full`, it lacks its owner, the files if they may not be listed, the
     digests of restricted files and the URL of a restricted service."""
     shared = {name: value for name, value in item_document(item.without_files()).items() if name != "schema"}
     local = {name: value for name, value in local_document(item).items() if name not in _ADMINISTRATIVE}
+    if in_full and item.owner is not None:
+        local["owner"] = item.owner
     if item.visibility.listing or in_full:
         shared["files"] = item_files(site, item, in_full=in_full)
         shared |= {} if item.target is None else {"target": item.target}

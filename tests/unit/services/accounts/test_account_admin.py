@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.accounts.errors import BeyondRole, UnknownPerson
+from ibi.accounts.errors import BeyondRole, UnknownAccount, UnknownPerson
 from ibi.instant import Instant
 from ibi.model.account import Person, Role
-from ibi.services.accounts.account_admin import LocalTokenAdmin
+from ibi.services.accounts.account_admin import LocalTokenAdmin, find_account
 from tests.support.memory.people import MemoryPeople
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.set_clocks import SetClocks
@@ -42,3 +42,23 @@ def test_a_token_beyond_the_role_of_its_person_is_not_made(desk: LocalTokenAdmin
     with pytest.raises(BeyondRole, match=r"Ana is a depositor, .* scope read or deposit, not edit"):
         desk.create_token("edit", "", None, "ana")
     assert desk.list_tokens() == []
+
+
+def test_an_owner_is_named_by_a_person_or_by_the_name_of_tokens() -> None:
+    people, tokens = MemoryPeople(), MemoryTokens()
+    people.add(Person("Ana", Role.READER, NOW))
+    desk = LocalTokenAdmin(tokens, SetClocks(NOW), people)
+    desk.create_token("deposit", "ana", None)
+    desk.create_token("deposit", "harvester", None)
+    desk.create_token("read", "laptop", None, "ana")
+    named = {text: find_account(text, people, tokens) for text in ("", "ana", "person:ANA", "service:ana", "harvester")}
+    assert named == {
+        "": None,
+        "ana": "person:Ana",
+        "person:ANA": "person:Ana",
+        "service:ana": "service:ana",
+        "harvester": "service:harvester",
+    }
+    for unknown in ("bia", "person:harvester", "service:bia", "laptop", "token:x", "x" * 500):
+        with pytest.raises(UnknownAccount):
+            find_account(unknown, people, tokens)

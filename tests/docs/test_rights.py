@@ -1,0 +1,23 @@
+"""The table of the page about rights is the one that decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ibi.accounts.rights import TABLE, ItemAct, Whose, least_scope
+from ibi.model.account import Scope
+from tests.docs.tables import rows
+
+HEADER = ["", "own", "another's or the Archive's", "the Archive's own item"]
+PAGE = Path(__file__).parents[2] / "docs" / "rights.md"
+
+
+def _cell(act: ItemAct, whose: Whose) -> str:
+    scopes = TABLE[act, whose]
+    return f"{least_scope(act, whose)}, copy" if Scope.COPY in scopes else str(least_scope(act, whose))
+
+
+def test_the_page_has_every_cell_of_the_table() -> None:
+    expected = [[act.value, *(_cell(act, whose) for whose in Whose)] for act in ItemAct]
+    found = [list(row.values()) for row in rows(PAGE, HEADER)]
+    assert sorted(found) == sorted(expected)

@@ -1,0 +1,114 @@
+"""The rights on items by the command through a server: every cell of the table."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ibi.cli.app import app as command
+from ibi.errors import IbiError
+from ibi.model.account import Scope
+from tests.support.records_app import unstarted_records_app
+from tests.support.rights_cells import RESTRICTED, Cell, RightsWorld, cells
+from tests.support.running_server import running
+
+ELSEWHERE = "lab.br/arq/2019/01.02.03.04"
+FLAGS = {
+    "read": ("show",),
+    "update": ("update", "--title", "Outra"),
+    "narrow": ("update", "--embargo", "2027-01-01"),
+    "open": ("update", "--public"),
+    "relate": ("relate", "--next-edition", ELSEWHERE),
+    "delete": ("delete", "--reason", "test"),
+    "purge": ("delete", "--reason", "test", "--purge"),
+}
+
+
+def run(url: str, token: str, *arguments: str) -> Result:
+    """The command with a server and a token and nothing else."""
+    unset = {name: None for name in os.environ if name.startswith("IBI_")}
+    return CliRunner(env={**unset, "IBI_SERVER": url, "IBI_TOKEN": token}).invoke(command, list(arguments))
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # no settings of another directory
+
+
+def test_each_cell_is_done_or_refused_as_the_table_says(tmp_path: Path) -> None:
+    with unstarted_records_app(tmp_path / "data") as app, running(app.app) as server:
+        world = RightsWorld(app)
+
+        def attempt(scope: Scope, label: str, *arguments: str) -> Result:
+            token = app.bearer(scope, "ana")["authorization"].removeprefix("Bearer ")
+            return run(server.url, token, arguments[0], label, *arguments[1:])
+
+        for cell in cells():
+            item = world.item(cell.owner, cell.visibility)
+            done = attempt(cell.scope, str(item.rep), *FLAGS[cell.act])
+            assert (done.exit_code == 0) is cell.is_allowed, (str(cell), done.output, done.exception)
+            if not cell.is_allowed:
+                assert isinstance(done.exception, IbiError), str(cell)
+                assert "scope" in str(done.exception)
+                assert app.store.find(item.rep) == item, str(cell)
+            elif cell.act == "relate":
+                assert attempt(Scope.ADMIN, str(item.rep), *FLAGS["relate"], "--undo").exit_code == 0
+            if cell.is_allowed and cell.act != "read":
+                world.note_changed(cell)
+
+
+def test_the_command_says_whose_the_item_is(tmp_path: Path) -> None:
+    with unstarted_records_app(tmp_path / "data") as app, running(app.app) as server:
+        item = RightsWorld(app).item("another's", RESTRICTED)
+        token = app.bearer(Scope.DEPOSIT, "ana")["authorization"].removeprefix("Bearer ")
+        refused = run(server.url, token, "update", str(item.rep), "--public")
+        assert f"{item.rep} belongs to bia" in str(refused.exception)
+        assert "scope edit" in str(refused.exception)
+        owned = run(server.url, token, "deposit", "--owner", "bia", "--url", "http://x.br/", "--title", "x")
+        assert owned.exit_code == 2
+        assert "items belong to the token's account" in owned.output
+        shown = run(server.url, token, "show", str(item.rep))
+        assert "owner" in shown.output
+        assert "bia" in shown.output
+
+
+def test_no_cell_is_left_out() -> None:
+    assert {cell.act for cell in cells()} == set(FLAGS)
+    assert all(isinstance(cell, Cell) for cell in cells())
+
+
+def test_a_command_on_the_data_directory_names_an_owner(tmp_path: Path) -> None:
+    def ibi(*arguments: str) -> Result:
+        unset = {name: None for name in os.environ if name.startswith("IBI_")}
+        runner = CliRunner(env={**unset, "IBI_LOCK_DIR": str(tmp_path / "locks")})
+        umask = os.umask(0o022)
+        try:
+            return runner.invoke(command, [*arguments, "--data", str(tmp_path / "data")])
+        finally:
+            os.umask(umask)
+
+    assert ibi("init", "--host", "lab.br").exit_code == 0
+    assert ibi("person", "create", "ana", "--role", "depositor").exit_code == 0
+    made = ibi("deposit", "--url", "http://x.br/", "--title", "x", "--owner", "ana", "--json")
+    assert made.exit_code == 0, made.exception
+    rep = json.loads(made.stdout)["rep"]
+
+    def owner() -> str | None:
+        told = json.loads(ibi("show", rep, "--json").stdout)["local"].get("owner")
+        return None if told is None else str(told)
+
+    assert owner() == "person:ana"
+    assert ibi("update", rep, "--owner", "").exit_code == 0
+    assert owner() is None
+    unknown = ibi("update", rep, "--owner", "bia")
+    assert "there is no account 'bia'" in str(unknown.exception)
+    plain = ibi("deposit", "--url", "http://y.br/", "--title", "y", "--json")
+    rep = json.loads(plain.stdout)["rep"]
+    assert owner() is None
+    assert ibi("token", "create", "--scope", "deposit", "--name", "harvester").exit_code == 0
+    assert ibi("update", rep, "--owner", "harvester", "--title", "z").exit_code == 0
+    assert owner() == "service:harvester"
