@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ _where = setting_options("data", "config", "server", "token")
 
 
 @contextmanager
-def _desk(person: str | None = None, **flags: str | None) -> Iterator[TokenAdmin]:
+def _token_admin(person: str | None = None, **flags: str | None) -> Iterator[TokenAdmin]:
     """Open the administration of tokens, of the data directory or of a server; for those of a `person`, if named."""
     settings = settings_from(**flags)
     if settings.is_remote:
@@ -57,7 +57,7 @@ def create(
     scope: str, name: str, person: str | None, expires: str | None, *, as_json: bool, **flags: str | None
 ) -> None:
     """Print a new token, this once: only its hash is kept."""
-    with _desk(person, **flags) as admin:
+    with _token_admin(person, **flags) as admin:
         created = admin.create_token(scope, name, expires, person)
     if as_json:
         print_json(created)
@@ -70,7 +70,7 @@ def create(
 @_where
 def list_tokens(*, as_json: bool, **flags: str | None) -> None:
     """List every token, revoked ones too."""
-    with _opened_admin(flags) as admin:
+    with _token_admin(**flags) as admin:
         for each in admin.list_tokens():
             if as_json:
                 print_json(each)
@@ -97,6 +97,6 @@ def _fate(listed: dict[str, object]) -> str:
 @_where
 def revoke(identity: str, **flags: str | None) -> None:
     """Make the token with this ID invalid for good, at once."""
-    with _opened_admin(flags) as admin:
+    with _token_admin(**flags) as admin:
         admin.revoke_token(identity)
     click.echo(f"{identity} is revoked.")
