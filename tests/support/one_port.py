@@ -53,7 +53,7 @@ class OnePort:
         self.desk = MembershipApp().desk
         self.resolver = ResolverSite(
             resolving=ResolverService(
-                ArchiveDirectory(None, own), gateway, memory=Memory(MemoryBeliefs()), own=own, changes=site.changes
+                ArchiveDirectory(None, own), gateway, memory=Memory(MemoryBeliefs()), own=own, changes=site.watch
             ),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,

@@ -168,7 +168,7 @@ def _resolver_service(
         foreign_urls=ForeignUrls(wanted.foreign_urls),
         own=own,
         memory=Memory(beliefs),
-        changes=None if archive is None else archive.changes,
+        changes=None if archive is None else archive.watch,
         misses=misses,
     )
 

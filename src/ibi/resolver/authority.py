@@ -6,7 +6,7 @@ home gave away is decided by its successor, which the home names in a header of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
@@ -119,6 +119,13 @@ class Homes:
 
     def of(self, label: Label) -> tuple[Home, ...]:
         return self._by_prefix.get(home_prefix(label), ())
+
+    def changed_since(self, before: Homes) -> Iterator[str]:
+        """The prefixes that have other homes than `before`."""
+        if before is not self:
+            for prefix in self._by_prefix.keys() | before._by_prefix.keys():
+                if self._by_prefix.get(prefix) != before._by_prefix.get(prefix):
+                    yield prefix
 
 
 def archive_prefixes(archive: ArchiveRef) -> tuple[str, ...]:

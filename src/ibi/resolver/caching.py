@@ -8,20 +8,21 @@ of all that is kept of it nothing older is believed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
+from ibi.label.search import home_prefix
 from ibi.language_range import Preference
-from ibi.lru_cache import LruCache
+from ibi.lru_cache import LruCache, TaggedLruCache, Tags
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Step, Translation
 from ibi.resolver.answers import Match, ReceivedAnswer
-from ibi.resolver.authority import ArchiveRef, Word
+from ibi.resolver.authority import ArchiveRef, Homes, Word
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.vocabulary import State
@@ -33,7 +34,9 @@ NEGATIVE_AGE: Final = 5
 _MOST: Final = 20_000
 _MOST_NEGATIVE: Final = 2_000
 _MOST_FORGOTTEN: Final = 4_096
-"""Labels of which it is known when they were forgotten; of more, all that is older than the first of them is."""
+"""Tags of which it is known when they were forgotten; of more, all that began before the first of them is not kept."""
+_MOST_ABSENT: Final = 16
+"""Archives that left and may come back."""
 _ROOM: Final = 64 << 20
 """Bytes, by the estimates below: as much as so many ordinary ones take."""
 _ORDINARY: Final = 2_500
@@ -54,7 +57,7 @@ UNFED_AGE: Final = 10
 
 class ChangeFeeds(Protocol):
     """Which Archives tell this resolver of their changes: the one place that decides whether an outcome lives longer
-    than `UNFED_AGE`. Who follows a feed forgets what it names (`Cache.forget_label`)."""
+    than `UNFED_AGE`. Who follows a feed forgets what it names (`Cache.forget_labels`)."""
 
     def is_fresh(self, archive: ArchiveRef) -> bool:
         """Whether all changes that the Archive made until a second ago are known here."""
@@ -112,13 +115,10 @@ class OutcomeKey(NamedTuple):
 class Remembered:
     """What was found, to be made a redirect for another reader; or the outcome if it was nothing."""
 
-    __slots__ = ("_base", "_made", "_url", "found", "kept_at", "labels", "until")
+    __slots__ = ("_base", "_made", "_url", "found", "until")
 
-    def __init__(
-        self, found: Match | Outcome, until: float, labels: Sequence[Label] = (), kept_at: float = 0.0
-    ) -> None:
-        """`labels` are those of the items that it depends on."""
-        self.found, self.until, self.labels, self.kept_at = found, until, labels, kept_at
+    def __init__(self, found: Match | Outcome, until: float) -> None:
+        self.found, self.until = found, until
         self._url: PersistentUrl | None = None
         self._base = ""
         self._made: Redirect | None = None
@@ -143,86 +143,179 @@ class Remembered:
         return max(0, int(self.until - now))
 
 
+class Basis(NamedTuple):
+    """What an outcome rests on: if one of it changes, the outcome may be another."""
+
+    labels: frozenset[Label] = frozenset()
+    """Of the items on the way, and of the one that was found."""
+    archives: frozenset[ArchiveRef] = frozenset()
+    """Whose word led there."""
+    homeless: bool = False
+    """Whether a label on the way has no home: any Archive that joins may know it better."""
+    related: bool = False
+    """Whether it leads from one item to another: also items between the two count, which are not known here."""
+
+    def tags(self, absent: Collection[ArchiveRef] = ()) -> frozenset[Hashable]:
+        """`absent` are the Archives that were included before and are not now."""
+        tags: set[Hashable] = {*self.labels, *self.archives, *map(_prefix_tag, self.labels)}
+        if self.related:
+            tags.update(map(_relations_tag, self.archives))
+        if self.homeless:
+            tags.update((_HOMELESS, *map(_absence_tag, absent)))
+        return frozenset(tags)
+
+
+def basis_of(trace: Trace, outcome: Outcome) -> Basis:
+    """What the outcome of a resolution rests on."""
+    labels = {hop.label for hop in trace.hops}
+    leading = [report for hop in trace.hops for report in hop.leading]
+    for report in leading:
+        if report.said is not None:
+            labels.update(report.said.ibi.labels)
+    return basis_of_redirect(outcome, labels, {report.archive for report in leading})._replace(
+        homeless=any(hop.word is Word.NO_HOME for hop in trace.hops)
+    )
+
+
+def basis_of_redirect(outcome: Outcome, labels: Iterable[Label], archives: Iterable[ArchiveRef]) -> Basis:
+    """The same where one Archive alone is asked, and a trace would say no more."""
+    found, led, related = set(labels), set(archives), True
+    if isinstance(outcome, Redirect):
+        led.add(outcome.archive)
+        found.update(outcome.answer.ibi.labels)
+        found.update(() if outcome.entry.ibi is None else outcome.entry.ibi.labels)
+        related = not outcome.entry.relation.is_itself or len(found) > len(outcome.answer.ibi.labels)
+    return Basis(frozenset(found), frozenset(led), related=related)
+
+
+_HOMELESS: Final = "homeless"
+
+
+def _prefix_tag(label: Label) -> Hashable:
+    return "prefix", home_prefix(label)
+
+
+def _relations_tag(archive: ArchiveRef) -> Hashable:
+    return "relations", archive
+
+
+def _absence_tag(archive: ArchiveRef) -> Hashable:
+    return "absence", archive
+
+
 class Cache:
-    """Outcomes that were found under one `state` of the world: an Archive that joins, leaves or changes may answer
-    otherwise.
+    """Outcomes, each until something changes on which it rests: an item, or an Archive that joins or leaves.
 
     It is bounded by their number and by their bytes: `room` for most of them, a fifth and an eighth of it beside that
     for the rest.
     """
 
     def __init__(self, most: int = _MOST, most_negative: int = _MOST_NEGATIVE, room: int = _ROOM) -> None:
-        self._found: LruCache[OutcomeKey, Remembered] = LruCache(most, room)
+        self._found: TaggedLruCache[OutcomeKey, Remembered] = TaggedLruCache(most, room)
         # Apart: a flood of links that lead nowhere, or all to one place, drives nothing out that is of use.
-        self._varied: LruCache[OutcomeKey, Remembered] = LruCache(-(-most // 5), room // 5)
-        self._nothing: LruCache[OutcomeKey, Remembered] = LruCache(most_negative, room // 8)
-        self._state: Hashable = None
-        self._forgotten: OrderedDict[Label, float] = OrderedDict()
-        """When all that was kept of a label was forgotten."""
+        self._varied: TaggedLruCache[OutcomeKey, Remembered] = TaggedLruCache(-(-most // 5), room // 5)
+        self._nothing: TaggedLruCache[OutcomeKey, Remembered] = TaggedLruCache(most_negative, room // 8)
+        self._archives: tuple[ArchiveRef, ...] = ()
+        self._homes = Homes()
+        self._absent: dict[ArchiveRef, None] = {}
+        self._forgotten: OrderedDict[Hashable, float] = OrderedDict()
+        """When all that was kept of a tag was forgotten: what was under way at that time is not kept."""
         self._all_forgotten = float("-inf")
-        """The same for every label that is no longer in `_forgotten`."""
+        """The same for every tag that is no longer in `_forgotten`."""
 
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
         return self._found.size + self._varied.size + self._nothing.size
 
-    def enter(self, state: Hashable) -> None:
-        """Forget everything if this is not the state of before."""
-        if state != self._state:
-            self._found.clear()
-            self._varied.clear()
+    def enter(self, archives: tuple[ArchiveRef, ...], homes: Homes, now: float) -> None:
+        """Forget what rests on Archives that left, and what those that joined may know better."""
+        before, homes_before = self._archives, self._homes
+        if archives is before and homes is homes_before:
+            return
+        self._archives, self._homes = archives, homes  # also equal ones: the next are mostly the very same
+        left, joined = set(before).difference(archives), set(archives).difference(before)
+        tags = {("prefix", prefix) for prefix in homes.changed_since(homes_before)}
+        if left or joined or tags:
             self._nothing.clear()
-        self._state = state  # also an equal one: that the next is the very same is seen at once
+            self._forget_tags((*tags, *left, *self._bettered_by(joined)), now)
+            self._absent = dict.fromkeys((*(each for each in self._absent if each not in joined), *left))
+            while len(self._absent) > _MOST_ABSENT:
+                del self._absent[next(iter(self._absent))]
 
-    def is_in(self, state: Hashable) -> bool:
-        """Whether this is still the state: what was found under another may not be true any more."""
-        return state == self._state
+    def _bettered_by(self, joined: set[ArchiveRef]) -> Iterator[Hashable]:
+        """One that was here before knows nothing better than it did then: what was kept in its absence goes."""
+        for archive in joined:
+            yield _absence_tag(archive) if archive in self._absent else _HOMELESS
 
     def find(self, wish: OutcomeKey, now: float) -> Remembered | None:
         for kept in (self._found, self._varied, self._nothing):
             remembered = kept.find(wish)
             if remembered is not None:
-                if now < remembered.until and not self._is_forgotten(remembered):
+                if now < remembered.until:
                     return remembered
                 kept.forget(wish)
         return None
 
-    def forget_label(self, label: Label, now: float) -> None:
-        """Forget every outcome that depends on the item with this label."""
-        self._forgotten.pop(label, None)
-        if len(self._forgotten) >= _MOST_FORGOTTEN:
-            _, self._all_forgotten = self._forgotten.popitem(last=False)
-        self._forgotten[label] = now
+    def forget_labels(self, labels: Iterable[Label], now: float) -> None:
+        """Forget every outcome that rests on an item with one of these labels."""
+        self._forget_tags(labels, now)
 
-    def _is_forgotten(self, remembered: Remembered) -> bool:
-        since = remembered.kept_at
-        if since < self._all_forgotten:
-            return True
+    def forget_relations(self, archive: ArchiveRef, now: float) -> None:
+        """Forget every outcome by which that Archive led from one item to another."""
+        self._forget_tags((_relations_tag(archive),), now)
+
+    def forget_all(self, now: float) -> None:
+        for kept in (self._found, self._varied, self._nothing):
+            kept.clear()
+        self._all_forgotten = now
+
+    def _forget_tags(self, tags: Iterable[Hashable], now: float) -> None:
+        for tag in tags:
+            for kept in (self._found, self._varied, self._nothing):
+                kept.forget_tagged(tag)
+            self._forgotten.pop(tag, None)
+            if len(self._forgotten) >= _MOST_FORGOTTEN:
+                _, self._all_forgotten = self._forgotten.popitem(last=False)
+            self._forgotten[tag] = now
+
+    def _was_forgotten(self, tags: Iterable[Hashable], since: float) -> bool:
         forgotten = self._forgotten
-        return bool(forgotten) and any(forgotten.get(label, since) > since for label in remembered.labels)
+        return self._all_forgotten > since or any(forgotten.get(tag, since) > since for tag in tags)
 
-    def keep(self, wish: OutcomeKey, outcome: Outcome, max_age: int, now: float, labels: Sequence[Label] = ()) -> int:
-        """Keep the outcome if that is allowed; `max_age` is what its answers say, `labels` are of the items that it
-        depends on. Return for how many seconds it may be cached, even if it is not kept here."""
-        if isinstance(outcome, Redirect):
-            age = min(max_age, LONGEST)
-            if age > 0 and _is_worth_keeping(wish):
-                self._keep_found(wish, outcome, age, now, labels)
+    def keep(
+        self,
+        wish: OutcomeKey,
+        outcome: Outcome,
+        max_age: int,
+        now: float,
+        basis: Callable[[], Basis] = Basis,
+        *,
+        began: float | None = None,
+    ) -> int:
+        """Keep the outcome if that is allowed; `max_age` is what its answers say, `basis` tells what it rests on, if it
+        is to be kept. Return for how many seconds it may be cached, even if it is not kept here.
+
+        It is not kept if something of the basis was forgotten since the resolution `began`.
+        """
+        age = min(max_age, LONGEST) if isinstance(outcome, Redirect) else NEGATIVE_AGE if _is_final(outcome) else 0
+        if age <= 0 or not _is_worth_keeping(wish):
             return max(0, age)
-        if not _is_final(outcome):
+        tags = basis().tags(self._absent)
+        if began is not None and self._was_forgotten(tags, began):
             return 0
-        if _is_worth_keeping(wish):
-            nothing = Remembered(outcome, now + NEGATIVE_AGE, labels, now)
-            self._nothing.keep(wish, nothing, _size_of_nothing(wish, outcome))
-            self._found.forget(wish)
-            self._varied.forget(wish)
-        return NEGATIVE_AGE
+        if isinstance(outcome, Redirect):
+            self._keep_found(wish, outcome, now + age, tags)
+            return age
+        self._nothing.keep_tagged(wish, Remembered(outcome, now + age), tags, _size_of_nothing(wish, outcome))
+        self._found.forget(wish)
+        self._varied.forget(wish)
+        return age
 
-    def _keep_found(self, wish: OutcomeKey, found: Redirect, age: int, now: float, labels: Sequence[Label]) -> None:
+    def _keep_found(self, wish: OutcomeKey, found: Redirect, until: float, tags: Tags) -> None:
         located = Match(ReceivedAnswer(found.archive, _abridge(found.answer, wish)), found.entry)
         kept = self._varied if wish.is_one_of_many else self._found
-        kept.keep(wish, Remembered(located, now + age, labels, now), _size_of_found(wish, located))
+        kept.keep_tagged(wish, Remembered(located, until), tags, _size_of_found(wish, located))
         self._nothing.forget(wish)
 
     def __len__(self) -> int:
@@ -313,11 +406,6 @@ def _deleted(report: Report) -> tuple[Label, ...]:
 def _next_edition(hop: Hop) -> LabelForms | None:
     said = (report.said for report in hop.leading)
     return next((each.next_edition for each in said if isinstance(each, UrlList)), None)
-
-
-def labels_on_the_way(trace: Trace) -> tuple[Label, ...]:
-    """The items that an outcome depends on."""
-    return tuple(dict.fromkeys(hop.label for hop in trace.hops))
 
 
 def longest_followed(trace: Trace, is_followed: Callable[[ArchiveRef], bool]) -> int:

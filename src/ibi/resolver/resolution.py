@@ -91,6 +91,11 @@ class Resolution:
     def trace(self) -> Trace:
         return Trace(tuple(question.to_hop() for question in self._questions))
 
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The labels that were asked for."""
+        return tuple(question.label for question in self._questions)
+
     def requests(self) -> tuple[Asking, ...]:
         """What is to be sent now; each is given once."""
         sent, self._outbox = tuple(self._outbox), []

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ibi.label import parse
+from ibi.label.search import home_prefix
 from ibi.language_range import preferences
 from ibi.messages import ip_addresses
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.answers import Match
-from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Cache, OutcomeKey
+from ibi.resolver.authority import ArchiveRef, Home, Homes
+from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Basis, Cache, OutcomeKey
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -161,14 +165,88 @@ def test_links_that_lead_nowhere_drive_out_none_that_lead_somewhere() -> None:
     assert len(cache) == 3
 
 
-def test_another_state_of_the_world_forgets_everything() -> None:
+# --- what is forgotten, and what is not ---
+
+OTHER = parse("lab.br/arq/2011/11.11.11.11")
+
+
+def kept_with(basis: Basis, *, absent: tuple[ArchiveRef, ...] = ()) -> Cache:
+    """A cache with one outcome, among the Archives A and those that are absent by now."""
     cache = Cache()
-    cache.enter("one")
-    cache.keep(wish(), redirect(), 100, 0.0)
-    cache.enter("one")
+    cache.enter((A, *absent), Homes(), 0.0)
+    cache.enter((A,), Homes(), 1.0)
+    cache.keep(wish(), redirect(), 100, 2.0, lambda: basis)
     assert len(cache) == 1
-    cache.enter("two")
+    return cache
+
+
+ON_LABEL = Basis(frozenset({LABEL}), frozenset({A}))
+FORGETTING: dict[str, tuple[Basis, Callable[[Cache], None], int]] = {
+    "the item changed": (ON_LABEL, lambda cache: cache.forget_labels([LABEL], 3.0), 0),
+    "another item changed": (ON_LABEL, lambda cache: cache.forget_labels([OTHER], 3.0), 1),
+    "relations changed": (ON_LABEL, lambda cache: cache.forget_relations(A, 3.0), 1),
+    "relations changed, and it is one": (
+        ON_LABEL._replace(related=True),
+        lambda cache: cache.forget_relations(A, 3.0),
+        0,
+    ),
+    "relations of another Archive": (
+        ON_LABEL._replace(related=True),
+        lambda cache: cache.forget_relations(B, 3.0),
+        1,
+    ),
+    "its Archive left": (ON_LABEL, lambda cache: cache.enter((), Homes(), 3.0), 0),
+    "another Archive joined": (ON_LABEL, lambda cache: cache.enter((A, B), Homes(), 3.0), 1),
+    "another Archive joined that may know better": (
+        ON_LABEL._replace(homeless=True),
+        lambda cache: cache.enter((A, B), Homes(), 3.0),
+        0,
+    ),
+    "its prefix has a home": (
+        ON_LABEL,
+        lambda cache: cache.enter((A,), Homes([(Home(A.service, A), [home_prefix(LABEL)])]), 3.0),
+        0,
+    ),
+    "another prefix has a home": (
+        ON_LABEL,
+        lambda cache: cache.enter((A,), Homes([(Home(A.service, A), ["elsewhere.br/x"])]), 3.0),
+        1,
+    ),
+    "everything": (ON_LABEL, lambda cache: cache.forget_all(3.0), 0),
+}
+
+
+@pytest.mark.parametrize(("basis", "happens", "left"), FORGETTING.values(), ids=FORGETTING)
+def test_what_rests_on_what_changed_is_forgotten_and_nothing_else(
+    basis: Basis, happens: Callable[[Cache], None], left: int
+) -> None:
+    cache = kept_with(basis)
+    happens(cache)
+    assert len(cache) == left
+
+
+def test_an_archive_that_comes_and_goes_costs_nothing_that_was_kept_while_it_was_there() -> None:
+    cache = Cache()
+    cache.enter((A, B), Homes(), 0.0)
+    cache.keep(wish(), redirect(), 100, 0.0, lambda: ON_LABEL._replace(homeless=True))
+    for time in range(1, 10, 2):
+        cache.enter((A,), Homes(), float(time))
+        cache.enter((A, B), Homes(), time + 1.0)
+    assert len(cache) == 1
+
+
+def test_what_was_kept_in_the_absence_of_an_archive_goes_when_it_comes_back() -> None:
+    cache = kept_with(ON_LABEL._replace(homeless=True), absent=(B,))
+    cache.enter((A, B), Homes(), 3.0)
     assert len(cache) == 0
+
+
+def test_what_began_before_something_was_forgotten_is_not_kept() -> None:
+    for began, kept in ((2.0, 0), (3.0, 100), (4.0, 100)):
+        cache = Cache()
+        cache.forget_labels([LABEL], 3.0)
+        assert cache.keep(wish(), redirect(), 100, 5.0, lambda: ON_LABEL, began=began) == kept
+        assert len(cache) == bool(kept)
 
 
 # --- what somebody who asks, or an Archive that answers, can make it take ---

@@ -99,7 +99,7 @@ class SlowServer:
         own = ArchiveRef(SERVICE, "arq.lab.br")
         resolver = ResolverSite(
             resolving=ResolverService(
-                ArchiveDirectory(registry, own), gateway, memory=Memory(beliefs), own=own, changes=site.changes
+                ArchiveDirectory(registry, own), gateway, memory=Memory(beliefs), own=own, changes=site.watch
             ),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,

@@ -11,7 +11,6 @@ from weakref import finalize
 
 import structlog
 
-from ibi.label import Label
 from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import LONGEST
@@ -140,8 +139,6 @@ class ResolutionRunner:
         by raising.
         """
         self.run, self.max_age = run, LONGEST
-        self.labels: tuple[Label, ...] = ()
-        """Of the items on which the outcome depends, once that is known."""
         self._gateway, self._deadline, self._clock, self._watcher = gateway, deadline, clock, watcher
         self._pending: PendingRequests | None = None
         self._admit, self._over, self._pace = admit, _nothing, pace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -41,7 +41,6 @@ class PendingResolution(NamedTuple):
     archives: tuple[ArchiveRef, ...]
     wish: OutcomeKey
     began: float
-    state: Hashable
 
 
 class ForeignUrls(StrEnum):

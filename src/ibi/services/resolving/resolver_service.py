@@ -7,7 +7,7 @@ Archive allows (E32). Acknowledgments are sent in the background (`ibi.services.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -23,12 +23,14 @@ from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Homes, Word
 from ibi.resolver.caching import (
     LONGEST,
     NO_FEEDS,
+    Basis,
     Cache,
     ChangeFeeds,
     HeardFacts,
     OutcomeKey,
     Remembered,
-    labels_on_the_way,
+    basis_of,
+    basis_of_redirect,
     longest_followed,
     max_ttl,
 )
@@ -37,6 +39,7 @@ from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedIt
 from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Trace
+from ibi.services.change_watch import ChangeWatch, Touched
 from ibi.services.limits import ConcurrencyLimiter, LimitExceeded, LimitScope, TooManyLinks, link_limiter, trace_limiter
 from ibi.services.promptness import OneThread
 from ibi.services.resolving.misses import MISS, QUESTION, MissLimit, TickShare
@@ -69,10 +72,9 @@ _LEAST_BUDGET: Final = 0.1
 class ResolverService:
     """Resolves for one server, from its event loop.
 
-    `own` is the Archive of this server, which need not declare the hosts of its items. `changes` returns another value
-    whenever an Archive in the same process has changed: the cache is then cleared at once. `feeds` tells which of the
-    others are followed. `wall` is the time of day in
-    POSIX seconds.
+    `own` is the Archive of this server, which need not declare the hosts of its items. `changes` tells what changed in
+    it, by any process: that is then resolved anew. `feeds` tells which of the others are followed. `wall` is the time
+    of day in POSIX seconds.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class ResolverService:
         traces: ConcurrencyLimiter | None = None,
         links: ConcurrencyLimiter | None = None,
         misses: MissLimit | None = None,
-        changes: Callable[[], Hashable] | None = None,
+        changes: ChangeWatch | None = None,
         feeds: ChangeFeeds = NO_FEEDS,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -108,6 +110,8 @@ class ResolverService:
         self.misses = MissLimit() if misses is None else misses
         self._fan_out = TickShare()
         self._changes, self._clock, self._wall, self._watcher = changes, clock, wall, watcher
+        if changes is not None:
+            changes.tell(self._forget_touched)
         self._step = OneThread("ibi-resolver")  # memory is not for several threads at a time
 
     def watch(self, watcher: Watcher) -> None:
@@ -200,10 +204,11 @@ class ResolverService:
         self.misses.charge(client, MISS)
 
     def _start(self, reader: ReaderRequest, *, fresh: bool = False, has_turn: bool = False) -> Resolved | Unfinished:
+        if self._changes is not None:
+            self._changes.check()  # first: what it forgets was found before this
         began = self._clock()
         archives, homes = self._directory.archives(), self._directory.homes()
-        state = archives, homes, None if self._changes is None else self._changes()
-        self._cache.enter(state)
+        self._cache.enter(archives, homes, began)
         wish = OutcomeKey.of(reader.url, reader.preferences)
         remembered = None if fresh else self._cache.find(wish, began)
         if remembered is not None:
@@ -211,10 +216,10 @@ class ResolverService:
         elif not has_turn and not self.misses.is_within(reader.client, began):
             return partial(self._in_turn, reader, fresh=fresh)
         elif not self._memory.prompt:
-            return partial(self._resolve_slowly, PendingResolution(reader, archives, wish, began, state), homes)
+            return partial(self._resolve_slowly, PendingResolution(reader, archives, wish, began), homes)
         else:
             self._memory.include(archives, homes, self._wall())
-            asked = PendingResolution(reader, archives, wish, began, state)
+            asked = PendingResolution(reader, archives, wish, began)
             runner = self._runner(reader, archives, self._policy)
             runner.begin()
             if runner.run.outcome is None or self._is_to_be_confirmed(runner):
@@ -224,6 +229,16 @@ class ResolverService:
                 self.misses.charge(reader.client, MISS)
         self._watcher.on_resolved(resolved)
         return resolved
+
+    def _forget_touched(self, touched: Touched) -> None:
+        """What changed in the own Archive is resolved anew."""
+        now = self._clock()
+        if touched.everything:
+            self._cache.forget_all(now)
+            return
+        self._cache.forget_labels(touched.labels, now)
+        if touched.related and self._own is not None:
+            self._cache.forget_relations(self._own, now)
 
     # --- what was found before ---
 
@@ -271,9 +286,8 @@ class ResolverService:
             return outcome
         trace = run.trace
         news = self._heard.news(trace, outcome, is_lasting=runner.max_age > 0)
-        for label in news:
-            self._cache.forget_label(label, self._clock())
-        runner.labels = labels_on_the_way(trace)
+        # What this resolution has found is the news itself: it is kept, and what began before it is not.
+        self._cache.forget_labels(news, asked.began)
         runner.max_age = min(runner.max_age, longest_followed(trace, self._is_followed))
         if not self._is_alone(asked.archives):
             self._learn(trace, outcome)
@@ -316,9 +330,17 @@ class ResolverService:
 
     def _end(self, asked: PendingResolution, runner: ResolutionRunner, outcome: Outcome) -> Resolved:
         now, kept_for = self._clock(), 0
-        if self._cache.is_in(asked.state) and not self._may_be_there_soon(outcome, runner.run):
-            kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now, runner.labels)
+        if asked.archives == self._directory.archives() and not self._may_be_there_soon(outcome, runner.run):
+            basis = partial(self._basis, asked, runner.run, outcome)
+            kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now, basis, began=asked.began)
         return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=runner.run)
+
+    def _basis(self, asked: PendingResolution, run: Resolution, outcome: Outcome) -> Basis:
+        if self._is_alone(asked.archives):
+            homes = self._directory.homes()
+            homeless = not all(map(homes.of, run.labels))
+            return basis_of_redirect(outcome, run.labels, asked.archives)._replace(homeless=homeless)
+        return basis_of(run.trace, outcome)
 
     def _may_be_there_soon(self, outcome: Outcome, run: Resolution) -> bool:
         """Whether a remote home has nothing: the item may be deposited there the next moment, and its link has to work

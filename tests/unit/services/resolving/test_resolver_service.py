@@ -28,12 +28,14 @@ from ibi.resolver.outcome import (
 )
 from ibi.resolver.policy import Policy
 from ibi.resolver.trace import Answered, Failure, Reply, Verdict
+from ibi.services.change_watch import ChangeWatch
 from ibi.services.limits import LimitExceeded, LimitScope, TooManyLinks, TooManyTraces, link_limiter, trace_limiter
 from ibi.services.resolving.misses import MISS, MissLimit
 from ibi.services.resolving.resolved import ForeignUrls, Resolved
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.storage.errors import DiskRefused
 from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.memory.catalog import MemoryCatalog
 from tests.support.scripted_archives import CLIENTS, archive, body, read
 from tests.support.scripted_gateway import After, FreshFeeds, ScriptedGateway, at_once
 from tests.support.virtual_time import in_virtual_time, now
@@ -270,12 +272,12 @@ class TestRemembering:
         assert [archive for archive, _ in gateway.asked] == [home]
         assert found.max_age == 600
 
-    def test_a_change_of_the_directory_or_of_an_archive_at_hand_forgets_everything(self) -> None:
+    def test_a_change_of_the_directory_or_an_unknown_one_of_the_archive_at_hand_is_noticed(self) -> None:
         gateway = ScriptedGateway({A: at_once(item(A), 100)})
         changes = [1]
 
         async def run() -> list[bool]:
-            service = resolving(gateway, changes=lambda: changes[0])
+            service = resolving(gateway, changes=ChangeWatch(MemoryCatalog(), lambda: changes[0]))
             found = [await resolve(service), await resolve(service)]
             changes[0] = 2
             found += [await resolve(service), await resolve(service)]
