@@ -122,6 +122,17 @@ def test_a_version_may_bring_nothing_new_or_have_no_files(store: Content) -> Non
     assert list(store.verify(NAME)) == []
 
 
+def test_a_file_of_an_earlier_version_comes_back_under_its_number(store: Content) -> None:
+    store.create(NAME, files(a=b"1", b=b"2"), change())
+    store.update(NAME, files(a=b"other"), change())
+    for wrong in (Keep("b.txt"), Keep("b.txt", 2), Keep("b.txt", 0), Keep("b.txt", 3)):
+        with pytest.raises(FileMissing):
+            store.update(NAME, {"b.txt": wrong}, change())
+    store.update(NAME, {"a.txt": Keep("a.txt", 1), "c.txt": Keep("b.txt", 1), "d.txt": Keep("a.txt")}, change())
+    assert everything_in(store, NAME)[2] == {"a.txt": b"1", "c.txt": b"2", "d.txt": b"other"}
+    assert list(store.verify(NAME)) == []
+
+
 def test_only_files_of_the_current_version_can_be_kept(store: Content) -> None:
     with pytest.raises(FileMissing):
         store.create(NAME, {"a": Keep("b")}, change())

@@ -126,3 +126,15 @@ class TranslationLanguageMissing(IbiError):
     """language: a translation needs a language."""
 
     code = "translation-language-missing"
+
+
+class UnknownVersion(IbiError):
+    """{label} has no version {version}: it has versions 1 to {latest}."""
+
+    code = "unknown-version"
+
+
+class VersionNotRestorable(IbiError):
+    """Version {version} of {label} cannot be restored: {reason}."""
+
+    code = "version-not-restorable"

@@ -27,6 +27,8 @@ _GROUPS = {
         "update": "Give an item other files or another description",
         "relate": "Say what the next edition or a translation is",
         "show": "Show items: labels, description, relations, files",
+        "versions": "List the versions of an item, and what changed",
+        "restore": "Make an earlier version of an item its newest",
         "delete": "Delete an item; its label stays taken",
         "changes": "List what changed in the Archive, in order",
         "stats": "How often items were resolved and downloaded",

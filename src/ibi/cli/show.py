@@ -1,7 +1,4 @@
-"""`ibi show`: what is kept under a label.
-
-Short: each command has a module of its name, which alone is imported for it.
-"""
+"""`ibi show`: what is kept under a label, now or in an earlier version."""
 
 from __future__ import annotations
 
@@ -14,14 +11,17 @@ from ibi.cli.output import as_json_option, each
 
 if TYPE_CHECKING:
     from ibi.cli.item_output import Links
+    from ibi.label import Label
     from ibi.model.item import Item
+    from ibi.services.items.archive_store import ArchiveStore
 
 
 @click.command()
 @click.argument("labels", metavar="LABEL...", nargs=-1, required=True)
+@click.option("--version", "number", metavar="N", type=click.IntRange(min=1), help="As it was in that version.")
 @as_json_option
 @setting_options("data", "config", "server", "token")
-def show(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+def show(labels: tuple[str, ...], number: int | None, *, as_json: bool, **flags: str | None) -> None:
     """Show items: their labels, description, relations and files."""
     from ibi.cli.item_output import links, print_item
     from ibi.label import parse
@@ -33,7 +33,8 @@ def show(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None
         client = records_client(settings)
 
         def read(label: str) -> tuple[Item, Links]:
-            record = client.record(parse(label))
+            this = parse(label)
+            record = client.record(this) if number is None else client.version(this, number)
             item = item_of(record, settings)
             return item, links_of(record, item)
 
@@ -44,6 +45,18 @@ def show(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None
     with opened_store(settings) as store:
         each(
             labels,
-            lambda label: store.find(parse(label)),
+            lambda label: _item(store, parse(label), number),
             lambda item: print_item(item, links(item, settings), as_json=as_json),
         )
+
+
+def _item(store: ArchiveStore, label: Label, number: int | None) -> Item:
+    item = store.find(label)
+    if number is None:
+        return item
+    from ibi.services.items.versions import Versions
+
+    found = Versions(store.content, store.integrity).find(item, number).item
+    if found is None:
+        raise click.ClickException(f"version {number} of {label} has no record: the item was not here then")
+    return found

@@ -125,9 +125,11 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The file that the current version has at `path`: under the same path it stays, under another it is renamed."""
+    """The file that a version has at `path`: under the same path it stays, under another it is renamed."""
 
     path: str
+    version: int | None = None
+    """An earlier version that has the file; None: the current one."""
 
 
 class TakenFile(NamedTuple):

@@ -20,6 +20,7 @@ from ibi.model.errors import InvalidDocument
 Members = tuple[tuple[str, bytes], ...]
 """Names, and the JSON text of each value."""
 
+_CONTENT: Final = (("metadata",), ("files",))
 _OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _VALUE: Final = msgspec.json.Decoder()
@@ -138,6 +139,16 @@ def join_later(document: dict[str, Any], shape: Shape, later: LaterMembers | Non
         if (members_of := waiting.get(address)) is not None and members_of:
             found.update((name, msgspec.Raw(text)) for name, text in members_of.pop(0))
     return document
+
+
+def restored_later(now: LaterMembers | None, earlier: LaterMembers | None) -> LaterMembers | None:
+    """What a record has of later versions when description and files are those of an earlier one again."""
+    if now is None and earlier is None:
+        return None
+    schema = max(each.schema for each in (now, earlier) if each is not None)
+    kept = () if now is None else tuple(entry for entry in now.entries if entry[0].place[:1] not in _CONTENT)
+    back = () if earlier is None else tuple(entry for entry in earlier.entries if entry[0].place[:1] in _CONTENT)
+    return LaterMembers(schema, (*kept, *back))
 
 
 def _make_object(document: dict[str, Any], shape: Shape, place: tuple[str, ...]) -> None:

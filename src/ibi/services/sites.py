@@ -32,6 +32,7 @@ from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import Relating
 from ibi.services.items.searching import Searching
+from ibi.services.items.versions import Restoring, Versions
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
@@ -66,6 +67,10 @@ class ItemServices:
 
     def relating_of(self, actor: Actor) -> Relating:
         return Relating(self.repository, self.deposits_of(actor))
+
+    def restoring_of(self, actor: Actor) -> Restoring:
+        """Earlier versions of items, made new ones, as far as the actor may change these."""
+        return Restoring(self.repository, self.deposits_of(actor), self.clocks)
 
 
 T = TypeVar("T")
@@ -196,6 +201,11 @@ class ArchiveSite:
         if self.integrity is None:
             return VerifiedFile(file, name, path, None)
         return self.integrity.verified_file(file, name, path)
+
+    @property
+    def versions(self) -> Versions:
+        """Earlier versions of its items. Calls block."""
+        return Versions(self.content, self.integrity)
 
     def is_damaged(self, item: Item) -> bool:
         """Whether any part of the item is known to be damaged."""

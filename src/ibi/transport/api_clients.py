@@ -116,6 +116,26 @@ class RecordsClient(ApiClient):
     def archive(self) -> dict[str, Any]:
         return self._object("GET", "/api/archive")
 
+    # --- versions ---
+
+    def versions(self, label: Label) -> Iterator[dict[str, Any]]:
+        """All versions of an item, newest first."""
+        after = ""
+        while True:
+            page = self._object("GET", f"{_place(label)}/versions{after}")
+            found = self._list_in(page, "versions")
+            yield from found
+            if not found or "next" not in self._members(page, "links"):
+                return
+            after = f"?{urlencode({'before': str(found[-1].get('number'))})}"
+
+    def version(self, label: Label, number: int) -> dict[str, Any]:
+        return self._object("GET", f"{_place(label)}/versions/{number}")
+
+    def restore(self, label: Label, number: int, message: str | None) -> dict[str, Any]:
+        body = None if message is None else {"message": message}
+        return self._object("POST", f"{_place(label)}/versions/{number}/restore", body, timeout=_PUBLISHING)
+
     # --- drafts ---
 
     def begin(self, description: dict[str, Any]) -> dict[str, Any]:

@@ -184,9 +184,10 @@ def _taken(content: bytes) -> TakenFile:
 
 def _kept(kept: KeptObject, source: Source) -> str:
     assert isinstance(source, Keep)
-    files = kept.head.files if kept.versions else {}
+    number = len(kept.versions) if source.version is None else source.version
+    files = kept.versions[number - 1].files if 1 <= number <= len(kept.versions) else {}
     if source.path not in files:
-        raise FileMissing(name=kept.name, path=source.path, version=len(kept.versions))
+        raise FileMissing(name=kept.name, path=source.path, version=number)
     return files[source.path]
 
 

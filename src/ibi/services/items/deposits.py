@@ -256,7 +256,7 @@ class Deposits:
         return Instant(self._clocks.read().wall.seconds)
 
     def _change(self, who: str, message: str) -> Change:
-        return Change(who, message, self._now(), _address_of(who))
+        return Change(who, message, self._now(), address_of(who))
 
 
 class _Files:
@@ -318,7 +318,7 @@ def _size_at_hand(source: Source) -> int:
     return _LITTLE
 
 
-def _address_of(who: str) -> str | None:
+def address_of(who: str) -> str | None:
     """A URI of somebody who goes by an e-mail address, or by a page such as that of an ORCID."""
     with suppress(InvalidMessage):
         if who.startswith("https://"):

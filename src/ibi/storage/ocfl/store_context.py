@@ -231,15 +231,16 @@ class StoreContext:
 def files_of(wanted: Mapping[str, Source], intake: Intake, inventory: Inventory) -> dict[str, str]:
     """The digest of each file that a version is to have."""
     return {
-        path: _kept_digest(source, inventory) if isinstance(source, Keep) else intake.files[path].digest
+        path: kept_digest(source, inventory) if isinstance(source, Keep) else intake.files[path].digest
         for path, source in wanted.items()
     }
 
 
-def _kept_digest(source: Keep, inventory: Inventory) -> str:
-    files = inventory.versions[-1].files if inventory.versions else {}
+def kept_digest(source: Keep, inventory: Inventory) -> str:
+    number = inventory.head if source.version is None else source.version
+    files = inventory.versions[number - 1].files if 1 <= number <= len(inventory.versions) else {}
     if source.path not in files:
-        raise FileMissing(name=inventory.name, path=source.path, version=inventory.head)
+        raise FileMissing(name=inventory.name, path=source.path, version=number)
     return files[source.path]
 
 

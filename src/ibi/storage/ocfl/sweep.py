@@ -15,13 +15,13 @@ from pathlib import Path
 
 from ibi.errors import InvalidLabel
 from ibi.model.content import Change, Copy, Keep, NewObject, Source
-from ibi.ports.content import ContentDamaged, ContentMissing, FileMissing
+from ibi.ports.content import ContentDamaged, ContentMissing
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import exchange, raise_if_exhausted, refusals, sync_directory
 from ibi.storage.ocfl.layout import Broken, checked_name
 from ibi.storage.ocfl.object import NAME, Inventory
 from ibi.storage.ocfl.recovery import write_file
-from ibi.storage.ocfl.store_context import TARGET, Staged, StoreContext, remove_moved
+from ibi.storage.ocfl.store_context import TARGET, Staged, StoreContext, kept_digest, remove_moved
 from ibi.storage.ocfl.versions import stage_object
 
 SWEEP_STEPS = ("sweep: finished", "sweep: removed")
@@ -118,17 +118,15 @@ def _copy_source(work: StoreContext, source: Source, before: Inventory) -> Sourc
     """What is kept has to be copied: it lies in an object that goes away."""
     if not isinstance(source, Keep):
         return source
-    digest = before.versions[-1].files.get(source.path)
-    if digest is None:
-        raise FileMissing(name=before.name, path=source.path, version=before.head)
+    digest = kept_digest(source, before)
     return Copy(f"{work.target(before.name)}/{before.manifest[digest][0]}")
 
 
 def _check_kept(files: Mapping[str, Source], before: Inventory, inventory: Inventory) -> None:
     """Content that was copied has to be what it was: damaged, it would get a digest that says it is right."""
-    old, new = before.versions[-1].files, inventory.versions[-1].files
+    new = inventory.versions[-1].files
     for path, source in files.items():
-        if isinstance(source, Keep) and old[source.path] != new[path]:
+        if isinstance(source, Keep) and kept_digest(source, before) != new[path]:
             raise ContentDamaged(
                 name=before.name, problem="E092", reason=f"{source.path}: its content is not what was deposited"
             )

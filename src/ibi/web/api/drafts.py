@@ -224,7 +224,7 @@ class DraftPages:
         token, services = await self._callers.token(request, Scope.DEPOSIT), self._callers.item_services
         who, draft = self._callers.depositor_of(token, request), record_target(request.scope, "/publish").required_draft
         key, check = idempotency_key(request.scope["headers"]), _conditions(request)
-        message = _message(await json_object(request, most=_SMALL) or {})
+        message = read_message(await json_object(request, most=_SMALL) or {})
         labels = QueuedLabels(self._queue, asyncio.get_running_loop(), name_of(token))
         published = await self._callers.run_long(
             lambda: services.drafts.publish(
@@ -251,7 +251,8 @@ def _own_key(key: str) -> str:
     return f"publish:{sha256(key.encode('ascii')).hexdigest()}"
 
 
-def _message(document: dict[str, Any]) -> str | None:
+def read_message(document: dict[str, Any]) -> str | None:
+    """The reason for a change, if the request gives one."""
     unknown = next((name for name in document if name != "message"), None)
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known="message")

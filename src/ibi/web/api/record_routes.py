@@ -22,11 +22,13 @@ from ibi.web.api.drafts import DraftPages
 from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.status import StandingPages
 from ibi.web.api.uploads import UploadPages
+from ibi.web.api.versions import VersionPages
 from ibi.web.http.request import Handler, by_method, raw_path
 from ibi.web.http.request_errors import PathNotFound
 
 _OLD: Final = b"/api/records"
 _NEW: Final = "/api/items"
+_LABEL: Final = "(?P<label>(?:(?!/files/).)*)"
 
 
 def record_routes(
@@ -41,7 +43,12 @@ def record_routes(
         RelationPages(callers),
     )
     records, standing = RecordPages(callers, drafts), StandingPages(callers)
+    versions = VersionPages(callers)
     return [
+        _version_route("/files/{path:path}", GET=versions.file),
+        _version_route("/restore", POST=versions.restore),
+        _version_route("", GET=versions.get),
+        _route("/api/items/{label:path}/versions", GET=versions.list),
         _route("/api/items/{label:path}/files/{path:path}", PUT=uploads.put, DELETE=uploads.delete),
         _route("/api/items/{label:path}/files", GET=records.files),
         _route("/api/items/{label:path}/usage", GET=records.usage),
@@ -69,6 +76,13 @@ def _route(path: str, **handlers: Handler) -> Route:
     route = Route(path, by_method(**handlers), methods=list(handlers))
     # A name with a line feed in it has to reach the handler, which reports an invalid name rather than 404.
     route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)
+    return route
+
+
+def _version_route(rest: str, **handlers: Handler) -> Route:
+    route = _route(f"/api/items/{{label:path}}/versions/{{number}}{rest}", **handlers)
+    # A file of a draft may be called versions/1/restore: no label has files in it.
+    route.path_regex = re.compile(route.path_regex.pattern.replace("(?P<label>.*)", _LABEL, 1), re.DOTALL)
     return route
 
 

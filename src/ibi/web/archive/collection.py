@@ -36,6 +36,7 @@ from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, N
 from ibi.web.pages import redirect, refusal
 from ibi.web.pages.item_page import FilePage
 from ibi.web.pages.preview import PREVIEW
+from ibi.web.pages.versions_page import VERSIONS, VersionsPage, version_in
 
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
@@ -50,6 +51,7 @@ class Collection:
         """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one."""
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
         self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
+        self._versions = VersionsPage(site)
         self._first_reading = FirstReading()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,6 +89,11 @@ class Collection:
         if rest == _METADATA:
             named = next((value for name, value in query if name == "format"), None)
             return await self._metadata.answer(item, named, scope)
+        if rest == VERSIONS:
+            if item.state is State.DELETED:
+                return await gone_answer(self._site, item, scope)
+            before = next((value for name, value in query if name == "before"), "")
+            return await self._versions.answer(item, before, scope)
         if rest not in {"", "/", "/doc", _DOC}:
             raise PathNotFound()
         if item.state is State.DELETED:
@@ -122,27 +129,41 @@ class Collection:
     async def _file(self, item: Item, path: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
         if item.state is State.DELETED:
             return await gone_answer(self._site, item, scope)
-        file, address = item.file(path), reader_address(scope, self._site.proxies)
+        address = reader_address(scope, self._site.proxies)
         may_see = self._may_see(item, address)
+        number = version_in(scope)
+        # What an earlier version has is judged by what the item is now.
+        shown = item if number is None or not may_see else await self._shown_version(item, number)
+        file = None if shown is None else shown.file(path)
         # A reader who may neither list the files nor see them does not learn which names exist.
         if file is None and (may_see or item.visibility.listing):
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
         if is_to_run(scope["headers"]):
             raise PathNotFound()
-        if file is None or not may_see:
+        if shown is None or file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
         at_once = scope["method"] == "GET" and not any(name in _CONDITIONS for name, _ in scope["headers"])
-        opened, media_type = await asyncio.to_thread(self._open, item, file, at_once=at_once)
+        opened, media_type = await asyncio.to_thread(self._open, item, file, number, at_once=at_once)
         with opened:
-            answer = FileAnswer(item, opened, scope["method"], scope["headers"])
-            await self._check(item, file, opened, answer)
+            answer = FileAnswer(shown, opened, scope["method"], scope["headers"])
+            await self._check(item, file, opened, answer, number)
             looked_at = scope["query_string"] == PREVIEW.encode()
             if counts_as_download(scope["method"], answer.status, answer.offset) and not looked_at:
                 self._count(item, file.path, str(address), scope)
             await answer.send(receive, send, self._headers(item, file.path, media_type))
         return None
 
-    async def _check(self, item: Item, file: File, opened: VerifiedFile, answer: FileAnswer) -> None:
+    async def _shown_version(self, item: Item, number: int) -> Item | None:
+        return (await asyncio.to_thread(self._site.versions.find, item, number)).item
+
+    def _open_file(self, item: Item, path: str, number: int | None) -> VerifiedFile:
+        if number is None:
+            return self._site.open_file(item, path)
+        return self._site.versions.open_file(item, number, path)
+
+    async def _check(
+        self, item: Item, file: File, opened: VerifiedFile, answer: FileAnswer, number: int | None
+    ) -> None:
         """Refuse to send bytes that are known to be damaged. A reader who has the file already is not told: their bytes
         are right. A part of a large file is sent once its blocks are known."""
         integrity = self._site.integrity
@@ -150,15 +171,15 @@ class Collection:
             integrity.require_file(str(item.rep), file.path, opened.digest)
         if answer.is_part and not await asyncio.to_thread(opened.knows_blocks):
             try:
-                await self._first_reading.learn(opened.digest, lambda: self._site.open_file(item, file.path))
+                await self._first_reading.learn(opened.digest, lambda: self._open_file(item, file.path, number))
             except TimeoutError:
                 raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
 
-    def _open(self, item: Item, file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:
+    def _open(self, item: Item, file: File, number: int | None, *, at_once: bool) -> tuple[VerifiedFile, str]:
         """Open the file and return it with its media type. Blocks. A file that lost bytes on the disk is never sent as
         if it were whole. A small one that is certainly sent is read `at_once`: another trip to a thread would cost
         more."""
-        opened = self._site.open_file(item, file.path)
+        opened = self._open_file(item, file.path, number)
         try:
             if opened.digest == file.sha512 and opened.size != file.size:
                 raise opened.damage("it has lost or gained bytes")

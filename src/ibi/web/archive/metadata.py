@@ -108,6 +108,7 @@ def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
     }
     if item.state is State.DELETED:
         return links
+    links["versions"] = f"{base}/versions"
     if item.state is State.ORIGINAL:
         links["draft"] = f"{base}/draft"
     if item.visibility.listing and item.files:
@@ -120,7 +121,7 @@ def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
 def item_files(site: ArchiveSite, item: Item, *, in_full: bool) -> LongList:
     """The files of an item, made as they are read: of ten thousand few are in memory. The digest of a short file lets
     its content be guessed, so that of restricted files it is left out."""
-    hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512"})
+    hidden = frozenset[str]() if in_full or item.visibility.is_open_to((), site.now) else frozenset({"sha512", "crc32"})
 
     def file_record(file: File) -> dict[str, Any]:
         told = {name: value for name, value in file_document(file).items() if name not in hidden}

@@ -76,6 +76,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "unknown-subject": ErrorStatus(400),
     # an Archive's items (E24)
     "unknown-item": ErrorStatus(404, "path"),
+    "unknown-version": ErrorStatus(404, "path"),
     "item-deleted": ErrorStatus(410, "path"),
     "item-elsewhere": ErrorStatus(404, "path"),
     "original-elsewhere": ErrorStatus(404, "path"),
@@ -112,6 +113,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "translation-of-translation": ErrorStatus(409),
     "translations-of-its-own": ErrorStatus(409),
     "language-of-group": ErrorStatus(409, "language"),
+    "version-not-restorable": ErrorStatus(409),
     # drafts
     "unknown-draft": ErrorStatus(404, "path"),
     "not-a-draft": ErrorStatus(409, "path"),
@@ -140,6 +142,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "file-missing": _INTERNAL,
     "invalid-document": _INTERNAL,
     "newer-document": _INTERNAL,
+    "unread-member": _INTERNAL,
     # the register of a resolver
     "key-refused": ErrorStatus(403),
     "too-many-attempts": ErrorStatus(429),

@@ -24,6 +24,7 @@ from ibi.web.pages.preview import PREVIEW, Preview, first_look
 from ibi.web.pages.relatives import EditionLine, Relative, translations_of
 from ibi.web.pages.rendering import POLICY, render
 from ibi.web.pages.signposting import alternates, signposting
+from ibi.web.pages.versions_page import versions_place
 
 MOST_FILES: Final = 50
 """Files that the page of an item lists; the list of files has them all."""
@@ -81,6 +82,7 @@ class ItemPage:
             "content_url": item.target_url or (None if item.target is None else site.urls.file(item, item.target)),
             "is_for_saving": _is_for_saving(site, item),
             "is_embargoed": item.visibility.is_embargoed(site.now),
+            "versions_url": versions_place(site, item),
             "shown_files": item.files[:MOST_FILES] if item.visibility.listing else (),
         }
 

@@ -56,6 +56,7 @@ async def test_a_record_has_links() -> None:
         "oai_dc": f"{BASE}/col/{REP}/metadata?format=oai_dc",
         "usage": f"{BASE}{RECORD}/usage",
         "relations": f"{BASE}{RECORD}/relations",
+        "versions": f"{BASE}{RECORD}/versions",
         "draft": f"{BASE}{RECORD}/draft",
         "files": f"{BASE}{RECORD}/files",
         "file_list": f"{BASE}/col/{REP}/doc/?list",

@@ -1,0 +1,83 @@
+"""`ibi versions`: who changed an item when and why, and what changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option, print_json
+from ibi.safe_text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ibi.config import Settings
+    from ibi.label import Label
+    from ibi.services.items.versions import ItemVersion
+
+_A_PAGE = 100
+_FILES = ("files_added", "files_changed", "files_removed")
+
+
+@click.command()
+@click.argument("label", metavar="LABEL")
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def versions(label: str, *, as_json: bool, **flags: str | None) -> None:
+    """List the versions of an item, newest first: who made each, when and why, and what changed."""
+    from ibi.label import parse
+
+    settings, this = settings_from(**flags), parse(label)
+    found = _remote(settings, this) if settings.is_remote else _local(settings, this)
+    for each in found:
+        if as_json:
+            print_json(each)
+        else:
+            click.echo("\n".join(_lines(each)))
+
+
+def _remote(settings: Settings, label: Label) -> Iterator[dict[str, Any]]:
+    from ibi.cli.remote_items import records_client
+
+    for each in records_client(settings).versions(label):
+        yield {name: value for name, value in each.items() if name != "links"}
+
+
+def _local(settings: Settings, label: Label) -> Iterator[dict[str, Any]]:
+    from ibi.cli.archive_store import opened_store
+    from ibi.services.items.versions import Versions
+
+    with opened_store(settings) as store:
+        item, before = store.find(label), None
+        history = Versions(store.content, store.integrity)
+        while page := history.list(item, before=before, most=_A_PAGE):
+            yield from map(_told, page)
+            before = page[-1].number
+
+
+def _told(each: ItemVersion) -> dict[str, Any]:
+    """In the form in which a server tells it."""
+    return {
+        "number": each.number,
+        "version": None if each.item is None else each.item.version,
+        "current": each.is_current,
+        "who": each.change.user,
+        "message": each.change.message,
+        "at": str(each.change.at),
+        "changed": list(each.changes.fields),
+        "files_added": list(each.changes.added),
+        "files_changed": list(each.changes.changed),
+        "files_removed": list(each.changes.removed),
+    }
+
+
+def _lines(each: dict[str, Any]) -> Iterator[str]:
+    mark = "  (current)" if each.get("current") else ""
+    who, at = (printable(str(each.get(name))) for name in ("who", "at"))
+    yield f"{each.get('number')}  {at}  {who}  {printable(str(each.get('message')))}{mark}"
+    for name in ("changed", *_FILES):
+        values: Iterable[object] = each.get(name) or ()
+        if values:
+            yield f"   {name.replace('_', ' ')}: {', '.join(printable(str(value)) for value in values)}"

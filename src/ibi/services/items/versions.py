@@ -1,0 +1,156 @@
+"""Earlier versions of items: listed, read, opened and restored. Their bytes are verified like all that is kept.
+
+A version is one of the OCFL object, from 1 on: publications, and what was recorded of relations in between. A purge
+leaves one version, so that nothing of the others is found here either. Who may read them is for the caller to judge,
+by what the item is now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ibi.archive import life_cycle
+from ibi.archive.errors import UnknownVersion, VersionNotRestorable
+from ibi.archive.life_cycle import Updated
+from ibi.archive.version_changes import VersionChanges, changes_between
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.model.content import Change, Keep, KeptObject, Source
+from ibi.model.errors import InvalidDocument
+from ibi.model.item import Draft, Item
+from ibi.model.item_json import decode_item
+from ibi.model.later_members import restored_later
+from ibi.ports.clocks import Clocks
+from ibi.ports.content import Content, ContentDamaged, FileMissing
+from ibi.services.integrity.integrity import Integrity
+from ibi.services.integrity.verified_file import VerifiedFile
+from ibi.services.items.deposits import Deposits, address_of
+from ibi.services.items.item_repository import DOC, ITEM, LOCAL, ItemRepository, PendingItem, name_of
+
+
+@dataclass(frozen=True, slots=True)
+class ItemVersion:
+    """One version of an item, and what was changed with it."""
+
+    number: int
+    change: Change
+    item: Item | None
+    """None if the item was not here in this version, because its Original had gone, or if the records of this version
+    are damaged."""
+    changes: VersionChanges
+    is_current: bool
+
+
+class Versions:
+    """The versions of the items of one Archive. Calls block, from any thread."""
+
+    def __init__(self, content: Content, integrity: Integrity | None = None) -> None:
+        self._content, self._integrity = content, integrity
+
+    def list(self, item: Item, *, before: int | None = None, most: int) -> tuple[ItemVersion, ...]:
+        """The versions of an item, newest first: at most so many, of those before the one of that number."""
+        kept = self._content.read(name_of(item))
+        last = len(kept.versions) if before is None else min(max(before - 1, 0), len(kept.versions))
+        numbers = range(max(last - most, 0) + 1, last + 1)
+        items = {number: self._item(kept, number) for number in range(max(numbers.start - 1, 1), numbers.stop)}
+        return tuple(self._version(kept, number, items.get(number - 1), items[number]) for number in reversed(numbers))
+
+    def find(self, item: Item, number: int) -> ItemVersion:
+        """`UnknownVersion` if there is none of that number; `ContentDamaged` if it cannot be read."""
+        kept = self._content.read(name_of(item))
+        _check_number(item, number, kept)
+        found = self._read(kept, number)
+        before = None if number == 1 else self._item(kept, number - 1)
+        return self._version(kept, number, before, found)
+
+    def open_file(self, item: Item, number: int, path: str) -> VerifiedFile:
+        """A file of a version, verified as it is read; `FileMissing` if the version has none of that path."""
+        name = name_of(item)
+        try:
+            file = self._content.open(name, DOC + path, number)
+        except ContentDamaged as error:
+            if self._integrity is not None:
+                self._integrity.note_error(name, error, path)
+            raise
+        if self._integrity is None:
+            return VerifiedFile(file, name, path, None)
+        return self._integrity.verified_file(file, name, path)
+
+    def _version(self, kept: KeptObject, number: int, before: Item | None, item: Item | None) -> ItemVersion:
+        changes = VersionChanges() if item is None else changes_between(before, item)
+        return ItemVersion(number, kept.versions[number - 1].change, item, changes, number == len(kept.versions))
+
+    def _item(self, kept: KeptObject, number: int) -> Item | None:
+        try:
+            return self._read(kept, number)
+        except ContentDamaged:
+            return None  # noted; the others can be listed all the same
+
+    def _read(self, kept: KeptObject, number: int) -> Item | None:
+        if ITEM not in kept.versions[number - 1].files:
+            return None
+        try:
+            return decode_item(self._record(kept.name, ITEM, number), self._record(kept.name, LOCAL, number))
+        except (FileMissing, InvalidDocument) as error:
+            raise ContentDamaged(name=kept.name, problem="record", reason=str(error)) from error
+
+    def _record(self, name: str, path: str, number: int) -> bytes:
+        file = self._content.open(name, path, number)
+        verified = (
+            VerifiedFile(file, name, path, None)
+            if self._integrity is None
+            else self._integrity.verified_file(file, name, path)
+        )
+        with verified as record:
+            return record.read_all()
+
+
+def _check_number(item: Item, number: int, kept: KeptObject) -> None:
+    if not 1 <= number <= len(kept.versions):
+        raise UnknownVersion(label=str(item.rep), version=number, latest=len(kept.versions))
+
+
+class Restoring:
+    """Makes the description and the files of an earlier version those of a new one. Calls block, from any thread."""
+
+    def __init__(self, kept: ItemRepository, deposits: Deposits, clocks: Clocks) -> None:
+        """`deposits` know who may change what."""
+        self._kept, self._deposits, self._clocks = kept, deposits, clocks
+        self._versions = Versions(kept.content, kept.integrity)
+
+    def restore(self, label: Label, number: int, who: str, message: str | None = None) -> Updated:
+        """The item as a new version. Relations, visibility and other names stay as they are now: an earlier version
+        may have been open to more readers, and links to the newer names must not die."""
+        item = self._kept.find(label)
+        name = name_of(item)
+        self._kept.require_whole(name)
+        before = self._kept.read(name)
+        self._deposits.require_update(before.item, before.item.visibility)
+        if number == before.head:
+            raise VersionNotRestorable(label=str(label), version=number, reason="it is the current one")
+        earlier = self._versions.find(before.item, number).item
+        if earlier is None or earlier.tombstone is not None:
+            raise VersionNotRestorable(label=str(label), version=number, reason="it has no content")
+        now = Instant(self._clocks.read().wall.seconds)
+        expected = life_cycle.update(before.item, _draft(before.item, earlier), now)
+        later = restored_later(before.item.later[0], earlier.later[0]), before.item.later[1]
+        restored = replace(expected.item, later=later)
+        files: dict[str, Source] = {file.path: Keep(DOC + file.path, number) for file in earlier.files}
+        change = Change(who, message or f"Restored from version {number}", now, address_of(who))
+        with self._kept.changing(name):
+            self._kept.revise(PendingItem(name, lambda _: restored, files, change), before.head)
+            self._kept.settle(name)
+        return replace(expected, item=restored)
+
+
+def _draft(now: Item, earlier: Item) -> Draft:
+    return Draft(
+        labels=now.labels,
+        metadata=earlier.metadata,
+        language=earlier.language,
+        files=tuple(earlier.files),
+        target=earlier.target,
+        target_url=earlier.target_url,
+        visibility=now.visibility,
+        alternates=now.alternates,
+    )

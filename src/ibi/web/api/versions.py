@@ -1,0 +1,219 @@
+"""`/api/items/<label>/versions`: earlier versions of an item, listed, read, downloaded and restored.
+
+They are as restricted as the item is now. Those of a deleted item are for callers who may read restricted files of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ibi.accounts.rights import Belonging, ItemAct, require_right
+from ibi.archive.errors import UnknownItem
+from ibi.archive.profile import Reader, encoded_path
+from ibi.label import Label, match_label, parse
+from ibi.model.account import Scope as TokenScope
+from ibi.model.item import Item
+from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
+from ibi.services.items.versions import ItemVersion
+from ibi.services.sites import ArchiveSite
+from ibi.vocabulary import State
+from ibi.web.api.authentication import Callers
+from ibi.web.api.drafts import read_message
+from ibi.web.api.record_requests import PREFIX, json_object
+from ibi.web.archive.file_answer import FileAnswer
+from ibi.web.archive.metadata import item_record, record_links
+from ibi.web.http.body import json_answer
+from ibi.web.http.content_security import safety_headers
+from ibi.web.http.request import percent_decode, raw_path, reader_address
+from ibi.web.http.request_errors import InvalidParameter, NoSuchFile, PathNotFound
+from ibi.web.pages.versions_page import version_file_url
+
+MOST_VERSIONS: Final = 100
+"""Versions in one answer."""
+
+_PATH: Final = re.compile(r"/versions(?:/([0-9]{1,9})(?:/(restore)|/files/(.+))?)?", re.DOTALL)
+_HEADERS: Final = {"cache-control": "private, no-cache", "vary": "Authorization"}
+_SMALL: Final = 64 * 1024
+
+
+class VersionPages:
+    """Endpoints of the versions of items."""
+
+    def __init__(self, callers: Callers) -> None:
+        self._callers, self._site = callers, callers.site
+        self._first_reading = FirstReading()
+
+    async def list(self, request: Request) -> Response:
+        """The versions, newest first."""
+        item, _, in_full = await self._find(request)
+        before, most = _page(request)
+        found = await asyncio.to_thread(self._site.versions.list, item, before=before, most=most)
+        base = versions_url(self._site, item)
+        links = {**record_links(self._site, item), "self": base}
+        if found and found[-1].number > 1:
+            links["next"] = f"{base}?limit={most}&before={found[-1].number}"
+        body = {"versions": [self._summary(item, each, in_full=in_full) for each in found], "links": links}
+        return json_answer(body, HTTPStatus.OK, _HEADERS, "application/json")
+
+    async def get(self, request: Request) -> Response:
+        """One version: the record as it was, but for what readers may see of it, which is what they may see now."""
+        item, target, in_full = await self._find(request)
+        found = await asyncio.to_thread(self._site.versions.find, item, target.required_number)
+        summary = self._summary(item, found, in_full=in_full)
+        if found.item is None:
+            return json_answer(summary, HTTPStatus.OK, _HEADERS, "application/json")
+        record = item_record(self._site, replace(found.item, visibility=item.visibility), in_full=in_full)
+        if "files" in record:
+            record["files"] = [
+                {**file, "url": version_file_url(self._site, item, found.number, file["path"])}
+                for file in record["files"]
+            ]
+        body = {**record, "change": summary, "links": summary["links"]}
+        return json_answer(body, HTTPStatus.OK, _HEADERS, "application/json")
+
+    async def restore(self, request: Request) -> Response:
+        """Make an earlier version the content of a new one."""
+        who, target = await self._callers.depositor(request), _target(request.scope)
+        message = read_message(await json_object(request, most=_SMALL) or {})
+        services, number = self._callers.item_services, target.required_number
+        restored = await self._callers.run_long(
+            lambda: services.restoring_of(who.actor).restore(target.label, number, who.name, message)
+        )
+        body = item_record(self._site, restored.item, in_full=True)
+        return json_answer(body, HTTPStatus.CREATED, {"cache-control": "no-store"}, "application/json")
+
+    async def file(self, request: Request) -> Response:
+        """The bytes of a file of a version."""
+        item, target, _ = await self._find(request, for_bytes=True)
+        number, path = target.required_number, target.file or ""
+        found = await asyncio.to_thread(self._site.versions.find, item, number)
+        file = None if found.item is None else found.item.file(path)
+        if found.item is None or file is None:
+            raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
+        opened = await asyncio.to_thread(self._site.versions.open_file, item, number, file.path)
+        safe = safety_headers(file.media_type, file.path, pages=self._site.origin)
+        again = partial(self._site.versions.open_file, item, number, file.path)
+        return _FileResponse(found.item, opened, {**safe, **_HEADERS}, partial(self._learn, item, file.path, again))
+
+    async def _learn(self, item: Item, path: str, open_again: Callable[[], VerifiedFile], opened: VerifiedFile) -> None:
+        """A part of a large file is sent once the digests of its blocks are known."""
+        if await asyncio.to_thread(opened.knows_blocks):
+            return
+        try:
+            await self._first_reading.learn(opened.digest, open_again)
+        except TimeoutError:
+            raise FirstReadingUnderWay(name=str(item.rep), path=path) from None
+
+    async def _find(self, request: Request, *, for_bytes: bool = False) -> tuple[Item, _Target, bool]:
+        """The item as it is now, if the caller may see its versions; and whether a token opens all of it."""
+        target = _target(request.scope)
+        item = await self._site.find(target.label)
+        if item is None:
+            raise UnknownItem(label=target.label.spelling)
+        in_full = await self._callers.is_known(request)
+        address = reader_address(request.scope, self._site.proxies)
+        reader = Reader(() if address is None else (address,), self._site.now)
+        if item.state is State.DELETED or (for_bytes and not reader.may_see(item.visibility)):
+            actor, service = await self._callers.actor(request, TokenScope.READ), self._site.profile.service
+            whose = replace(Belonging.of(item, service, self._site.now), is_restricted=True)
+            require_right(actor, ItemAct.READ_FILES, whose)
+        return item, target, in_full
+
+    def _summary(self, now: Item, version: ItemVersion, *, in_full: bool) -> dict[str, Any]:
+        changes = version.changes if now.visibility.listing or in_full else version.changes.without_files()
+        base = f"{versions_url(self._site, now)}/{version.number}"
+        links = {"self": base}
+        if not version.is_current and now.state is State.ORIGINAL and version.item is not None:
+            links["restore"] = f"{base}/restore"
+        return {
+            "number": version.number,
+            "version": None if version.item is None else version.item.version,
+            "current": version.is_current,
+            "who": version.change.user,
+            "message": version.change.message,
+            "at": str(version.change.at),
+            "changed": list(changes.fields),
+            "files_added": list(changes.added),
+            "files_changed": list(changes.changed),
+            "files_removed": list(changes.removed),
+            "links": links,
+        }
+
+
+class _FileResponse(Response):
+    """Sends an open file, and closes it."""
+
+    def __init__(
+        self,
+        item: Item,
+        opened: VerifiedFile,
+        headers: Mapping[str, str],
+        before_part: Callable[[VerifiedFile], Awaitable[None]],
+    ) -> None:
+        """`before_part` is called before a part of the file is sent."""
+        super().__init__()
+        self._item, self._opened, self._own, self._before_part = item, opened, headers, before_part
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._opened as opened:
+            answer = FileAnswer(self._item, opened, scope["method"], scope["headers"])
+            if answer.is_part:
+                await self._before_part(opened)
+            await answer.send(receive, send, self._own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a path names: an item, one of its versions perhaps, and a file of that."""
+
+    label: Label
+    number: int | None
+    file: str | None
+
+    @property
+    def required_number(self) -> int:
+        if self.number is None:
+            raise PathNotFound()
+        return self.number
+
+
+def _target(scope: Scope) -> _Target:
+    path = raw_path(scope)
+    if not path.startswith(PREFIX):
+        raise PathNotFound()
+    text = percent_decode(path[len(PREFIX) :])
+    found = match_label(text)
+    if found is None:
+        parse(text.partition("/versions")[0])  # says what is wrong with it
+        raise PathNotFound()
+    rest = _PATH.fullmatch(text[found[1] :])
+    if rest is None:
+        raise PathNotFound()
+    return _Target(found[0], None if rest[1] is None else int(rest[1]), rest[3])
+
+
+def _page(request: Request) -> tuple[int | None, int]:
+    limit, before = request.query_params.get("limit", str(MOST_VERSIONS)), request.query_params.get("before")
+    if not (_is_number(limit) and 1 <= int(limit) <= MOST_VERSIONS):
+        raise InvalidParameter(field="limit", reason=f"it is a number from 1 to {MOST_VERSIONS}")
+    if before is not None and not _is_number(before):
+        raise InvalidParameter(field="before", reason="it is the number of a version")
+    return None if before is None else int(before), int(limit)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9
+
+
+def versions_url(site: ArchiveSite, item: Item) -> str:
+    return f"{site.public_url}/api/items/{encoded_path(item.rep.spelling)}/versions"

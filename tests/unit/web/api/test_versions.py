@@ -1,0 +1,163 @@
+"""`/api/items/<label>/versions`, and the page with the versions of an item."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibi.label import parse
+from ibi.model.account import Scope
+from tests.support.page_reader import read_page
+from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
+
+ANONYMOUS = {"authorization": ""}
+
+
+async def two_versions(app: RecordsApp, **said: Any) -> str:
+    """An item that was published twice: a.txt changed, b.txt went, c.txt came."""
+    rep: str = (await app.deposit({**SAID, **said}, a=b"first", b=b"b"))["rep"]
+    draft = (await app.ask("POST", f"{RECORDS}/{rep}/draft")).json()
+    place = f"{RECORDS}/{draft['id']}"
+    await app.ask("PUT", place, {**said, "metadata": {"title": "Outra"}})
+    await app.send(place, "a.txt", b"second")
+    await app.send(place, "c.txt", b"c")
+    await app.ask("DELETE", f"{place}/files/b.txt")
+    await app.publish(place)
+    return rep
+
+
+async def test_versions_are_listed_with_who_when_why_and_what(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        answer = await app.ask("GET", f"{RECORDS}/{rep}/versions", headers=ANONYMOUS)
+        assert answer.status == 200
+        new, old = answer.json()["versions"]
+        assert (new["number"], new["current"], new["who"], new["message"]) == (2, True, "ana", "Updated")
+        assert (new["files_added"], new["files_changed"], new["files_removed"]) == (["c.txt"], ["a.txt"], ["b.txt"])
+        assert new["changed"] == ["metadata.title"]
+        assert (old["number"], old["current"], old["files_added"]) == (1, False, ["a.txt", "b.txt"])
+        assert [each["number"] for each in await listed(app, rep, "?limit=1&before=2")] == [1]
+        assert await listed(app, rep, "?before=1") == []
+        for wrong in ("limit=0", "limit=101", "before=x"):
+            assert (await app.ask("GET", f"{RECORDS}/{rep}/versions?{wrong}")).status == 400
+
+
+async def listed(app: RecordsApp, rep: str, query: str = "") -> list[dict[str, Any]]:
+    versions: list[dict[str, Any]] = (await app.ask("GET", f"{RECORDS}/{rep}/versions{query}")).json()["versions"]
+    return versions
+
+
+async def test_an_earlier_version_is_read_and_downloaded(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        record = (await app.ask("GET", f"{RECORDS}/{rep}/versions/1", headers=ANONYMOUS)).json()
+        assert record["metadata"]["title"] == [{"value": "Uma tese"}]
+        assert [file["path"] for file in record["files"]] == ["a.txt", "b.txt"]
+        url = record["files"][0]["url"].partition("/col/")
+        first = await app.ask("GET", f"/col/{url[2]}", headers=ANONYMOUS)
+        assert (first.status, first.body) == (200, b"first")
+        assert (await app.ask("GET", f"/col/{rep}/doc/a.txt")).body == b"second"
+        assert (await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/b.txt", headers=ANONYMOUS)).body == b"b"
+        part = await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/a.txt", headers={"range": "bytes=1-2"})
+        assert (part.status, part.body) == (206, b"ir")
+        for missing in ("/versions/3", "/versions/0", "/versions/1/files/c.txt", "/versions/x", "/versions/1/other"):
+            assert (await app.ask("GET", f"{RECORDS}/{rep}{missing}")).status == 404, missing
+        assert (await app.ask("GET", f"/col/{rep}/doc/a.txt?ibiversion=9")).status == 404
+
+
+async def test_the_page_shows_every_version_and_leads_to_its_files(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        assert f"/col/{rep}/versions" in (await app.ask("GET", f"/col/{rep}/metadata")).body.decode()
+        answer = await app.ask("GET", f"/col/{rep}/versions", headers=ANONYMOUS)
+        read_page(answer.body)  # strict: broken mark-up is an error
+        page = answer.body.decode()
+        assert f"/col/{rep}/doc/b.txt?ibiversion=1" in page
+        assert "Files removed:" in page
+        assert "Title" in page
+
+
+async def test_versions_are_as_restricted_as_the_item_is_now(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        restricted = {"networks": ["10.0.0.0/8"], "listing": False}
+        draft = (await app.ask("POST", f"{RECORDS}/{rep}/draft")).json()
+        await app.ask("PUT", f"{RECORDS}/{draft['id']}", {**SAID, "visibility": restricted})
+        await app.publish(f"{RECORDS}/{draft['id']}")
+        body = (await app.ask("GET", f"{RECORDS}/{rep}/versions", headers=ANONYMOUS)).body
+        page = (await app.ask("GET", f"/col/{rep}/versions", headers=ANONYMOUS)).body
+        record = (await app.ask("GET", f"{RECORDS}/{rep}/versions/1", headers=ANONYMOUS)).body
+        assert b"b.txt" not in body + page + record
+        assert (await app.ask("GET", f"/col/{rep}/doc/b.txt?ibiversion=1", headers=ANONYMOUS)).status == 302
+        assert (await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/b.txt", headers=ANONYMOUS)).status == 401
+        another = app.bearer(Scope.DEPOSIT, "bia")
+        assert (await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/b.txt", headers=another)).status == 403
+        for headers in ({}, app.bearer(Scope.EDIT, "bia"), app.bearer(Scope.COPY, "bia")):
+            assert (await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/b.txt", headers=headers)).body == b"b"
+
+
+@pytest.mark.parametrize("purge", [False, True])
+async def test_versions_of_a_deleted_item_are_for_its_owner_and_editors_and_none_is_left_by_a_purge(
+    tmp_path: Path, *, purge: bool
+) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        admin = app.bearer(Scope.ADMIN)
+        asked = f"{RECORDS}/{rep}?reason=x&purge={'true' if purge else 'false'}"
+        assert (await app.ask("DELETE", asked, headers=admin)).status == 200
+        for rest, status in (("", 401), ("/1", 401), ("/1/files/a.txt", 401)):
+            assert (await app.ask("GET", f"{RECORDS}/{rep}/versions{rest}", headers=ANONYMOUS)).status == status
+            reader, another = app.bearer(Scope.READ, "bia"), app.bearer(Scope.DEPOSIT, "bia")
+            for headers in (reader, another):
+                assert (await app.ask("GET", f"{RECORDS}/{rep}/versions{rest}", headers=headers)).status == 403
+        assert (await app.ask("GET", f"/col/{rep}/versions", headers=ANONYMOUS)).status == 410
+        assert (await app.ask("GET", f"/col/{rep}/doc/a.txt?ibiversion=1", headers=ANONYMOUS)).status == 410
+        bytes_of_first = await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/a.txt", headers=admin)
+        if purge:
+            assert bytes_of_first.status == 404
+        else:
+            assert bytes_of_first.body == b"first"
+        refused = await app.ask("POST", f"{RECORDS}/{rep}/versions/1/restore", headers=admin)
+        assert refused.status == 409
+
+
+async def test_an_earlier_version_is_restored_as_a_new_one(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        restored = await app.ask("POST", f"{RECORDS}/{rep}/versions/1/restore", {"message": "The first was right"})
+        assert restored.status == 201
+        assert restored.json()["version"] == 3
+        item = app.store.find(parse(rep))
+        assert item.metadata.titles() == ("Uma tese",)
+        assert [file.path for file in item.files] == ["a.txt", "b.txt"]
+        assert (await app.ask("GET", f"/col/{rep}/doc/a.txt")).body == b"first"
+        assert app.store.verify_item(rep).problems == ()
+        assert (await listed(app, rep))[0]["message"] == "The first was right"
+        for number, status in ((3, 409), (9, 404)):
+            assert (await app.ask("POST", f"{RECORDS}/{rep}/versions/{number}/restore")).status == status
+        another = app.bearer(Scope.DEPOSIT, "bia")
+        for headers, status in ((ANONYMOUS, 401), (app.bearer(Scope.READ), 403), (another, 403)):
+            refused = await app.ask("POST", f"{RECORDS}/{rep}/versions/1/restore", headers=headers)
+            assert refused.status == status
+
+
+async def test_a_restored_version_keeps_who_may_see_it_and_its_other_names(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = await two_versions(app)
+        draft = (await app.ask("POST", f"{RECORDS}/{rep}/draft")).json()
+        said = {**SAID, "visibility": {"networks": ["10.0.0.0/8"]}, "alternates": ["doi:10.1000/182"]}
+        await app.ask("PUT", f"{RECORDS}/{draft['id']}", said)
+        await app.publish(f"{RECORDS}/{draft['id']}")
+        await app.ask("POST", f"{RECORDS}/{rep}/versions/1/restore")
+        item = app.store.find(parse(rep))
+        assert item.visibility.networks
+        assert [str(each) for each in item.alternates] == ["doi:10.1000/182"]
+
+
+async def test_a_file_of_a_draft_may_have_the_name_of_a_version(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        draft = await app.begin()
+        assert (await app.send(draft, "versions/1/restore", b"x")).status == 201
+        assert (await app.send(draft, "versions/1", b"x")).status in {201, 400}
