@@ -274,6 +274,23 @@ def test_items_are_found_by_what_they_name(catalog: Adapter, link: Link) -> None
     assert [one.rep for one in catalog.find_linked(link, ip)] == [item(3).rep]
 
 
+def test_items_that_make_claims_on_others_are_listed_in_order(catalog: Adapter) -> None:
+    language = LanguageTag("pt")
+    claims: tuple[dict[str, Any], ...] = (
+        {"edition_of": forms_at(50)},
+        {"translation_of": forms_at(50), "language": language},
+        {"describes": forms_at(51)},
+    )
+    others: tuple[dict[str, Any], ...] = ({}, {"next_edition": forms_at(50)}, {"metadata_item": forms_at(51)})
+    for minute, said in enumerate((*others, *claims), start=1):
+        catalog.put(item(minute, **said))
+    assert [one.rep for one in catalog.claimants()] == [item(minute).rep for minute in (4, 5, 6)]
+    assert [one.rep for one in catalog.claimants(item(4).rep)] == [item(5).rep, item(6).rep]
+    catalog.put(item(5))
+    catalog.remove(item(6).rep)
+    assert [one.rep for one in catalog.claimants()] == [item(4).rep]
+
+
 def test_threads_see_what_the_others_put(catalog: Adapter) -> None:
     def keep(minute: int) -> Item | None:
         catalog.put(item(minute))

@@ -92,6 +92,9 @@ class PlainCatalog:
     def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
         return tuple(item for item in self.items() if alternate in item.alternates)
 
+    def claimants(self, after: RepositoryName | None = None) -> Iterator[Item]:
+        return (item for item in self.items(after) if item.edition_of or item.translation_of or item.describes)
+
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         def names(item: Item) -> bool:
             forms: LabelForms | None = getattr(item, link.value)

@@ -116,6 +116,18 @@ class TranslationsOfItsOwn(IbiError):
     code = "translations-of-its-own"
 
 
+class NoSuchClaim(IbiError):
+    """{claimant} makes no claim on {label}: `ibi claims` lists those there are."""
+
+    code = "no-such-claim"
+
+
+class ClaimAccepted(IbiError):
+    """The claim of {claimant} on {label} was accepted before: `ibi relate --undo` withdraws what {label} says."""
+
+    code = "claim-accepted"
+
+
 class LanguageOfGroup(IbiError):
     """language: {label} is known among its translations as the text in {language}, and stays that."""
 

@@ -26,6 +26,7 @@ _GROUPS = {
         "deposit": "Keep files, folders or a Web service as an item",
         "update": "Give an item other files or another description",
         "relate": "Say what the next edition or a translation is",
+        "claims": "List and answer claims on items of others",
         "show": "Show items: labels, description, relations, files",
         "versions": "List the versions of an item, and what changed",
         "restore": "Make an earlier version of an item its newest",

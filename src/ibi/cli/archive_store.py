@@ -15,8 +15,10 @@ from ibi.composition.minter import Acceptance, open_minter
 from ibi.composition.read_only_store import is_read_only, open_read_only
 from ibi.config import Settings
 from ibi.messages.label_forms import LabelForms
+from ibi.model.account import COMMAND
 from ibi.model.membership import ArchiveRecord
 from ibi.services.items.archive_store import ArchiveStore
+from ibi.services.items.claims import ItemClaims
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.relating import Relating
 from ibi.services.minting.mint_queue import LocalLabels
@@ -43,6 +45,7 @@ class Archive:
     store: ArchiveStore
     deposits: Deposits
     relating: Relating
+    claims: ItemClaims
     record: ArchiveRecord | None
 
 
@@ -82,7 +85,8 @@ def opened_archive(settings: Settings, *, begin: bool = False) -> Iterator[Archi
         record = ArchiveRecordFile(settings.data).read()
         service = None if record is None else record.service
         deposits = Deposits(store, _MintWhenAsked(settings), MachineClocks(), service=service)
-        yield Archive(settings, store, deposits, Relating(store, deposits), record)
+        claims = ItemClaims(store, deposits, COMMAND)
+        yield Archive(settings, store, deposits, Relating(store, deposits), claims, record)
 
 
 def account_named(settings: Settings, text: str | None) -> str | None:

@@ -104,6 +104,9 @@ class Catalog(Protocol):
         """The items here that have that other name, in whichever spelling of it, in the order of their repository
         names; deleted ones among them. Other names need not be unique: readers choose."""
 
+    def claimants(self, after: RepositoryName | None = None) -> Iterator[Item]:
+        """The items that say `edition_of`, `translation_of` or `describes` of another, in the order of `items`."""
+
     def version(self) -> Hashable:
         """Another value after a change by any process, and the same while nothing changes: what was made of the
         catalogue may be kept until then. For one thread to compare."""

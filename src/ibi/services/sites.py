@@ -28,6 +28,7 @@ from ibi.services.change_watch import ChangeWatch
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
+from ibi.services.items.claims import ItemClaims
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import Relating
@@ -71,6 +72,9 @@ class ItemServices:
     def restoring_of(self, actor: Actor) -> Restoring:
         """Earlier versions of items, made new ones, as far as the actor may change these."""
         return Restoring(self.repository, self.deposits_of(actor), self.clocks)
+
+    def claims_of(self, actor: Actor) -> ItemClaims:
+        return ItemClaims(self.repository, self.deposits_of(actor), actor)
 
 
 T = TypeVar("T")

@@ -99,6 +99,22 @@ class RecordsClient(ApiClient):
             return self._object("DELETE", f"{place}?{urlencode(said)}")
         return self._object("POST", place, said)
 
+    def claims(self, state: str) -> Iterator[dict[str, Any]]:
+        """The claims in that state which concern the token, page by page."""
+        after = ""
+        while True:
+            page = self._object("GET", f"/api/items/claims?{urlencode({'state': state})}{after}")
+            found = self._list_in(page, "claims")
+            yield from found
+            if not found or "next" not in self._members(page, "links"):
+                return
+            after = f"&{urlencode({'after': str(found[-1].get('claimant'))})}"
+
+    def answer_claim(self, label: Label, claimant: Label, *, is_accepted: bool) -> dict[str, Any]:
+        answer = "accept" if is_accepted else "decline"
+        said = {"item": str(label), "claimant": str(claimant), "answer": answer}
+        return self._object("POST", "/api/items/claims", said)
+
     def usage_of(self, label: Label) -> list[dict[str, Any]]:
         return self._list_in(self._object("GET", f"{_place(label)}/usage", accepted=_SHOWN), "days")
 

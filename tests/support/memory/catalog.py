@@ -92,6 +92,9 @@ class MemoryCatalog:
     def holdings(self) -> dict[State, HeldTotal]:
         return add_up(self.items())
 
+    def claimants(self, after: RepositoryName | None = None) -> Iterator[Item]:
+        return (item for item in self.items(after) if item.edition_of or item.translation_of or item.describes)
+
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         with self._lock:
             return tuple(self._by_label[name] for name in sorted(self._links.get((link, label), ())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from ibi.cli.app import app as command
 from ibi.errors import IbiError
 from ibi.model.account import Scope
 from tests.support.records_app import unstarted_records_app
-from tests.support.rights_cells import RESTRICTED, Cell, RightsWorld, cells
+from tests.support.rights_cells import PUBLIC, RESTRICTED, Cell, RightsWorld, cells
 from tests.support.running_server import running
 
 ELSEWHERE = "lab.br/arq/2019/01.02.03.04"
@@ -112,3 +113,34 @@ def test_a_command_on_the_data_directory_names_an_owner(tmp_path: Path) -> None:
     assert ibi("token", "create", "--scope", "deposit", "--name", "harvester").exit_code == 0
     assert ibi("update", rep, "--owner", "harvester", "--title", "z").exit_code == 0
     assert owner() == "service:harvester"
+
+
+def test_claims_are_listed_and_answered_through_a_server(tmp_path: Path) -> None:
+    with unstarted_records_app(tmp_path / "data") as app, running(app.app) as server:
+        item = RightsWorld(app).item("another's", PUBLIC)
+        names = ("ana", "bia")
+        texts = {name: app.bearer(name=name)["authorization"].removeprefix("Bearer ") for name in names}
+
+        def ibi(name: str, *arguments: str) -> Result:
+            return run(server.url, texts[name], *arguments)
+
+        def printed(name: str, *arguments: str) -> str:
+            """Without what the server in this process logs meanwhile."""
+            lines = ibi(name, *arguments).stdout.splitlines()
+            return "\n".join(line for line in lines if not re.match(r"\S+ \S+ \[\w+ *\]", line))
+
+        said = ("--url", "http://x.br/", "--title", "x", "--edition-of", str(item.rep), "--json")
+        claimant = json.loads(printed("ana", "deposit", *said))["rep"]
+        assert app.store.find(item.rep).next_edition is None
+        line = f"{claimant} (ana) says edition_of {item.rep} (bia)"
+        assert [printed(name, "claims") for name in ("ana", "bia")] == [line, line]
+        assert "scope edit" in str(ibi("ana", "claims", str(item.rep), claimant, "--accept").exception)
+        assert ibi("bia", "claims", str(item.rep), claimant, "--decline").exit_code == 0
+        assert printed("bia", "claims") == ""
+        assert json.loads(printed("bia", "claims", "--declined", "--json"))["state"] == "declined"
+        assert ibi("bia", "claims", str(item.rep), claimant, "--accept").exit_code == 0
+        accepted = app.store.find(item.rep).next_edition
+        assert accepted is not None
+        assert str(accepted.rep) == claimant
+        for wrong in (("--accept",), (str(item.rep),), (str(item.rep), claimant, "--accept", "--decline")):
+            assert ibi("bia", "claims", *wrong).exit_code == 2

@@ -32,10 +32,12 @@ from ibi.storage.machine import make_directory, refusals
 from ibi.storage.shared_cache import SharedLruCache
 from ibi.storage.sqlite.catalog_reader import CatalogReader
 from ibi.storage.sqlite.catalog_rows import (
+    CLAIMANTS_AFTER,
     COUNT,
     COUNT_CHANGE,
     MIGRATIONS,
     PAGE,
+    PAGE_AFTER,
     SET_STANDING,
     STANDING,
     Record,
@@ -161,9 +163,15 @@ class SqliteCatalog:
     def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
         """Read page by page, so that a slow reader does not keep the log of changes from being folded in: a change made
         meanwhile is seen or not, as it comes."""
+        return self._pages(after, PAGE_AFTER)
+
+    def claimants(self, after: RepositoryName | None = None) -> Iterator[Item]:
+        return self._pages(after, CLAIMANTS_AFTER)
+
+    def _pages(self, after: RepositoryName | None, statement: str) -> Iterator[Item]:
         key = b"" if after is None else label_key(after)
         while True:
-            page = self._ask_reader(partial(CatalogReader.page, after=key))
+            page = self._ask_reader(partial(CatalogReader.page, after=key, statement=statement))
             for _, item in page:
                 yield item
             if len(page) < PAGE:

@@ -337,10 +337,10 @@ class CatalogReader:
         """The keys of the next `PAGE` items after that key."""
         return [key for (key,) in self._execute(NAMES_AFTER, (after, PAGE)).fetchall()]
 
-    def page(self, after: bytes) -> list[tuple[bytes, Item]]:
-        """The next `PAGE` items after that key, with their own. They are not remembered: a caller that reads all of
-        them wants none of them twice, and what others want is to stay."""
+    def page(self, after: bytes, *, statement: str = PAGE_AFTER) -> list[tuple[bytes, Item]]:
+        """The next `PAGE` items after that key that the statement gives, with their own. They are not remembered: a
+        caller that reads all of them wants none of them twice, and what others want is to stay."""
         return [
             (key, decode_record((item, local)))
-            for key, item, local in self._execute(PAGE_AFTER, (after, PAGE)).fetchall()
+            for key, item, local in self._execute(statement, (after, PAGE)).fetchall()
         ]

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Authentication, Callers
+from ibi.web.api.claims import ItemClaimPages
 from ibi.web.api.drafts import DraftPages
 from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.status import StandingPages
@@ -42,13 +43,14 @@ def record_routes(
         UploadPages(callers, refused=upload_refused),
         RelationPages(callers),
     )
-    records, standing = RecordPages(callers, drafts), StandingPages(callers)
+    records, standing, claims = RecordPages(callers, drafts), StandingPages(callers), ItemClaimPages(callers)
     versions = VersionPages(callers)
     return [
         _version_route("/files/{path:path}", GET=versions.file),
         _version_route("/restore", POST=versions.restore),
         _version_route("", GET=versions.get),
         _route("/api/items/{label:path}/versions", GET=versions.list),
+        _route("/api/items/claims", GET=claims.list, POST=claims.answer),
         _route("/api/items/{label:path}/files/{path:path}", PUT=uploads.put, DELETE=uploads.delete),
         _route("/api/items/{label:path}/files", GET=records.files),
         _route("/api/items/{label:path}/usage", GET=records.usage),

@@ -133,6 +133,8 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "claimed-elsewhere": ErrorStatus(409),
     "not-related": ErrorStatus(409),
     "wrong-language": ErrorStatus(409, "language"),
+    "no-such-claim": ErrorStatus(404, "claimant"),
+    "claim-accepted": ErrorStatus(409, "claimant"),
     # what an Archive keeps, and should be able to read
     "content-changed": ErrorStatus(409),
     "content-exists": ErrorStatus(409),

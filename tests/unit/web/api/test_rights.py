@@ -159,3 +159,60 @@ async def test_a_second_depositor_does_not_redirect_another_s_item_by_its_relati
             assert (await app.ask("POST", f"{RECORDS}/{rep}/relations", said, bia)).status == 403
         item = app.store.find(RepositoryName.parse(rep))
         assert (item.next_edition, item.translations, item.metadata_item) == (None, (), None)
+
+
+async def test_claims_are_listed_accepted_and_declined(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        item = (await app.deposit({**SAID, "language": "pt"}))["rep"]
+        bia, place = app.bearer(name="bia"), f"{RECORDS}/claims"
+        made = []
+        for said in (
+            {"edition_of": item},
+            {"translation_of": item, "language": "fr"},
+            {"describes": item},
+            {"edition_of": item},
+        ):
+            draft = await app.begin({**SAID, **said}, headers=bia)
+            await app.ask("PUT", f"{draft}/files/a.txt", headers=bia, body=b"content")
+            made.append((await app.ask("POST", f"{draft}/publish", headers=bia)).json()["rep"])
+        assert (await app.ask("GET", f"{RECORDS}/{item}/relations")).json().keys() == {"links"}
+        listed = (await app.ask("GET", place)).json()["claims"]
+        assert [(claim["claimant"], claim["relation"]) for claim in listed] == list(
+            zip(made, ("edition_of", "translation_of", "describes", "edition_of"), strict=True)
+        )
+        assert {claim["item_owner"] for claim in listed} == {"service:ana"}
+        assert {claim["claimant_owner"] for claim in listed} == {"service:bia"}
+        assert len((await app.ask("GET", place, headers=bia)).json()["claims"]) == 4
+        assert (await app.ask("GET", place, headers=app.bearer(name="other"))).json()["claims"] == []
+        for scope, status in ((Scope.READ, 403), (Scope.DEPOSIT, 403), (Scope.COPY, 403)):
+            said = {"item": item, "claimant": made[0], "answer": "accept"}
+            assert (await app.ask("POST", place, said, app.bearer(scope, "bia"))).status == status
+        for claimant, answer in zip(made, ("accept", "accept", "accept", "decline"), strict=True):
+            said = {"item": item, "claimant": claimant, "answer": answer}
+            assert (await app.ask("POST", place, said)).status == 200
+        related = (await app.ask("GET", f"{RECORDS}/{item}/relations")).json()
+        assert related["next_edition"]["rep"] == made[0]
+        assert related["translations"]["fr"]["rep"] == made[1]
+        assert related["metadata_item"]["rep"] == made[2]
+        assert (await app.ask("GET", place)).json()["claims"] == []
+        declined = (await app.ask("GET", f"{place}?state=declined")).json()["claims"]
+        assert [claim["claimant"] for claim in declined] == [made[3]]
+
+
+async def test_a_wrong_answer_to_a_claim_is_a_problem(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        item, other = (await app.deposit())["rep"], (await app.deposit())["rep"]
+        for said, problem in (
+            ({}, "member-missing"),
+            ({"item": item, "claimant": other}, "member-missing"),
+            ({"item": item, "claimant": other, "answer": "maybe"}, "invalid-member"),
+            ({"item": item, "claimant": 1, "answer": "accept"}, "invalid-member"),
+            ({"item": "?", "claimant": other, "answer": "accept"}, "invalid-member"),
+            ({"item": item, "claimant": other, "answer": "accept", "why": "x"}, "unknown-member"),
+            ({"item": item, "claimant": other, "answer": "accept"}, "no-such-claim"),
+            ({"item": item, "claimant": ELSEWHERE, "answer": "decline"}, "unknown-item"),
+        ):
+            answer = await app.ask("POST", f"{RECORDS}/claims", said)
+            assert answer.json()["type"] == f"urn:ibi:problem:{problem}", said
+        for query in ("state=accepted", "after=x"):
+            assert (await app.ask("GET", f"{RECORDS}/claims?{query}")).status == 400

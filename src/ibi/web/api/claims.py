@@ -1,0 +1,89 @@
+"""`/api/items/claims`: claims on items of other owners, listed, accepted and declined."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from itertools import islice
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.archive.related_items import ClaimState
+from ibi.errors import InvalidLabel
+from ibi.label import Label, RepositoryName, parse
+from ibi.model.account import Scope
+from ibi.services.items.claims import claim_document
+from ibi.web.api.authentication import Callers
+from ibi.web.api.record_requests import json_object, refusing_members
+from ibi.web.archive.metadata import item_record
+from ibi.web.http.body import json_answer
+from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MemberMissing, UnknownMember
+
+MOST_CLAIMS: Final = 1000
+"""Claims in one answer."""
+_SMALL: Final = 64 * 1024
+_MEMBERS: Final = ("item", "claimant", "answer")
+_NO_STORE: Final = {"cache-control": "no-store"}
+_JSON: Final = "application/json"
+_STATES: Final = {str(state.value): state for state in ClaimState if state is not ClaimState.ACCEPTED}
+
+
+class ItemClaimPages:
+    """Endpoints of claims. A token sees those that it may answer, and those that items of its account make."""
+
+    def __init__(self, callers: Callers) -> None:
+        self._callers, self._site = callers, callers.site
+
+    async def list(self, request: Request) -> Response:
+        actor, services = await self._callers.actor(request, Scope.READ), self._callers.item_services
+        state, after = _page(request)
+        found = await self._callers.run_short(
+            lambda: list(islice(services.claims_of(actor).list({state}, after), MOST_CLAIMS + 1))
+        )
+        links = {"self": f"{self._site.public_url}/api/items/claims?state={state.value}"}
+        shown = found[:MOST_CLAIMS]
+        if len(found) > MOST_CLAIMS:
+            # An item makes at most three claims: those of the last one are given whole with the next page.
+            last = found[MOST_CLAIMS].claimant.rep
+            shown = [claim for claim in shown if claim.claimant.rep != last]
+            links["next"] = f"{links['self']}&after={shown[-1].claimant.rep.spelling}"
+        document = {"claims": [claim_document(claim) for claim in shown], "links": links}
+        return json_answer(document, HTTPStatus.OK, _NO_STORE, _JSON)
+
+    async def answer(self, request: Request) -> Response:
+        """Accept or decline a claim, and give the item claimed."""
+        who, services = await self._callers.depositor(request), self._callers.item_services
+        item, claimant, is_accepted = _answer(await json_object(request, most=_SMALL) or {})
+        claims = services.claims_of(who.actor)
+        answer = claims.accept if is_accepted else claims.decline
+        changed = await self._callers.run_short(lambda: answer(item, claimant, who.name))
+        return json_answer(item_record(self._site, changed, in_full=True), HTTPStatus.OK, _NO_STORE, _JSON)
+
+
+def _page(request: Request) -> tuple[ClaimState, RepositoryName | None]:
+    query = request.query_params
+    state, after = query.get("state", ClaimState.PENDING.value), query.get("after")
+    if state not in _STATES:
+        raise InvalidParameter(field="state", reason=f"it is one of {', '.join(_STATES)}")
+    try:
+        return _STATES[state], None if after is None else RepositoryName.parse(after)
+    except InvalidLabel as error:
+        raise InvalidParameter(field="after", reason=str(error).rstrip(".")) from None
+
+
+def _answer(said: dict[str, Any]) -> tuple[Label, Label, bool]:
+    unknown = next((name for name in said if name not in _MEMBERS), None)
+    if unknown is not None:
+        raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))
+    for name in _MEMBERS:
+        if name not in said:
+            raise MemberMissing(field=name)
+        if not isinstance(said[name], str):
+            raise InvalidMember(field=name, reason="it is a text")
+    if said["answer"] not in {"accept", "decline"}:
+        raise InvalidMember(field="answer", reason="it is accept or decline")
+    with refusing_members("item"):
+        item = parse(said["item"])
+    with refusing_members("claimant"):
+        return item, parse(said["claimant"]), said["answer"] == "accept"
