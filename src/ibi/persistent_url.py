@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ibi import label as labels
 from ibi.errors import InvalidLabel, InvalidPersistentUrl, InvalidRelation
-from ibi.label import Label, match_label
+from ibi.label import Label, match_label, match_legacy
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.relation import Relation, VerbList
 
@@ -211,10 +211,12 @@ def _read_label(target: _Target) -> tuple[Label, int]:
     """The label at the beginning. `/ibi/`, `ibi:`, `upn:…:` and the like are dropped only where no label begins with
     them."""
     start = 0
-    found = match_label(target.text)
+    found: tuple[Label, int] | None = match_label(target.text)
     if found is None:
         start = _end(_PREFIX, target.text, 0)
         found = match_label(target.text, start) if start else None
+    if found is None:
+        found = match_legacy(target.text, start)
     if found is None:
         raise _no_label(target, start)
     return found

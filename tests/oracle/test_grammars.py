@@ -67,6 +67,8 @@ def is_read(rule: str, text: str) -> bool:
 
 def check(rule: str, text: str) -> None:
     is_derived, was_read = derives(rule, text), is_read(rule, text)
+    if was_read and rule == "URL-persistente" and not PersistentUrl.parse(text).label.is_dated:
+        return  # E72: a label that no grammar has
     if is_derived and rule == "URL-persistente":
         is_derived = not is_derived_by_a_false_ibip(text)  # E71
     if is_derived:

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ibi.archive.profile import ArchiveProfile, Reader
-from ibi.archive.related_items import Described, Held, Named, Related, Relatives, described_by, find_forms
+from ibi.archive.related_items import (
+    Described,
+    Held,
+    Named,
+    Related,
+    Relatives,
+    described_by,
+    find_forms,
+    find_labelled,
+)
 from ibi.archive.url_key import KeySubject, UrlKeys
 from ibi.instant import Instant
 from ibi.label import Label
@@ -57,12 +66,12 @@ class Assembler:
 
     def assemble_whole(self) -> UrlList | Deletion | None:
         """All that is known."""
-        item = self.catalog.find(self.request.label)  # line 2
+        item = find_labelled(self.catalog, self.request.label)  # line 2
         return None if item is None else self._answer(item, self._entries(item, self.profile.relations))
 
     def assemble_filtered(self) -> UrlList | Deletion | None:
         """What `filter_url_list` leaves of the whole; the rest is not looked up in the first place."""
-        item = self.catalog.find(self.request.label)
+        item = find_labelled(self.catalog, self.request.label)
         return None if item is None else self._filter_wanted(item)
 
     def of_item(self, item: Item) -> UrlList | Deletion:
@@ -272,9 +281,9 @@ def static_answer(
     profile: ArchiveProfile, catalog: Catalog, request: UrlRequest, now: Instant, keys: UrlKeys
 ) -> StaticAnswer:
     """R Algorithm 1, lines 16 and 17."""
-    item = catalog.find(request.label)
+    item = find_labelled(catalog, request.label)
     if item is None:
-        transfer = catalog.transfer(request.label)
+        transfer = catalog.transfer(request.label) if request.label.is_dated else None
         return StaticAnswer(b"", missing=request.label, transferred_to=None if transfer is None else transfer.to)
     reader = Reader(request.client_addresses, now)
     told = Assembler(profile, catalog, request, reader).of_item(item)

@@ -29,13 +29,23 @@ from ibi.archive.errors import (
     TranslationsOfItsOwn,
 )
 from ibi.archive.life_cycle import Act, require
-from ibi.label import RepositoryName
+from ibi.label import Label, RepositoryName
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
+from ibi.model.alternate import LEGACY, Alternate
 from ibi.model.item import Item, Translations, name_one_item
 from ibi.ports.catalog import Catalog, Link
 from ibi.relation import Metadata, Relation, Step, Translation
 from ibi.vocabulary import State
+
+
+def find_labelled(catalog: Catalog, label: Label) -> Item | None:
+    """The item here that bears a label; or has it as another name, if it is one of before 2008 (E72). Of several that
+    is the first that was not deleted."""
+    if label.is_dated:
+        return catalog.find(label)
+    found = catalog.find_alternate(Alternate(LEGACY, str(label)))
+    return next((item for item in found if item.state is not State.DELETED), found[0] if found else None)
 
 
 def find_forms(catalog: Catalog, forms: LabelForms) -> Item | None:

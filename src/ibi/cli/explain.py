@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 from ibi.cli.output import as_json_option, each, print_json, print_lines
 from ibi.errors import InvalidLabel, InvalidPersistentUrl
-from ibi.label import Ibip, Label, RepositoryName, parse
+from ibi.label import Ibip, Label, RepositoryName, parse_any
 from ibi.label.generate import mount_suffix_of_ibip, mount_suffix_of_repository_name
 
 
@@ -21,7 +23,7 @@ def explain(labels: tuple[str, ...], *, as_json: bool) -> None:
 def _read(text: str) -> Label:
     """Parse `text` as a label, or as a persistent URL that contains one."""
     try:
-        return parse(text)
+        return parse_any(text)
     except InvalidLabel as reason:
         from ibi.persistent_url import PersistentUrl
 
@@ -33,7 +35,13 @@ def _read(text: str) -> Label:
             raise reason from None
 
 
+_LEGACY: Final = "named before 2008; says nothing about who and when"
+
+
 def _show_json(label: Label) -> None:
+    if not label.is_dated:
+        print_json({"form": label.form, "label": str(label), "says": _LEGACY})
+        return
     print_json(
         {
             "form": label.form,
@@ -51,6 +59,9 @@ def _show_json(label: Label) -> None:
 
 
 def _show(label: Label) -> None:
+    if not label.is_dated:
+        print_lines(str(label), {"form": _LEGACY})
+        return
     place = label.host if isinstance(label, RepositoryName) else label.ip if isinstance(label, Ibip) else label.prefix
     other = "an IBIp" if isinstance(label, RepositoryName) else "a repository name"
     print_lines(

@@ -48,6 +48,11 @@ _NUMERAL = "[2-9A-HJ-NP-Ua-hj-np-u]"
 # fraction of 30 digits 30: each bound is generous, and keeps the numbers small.
 IBIP_FORM = re.compile(rf"({_NUMERAL}{{1,40}}[WXwx]{_NUMERAL}{{0,4}})/({_NUMERAL}{{1,8}})(?:[Ww]({_NUMERAL}{{1,30}}))?")
 
+# E72: what items were named before 2008, outside G: two runs of letters and digits, in one of which both cases occur
+_BOTH_CASES = "(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])[A-Za-z0-9]{1,128}"
+_RUN = "[A-Za-z0-9]{1,128}"
+LEGACY_FORM = re.compile(f"(?:{_BOTH_CASES}/{_RUN}|{_RUN}/{_BOTH_CASES})(?![A-Za-z0-9])")
+
 
 IPV4 = "0123456789."  # G Table 7.4
 IPV6 = "0123456789abcdef:"  # G Table 7.5

@@ -1,4 +1,4 @@
-"""A label: globally unique, in one of two forms, as a repository name or as an IBIp."""
+"""A label: globally unique, in one of two forms, as a repository name or as an IBIp; or of before both."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ibi.label.generate import (
 from ibi.label.grammar import (
     FIRST_DATE,
     IBIP_FORM,
+    LEGACY_FORM,
     MAX_HOST,
     MAX_LENGTH,
     REPOSITORY_PREFIX,
@@ -40,6 +41,8 @@ class Label:
     __slots__ = ("_instant", "_key", "_spelling", "_text")
 
     form: ClassVar[str]
+    is_dated: ClassVar[bool] = True
+    """Whether it says who named the item, and when."""
 
     # Seconds, digits of the fraction, form, prefix: enough to compare, order and write the label. Everything else is
     # derived on demand, which keeps parsing quick.
@@ -183,6 +186,41 @@ def read_ibip(text: str) -> Ibip | None:
         return None
     fraction = decode_fraction(coded_fraction) if coded_fraction else ""
     return None if fraction is None else Ibip._of(seconds, fraction, prefix, text)
+
+
+class LegacyLabel(Label):
+    """A label of before 2008, such as `83LX3pFwXQZ5Jpy/Bkjzd` (E72): opaque and case sensitive.
+
+    It says nothing about who named the item and when, so that there is no `instant`, `port` or `is_global`. None is
+    minted. A text that fits G is no such label.
+    """
+
+    __slots__ = ()
+    form = "legacy"
+    is_dated = False
+
+    @classmethod
+    def parse(cls, text: str) -> LegacyLabel:
+        """Read a label of before 2008; its case is kept."""
+        label = read_legacy(text)
+        if label is None:
+            reason = "a label of before 2008 looks like 83LX3pFwXQZ5Jpy/Bkjzd, with both cases in one part"
+            raise InvalidLabel(text, 0, reason)
+        return label
+
+    @property
+    def instant(self) -> Instant:
+        raise TypeError("a label of before 2008 does not say when")
+
+    def __str__(self) -> str:
+        return self._key[3]
+
+
+def read_legacy(text: str) -> LegacyLabel | None:
+    """The label of before 2008 that `text` is, or None."""
+    if LEGACY_FORM.fullmatch(text) is None or read_ibip(text) is not None:
+        return None
+    return LegacyLabel._of(0, "", text, text)
 
 
 DEFAULT_PORT = 80

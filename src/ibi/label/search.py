@@ -12,8 +12,18 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ibi.errors import InvalidLabel
-from ibi.label.grammar import IBIP_FORM, REPOSITORY_FORM
-from ibi.label.label import DEFAULT_PORT, Ibip, Label, RepositoryName, canonical_prefix, read_ibip, read_repository_name
+from ibi.label.grammar import IBIP_FORM, LEGACY_FORM, REPOSITORY_FORM
+from ibi.label.label import (
+    DEFAULT_PORT,
+    Ibip,
+    Label,
+    LegacyLabel,
+    RepositoryName,
+    canonical_prefix,
+    read_ibip,
+    read_legacy,
+    read_repository_name,
+)
 
 _WORD_GOES_ON = re.compile(r"[A-Za-z0-9-]")
 """Tested after the two segments of an IBIp: if the word goes on, they may be the host of a repository name."""
@@ -36,6 +46,14 @@ def match_label(text: str, start: int = 0) -> tuple[RepositoryName | Ibip, int] 
     if found is not None and not _WORD_GOES_ON.match(text, found[1]):
         return found
     return _match_repository_name(text, start) or found
+
+
+def match_legacy(text: str, start: int = 0) -> tuple[LegacyLabel, int] | None:
+    """The label of before 2008 that begins exactly at `start`, and the offset after it (E72). To be tried where no
+    label of the present standard is."""
+    match = LEGACY_FORM.match(text, start)
+    label = read_legacy(match[0]) if match else None
+    return (label, match.end()) if match and label else None
 
 
 def _match_ibip(text: str, start: int) -> tuple[Ibip, int] | None:
@@ -70,7 +88,10 @@ def find_labels(text: str) -> Iterator[FoundLabel]:
 
 
 def home_prefix(label: Label) -> str:
-    """The prefix in lower case, the port in its generated spelling. Only that of a repository name has a `/`."""
+    """The prefix in lower case, the port in its generated spelling. Only that of a repository name has a `/`. That of a
+    label of before 2008 is empty: no Archive can be registered for it."""
+    if not label.is_dated:
+        return ""
     return _of_repository_name(label.prefix) if isinstance(label, RepositoryName) else label.prefix.lower()
 
 

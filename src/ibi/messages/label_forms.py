@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from ibi.errors import InvalidLabel, InvalidMessage
-from ibi.label import Ibip, Label, RepositoryName
-from ibi.label.label import read_ibip, read_repository_name
+from ibi.label import Ibip, Label, LegacyLabel, RepositoryName
+from ibi.label.label import read_ibip, read_legacy, read_repository_name
 
 _FORMS: Final = frozenset({"rep", "ibip"})
+_FORM_WORDS: Final = {"rep": "rep", "ibip": "ibip", "legacy": "ibip"}
 _MOST_REMEMBERED: Final = 2048
 _LONGEST_REMEMBERED: Final = 512
 """Characters: longer texts are read anew, so that long labels cannot fill the memory."""
@@ -23,18 +24,21 @@ class LabelForms:
 
     rep: RepositoryName | None = None
     ibip: Ibip | None = None
+    legacy: LegacyLabel | None = None
+    """The label of before 2008, where one is asked for, or an Archive gives it in the place of an IBIp (E72)."""
     labels: tuple[Label, ...] = field(init=False, repr=False, compare=False)
     """The labels that are known, the repository name first."""
 
     def __post_init__(self) -> None:
         rep, ibip = self.rep, self.ibip
-        if rep is None:
-            if ibip is None:
-                raise InvalidMessage("", 0, "an item has at least one label")
-            object.__setattr__(self, "labels", (ibip,))
+        if rep is not None and ibip is None and self.legacy is None:  # as most
+            object.__setattr__(self, "labels", (rep,))
             return
-        object.__setattr__(self, "labels", (rep,) if ibip is None else (rep, ibip))
-        if ibip is not None and rep.instant != ibip.instant:
+        labels = tuple(label for label in (rep, ibip, self.legacy) if label is not None)
+        if not labels:
+            raise InvalidMessage("", 0, "an item has at least one label")
+        object.__setattr__(self, "labels", labels)
+        if rep is not None and ibip is not None and rep.instant != ibip.instant:
             raise InvalidMessage(str(self), 0, "the two labels were made at different times and cannot name one item")
 
     # R Table 9.4: formas-de-ibi = forma-rep | forma-ibip | forma-rep " " forma-ibip
@@ -59,7 +63,7 @@ class LabelForms:
             return cls.from_words(words)
         except InvalidMessage:
             found = _read_each_form(words)
-            if len(found) == 2:
+            if len(found) == 2 and found[1].is_dated:
                 found = [label for label in found if label == preferred] or found[:1]
             if not found:
                 raise
@@ -78,17 +82,28 @@ class LabelForms:
             return cls(rep=first)
         if isinstance(first, Ibip):
             return cls(ibip=first)
+        legacy = next((label for label in labels if isinstance(label, LegacyLabel)), None)
+        if legacy is not None:
+            rep = next((label for label in labels if isinstance(label, RepositoryName)), None)
+            ibip = next((label for label in labels if isinstance(label, Ibip)), None)
+            return cls(rep, ibip, legacy)
         return cls.from_words(word for label in labels for word in (label.form, label.spelling))
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words between the braces of a pair's value."""
-        return tuple(word for label in self.labels for word in (label.form, label.spelling))
+        return tuple(word for label in self.labels for word in (_FORM_WORDS[label.form], label.spelling))
 
     def may_name(self, label: Label) -> bool:
-        """Whether `label` can be this item's: it is here, or of the form not given and the same instant (E29)."""
+        """Whether `label` can be this item's: it is here, or of the form not given and the same instant (E29). One of
+        before 2008 can be any item's of which no other is known (E72)."""
+        if not label.is_dated:
+            return self.legacy is None or self.legacy == label
         known = self.rep if label.form == "rep" else self.ibip
-        return label == known if known is not None else label.instant == self.labels[0].instant
+        if known is not None:
+            return label == known
+        dated = self.labels[0]
+        return not dated.is_dated or label.instant == dated.instant
 
     def __str__(self) -> str:
         return " ".join(self.words)
@@ -117,7 +132,10 @@ def _read_each_form(words: tuple[str, ...]) -> list[Label]:
     given: dict[str, list[str]] = {}
     for form, text in zip(words[::2], words[1::2], strict=False):
         given.setdefault(form.lower(), []).append(text)
-    readers = (("rep", read_repository_name), ("ibip", read_ibip))
+    readers: tuple[tuple[str, Callable[[str], Label | None]], ...] = (
+        ("rep", read_repository_name),
+        ("ibip", lambda text: read_ibip(text) or read_legacy(text)),
+    )
     found = (reader(given[form][0]) for form, reader in readers if len(given.get(form, ())) == 1)
     return [label for label in found if label is not None]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from ibi.errors import InvalidMessage
-from ibi.label import Label, parse
+from ibi.label import Label, parse_any
 from ibi.messages import values
 from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms
@@ -52,7 +52,7 @@ class UrlRequest(ServiceRequest):
         verbs = values.read("parsedibiurl.verblist", found.get("parsedibiurl.verblist", ""), _verb_list)
         return cls(
             client_addresses=take(found, "clientinformation.ipaddress", values.ip_addresses),
-            label=take(found, "parsedibiurl.ibi", parse),
+            label=take(found, "parsedibiurl.ibi", parse_any),
             relation=verbs.relation,
             file_path=found.get("parsedibiurl.filepath"),
             file_list=verbs.file_list,
@@ -130,7 +130,7 @@ class Acknowledgment(ServiceRequest):
             persistent_url=take(found, "url.persistent", str),
             url_key=take(found, "urlkey", UrlKey),
             state=take(found, "state", values.state) if found.get("state") else None,
-            ibi=take(found, "ibi", LabelForms.parse) if found.get("ibi") else None,
+            ibi=take(found, "ibi", _fitting_forms) if found.get("ibi") else None,
             is_robot=found.get(_ROBOT, "").lower() == _YES,
         )
 
@@ -183,6 +183,11 @@ def parse_archive_request(query: str) -> Request | None:
         if subject_of(query) is ServiceSubject.URL_REQUEST:
             return None
         raise
+
+
+def _fitting_forms(text: str) -> LabelForms:
+    """E49: what an Archive gave in its answer comes back as it was."""
+    return LabelForms.from_fitting_words(word for word in text.split(" ") if word)
 
 
 def _verb_list(text: str) -> VerbList:

@@ -297,7 +297,8 @@ class _AnswerReader:
                 found = LabelForms.from_fitting_words((value,) if isinstance(value, str) else value, preferred)
             except InvalidMessage:
                 found = None
-            self._leave_out(name, error, in_part=found is not None)
+            if found is None or found.legacy is None:
+                self._leave_out(name, error, in_part=found is not None)
             return found
 
     def _leave_out(self, name: str, error: InvalidInput, *, in_part: bool = False) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ibi.errors import InvalidInput
-from ibi.label import parse
+from ibi.label import parse_any
 from ibi.messages import values as wire
 from ibi.model.errors import InvalidItem
 
@@ -23,7 +23,6 @@ LONGEST_ALTERNATE: Final = 2048
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,31}")
 _UNWRITABLE = re.compile("[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
-_LEGACY = re.compile(r"[A-Za-z0-9]{1,255}/[A-Za-z0-9]{1,255}")
 _DOI = re.compile(
     r"(?:https?://(?:dx\.)?doi\.org/|doi:)?(10\.[0-9]{4,9}(?:\.[0-9]+)*/[!-~\u00a1-\U0010fffd]+)", re.IGNORECASE
 )
@@ -93,17 +92,15 @@ def make_alternate(scheme: str, value: str) -> Alternate:
 
 
 def _legacy_label(value: str) -> str:
-    label = value.removeprefix("ibi/")
-    mixed = any(part != part.lower() and part != part.upper() for part in label.split("/"))
-    if not _LEGACY.fullmatch(label) or not mixed:
-        raise _refusal(value, "a label of before 2008 looks like 83LX3pFwXQZ5Jpy/Bkjzd, with both cases in one part")
+    text = value.removeprefix("ibi/")
     try:
-        form = parse(label).form
-    except InvalidInput:
-        return label
-    if form in ("rep", "ibip"):
+        label = parse_any(text)
+    except InvalidInput as error:
+        reason = "a label of before 2008 looks like 83LX3pFwXQZ5Jpy/Bkjzd, with both cases in one part"
+        raise _refusal(value, reason) from error
+    if label.is_dated:
         raise _refusal(value, "this is a label of the present standard, which belongs to one item alone")
-    return label
+    return str(label)
 
 
 def _doi(value: str) -> str:

@@ -62,7 +62,8 @@ class Catalog(Protocol):
     adapter."""
 
     def find(self, label: Label) -> Item | None:
-        """The item that bears this label, in either form; None if there is none, or it was dropped. Quick."""
+        """The item that bears this label, in either form; None if there is none, or it was dropped. Quick. Labels of
+        before 2008 are other names (`find_alternate`): no item bears one."""
 
     def put(self, item: Item, revision: Revision | None = None) -> None:
         """Keep `item` in the place of the one with its repository name, durably.

@@ -315,6 +315,13 @@ class AnswerSet(NamedTuple):
                     yield Referral(heard.answer.next_edition, self.wanted, Reason.NEXT_EDITION, heard)
 
 
+def is_unreadable(archive: ArchiveRef, answer: UrlList, wanted: Wanted, preferences: Sequence[Preference]) -> bool:
+    """Whether an answer leads nowhere because of what could not be read of it (E47)."""
+    if not answer.left_out or not answer.lacks(wanted.relation):
+        return False
+    return not AnswerSet(wanted, (ReceivedAnswer(archive, answer),), preferences, None).leads_anywhere
+
+
 def _named_items(
     group: Sequence[ReceivedAnswer], relation: Relation
 ) -> Iterator[tuple[ReceivedAnswer, UrlEntry, LabelForms]]:

@@ -426,6 +426,8 @@ def max_ttl(
 
 
 def _longest(hop: Hop, chosen: Redirect, archives: Sequence[ArchiveRef], holder: ArchiveRef | None) -> int:
+    if not hop.label.is_dated:
+        return 0  # E72: another claim may come at any time
     if hop.word is not Word.NO_HOME:
         return _longest_with_home(hop)
     if all(report.archive == holder for report in hop.leading):

@@ -82,6 +82,8 @@ class Memory:
 
     def likely(self, label: Label, now: float) -> Sequence[ArchiveRef]:
         """Who had the item last, then who had one of the same prefix."""
+        if not label.is_dated:
+            return ()
         likely, other = self._by_label.find(label), self._by_prefix.find(home_prefix(label))
         last = None if likely is None or likely.until <= now else likely.archive
         known = map(self._current, (last, other))
@@ -115,7 +117,7 @@ class Memory:
 
     def holder(self, label: Label) -> ArchiveRef | None:
         """The known holder of an item without a home; who is not included holds nothing that could be asked for."""
-        service = self._beliefs.holder(label, self.today)
+        service = self._beliefs.holder(label, self.today) if label.is_dated else None
         return None if service is None else self._by_service.get(service)
 
     def expected_archive(self, label: Label) -> ArchiveRef | None:
@@ -129,6 +131,8 @@ class Memory:
         """Take in how a resolution went; the false claims that were not known."""
         claims: list[NewClaim] = []
         for hop in trace.hops:
+            if not hop.label.is_dated:
+                continue  # E72: a claim of a label of before 2008 is followed, and not remembered
             if hop.word is Word.NO_HOME:
                 self._learn_without_home(hop, outcome, now)
             else:

@@ -167,6 +167,7 @@ class Unsettled(StrEnum):
     HOME_SILENT = "home silent"
     NOT_OFFERED = "not offered by the home"
     SEVERAL = "several claims"
+    DIFFERENT_ITEMS = "claimed for different items"
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ class WaitPolicy:
             return self.is_home_heard(question, now)
         if word is Word.AWAITED and not self.is_home_given_up(question, now):
             return False
-        if word is Word.NOT_HERE:
+        if word is Word.NOT_HERE or not question.label.is_dated:
             return self.is_settled(question, now)
         if self.is_settled(question, now):
             return True

@@ -49,6 +49,8 @@ class Addressing:
         if self._routing is NO_ROUTING:
             return self._all_of_them(step, parent)
         label, authority = self._label_and_authority(step, parent)
+        if not label.is_dated:
+            return self._all_of_them(step, parent)
         successors = _known_successors(label, authority, earlier)
         deciders, unreachable = self.deciders(authority, successors)
         holder = self._only_included(authority.holder)
@@ -94,7 +96,7 @@ class Addressing:
         return label, authority
 
     def _is_early(self, label: Label) -> bool:
-        return self._latest is not None and label.instant.seconds > self._latest
+        return self._latest is not None and label.is_dated and label.instant.seconds > self._latest
 
     def _order(
         self,

@@ -20,7 +20,7 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
+from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral, is_unreadable
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import Deleted, Outcome, ending, find_deletion, judge_originals, redirect, silence_of
@@ -119,7 +119,7 @@ class Resolution:
             question.release(archive)  # R §5.2: it has transferred the item away
         elif (rule := broken_rule(ArchiveClaim(archive, question.label, answer), self._policy.rules)) is not None:
             note.verdict, note.broken_rule = Verdict.DISBELIEVED, rule.__name__
-        elif isinstance(answer, UrlList) and answer.left_out and self._is_unreadable(question, archive, answer):
+        elif isinstance(answer, UrlList) and is_unreadable(archive, answer, question.wanted, self._preferences):
             note.verdict, note.failure = Verdict.FAILED, Failure.UNREADABLE
         else:
             self._believe(question, archive, answer, note)
@@ -163,13 +163,6 @@ class Resolution:
             if question.wanted.relation.matches(relation):
                 question.refused_url |= question.may_speak(archive)
                 note.broken_rule = rule.__name__
-
-    def _is_unreadable(self, question: Question, archive: ArchiveRef, answer: UrlList) -> bool:
-        """Whether an answer leads nowhere because of what could not be read of it (E47)."""
-        if not answer.lacks(question.wanted.relation):
-            return False
-        alone = AnswerSet(question.wanted, (ReceivedAnswer(archive, answer),), self._preferences, None)
-        return not alone.leads_anywhere
 
     def _pass_on(self, question: Question, archive: ArchiveRef, to: Label, now: float) -> None:
         """The home, or the successor that it named, says who holds the Original now (E63)."""

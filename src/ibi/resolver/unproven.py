@@ -24,7 +24,7 @@ def answers_that_count(question: Question, *, follow_unproven: bool = False) -> 
     """
     word, heard = question.word, tuple(question.heard)
     if word is Word.NO_HOME:
-        return heard
+        return () if claims_differ(question) and not follow_unproven else heard
     if word is Word.GIVEN:
         return tuple(each for each in heard if each.archive in question.deciders and each.state is not State.COPY)
     if word is Word.NOT_HERE:
@@ -32,6 +32,14 @@ def answers_that_count(question: Question, *, follow_unproven: bool = False) -> 
     if follow_unproven:
         return heard
     return tuple(each for each in heard if _is_trusted(question, each))
+
+
+def claims_differ(question: Question) -> bool:
+    """Whether a label of before 2008, which has no home, is claimed for different items (E72)."""
+    if question.label.is_dated or len(question.heard) < 2:
+        return False
+    named = [each.answer.ibi for each in question.heard if _lead_of(question, each) is not None]
+    return not all(name_one_item(each, named[0]) for each in named[1:])
 
 
 def _is_trusted(question: Question, heard: ReceivedAnswer) -> bool:
@@ -119,6 +127,8 @@ def claims_to_show(
 
 def _why_unsettled(question: Question) -> Unsettled | None:
     word = question.word
+    if word is Word.NO_HOME:
+        return Unsettled.DIFFERENT_ITEMS if claims_differ(question) else None
     if word in (Word.SILENT, Word.AWAITED):
         return Unsettled.HOME_SILENT
     if word is Word.GIVEN and question.may_be_offered_elsewhere:

@@ -297,7 +297,7 @@ class ArchiveAnswers:
         """Whether an empty answer is final. Checked for each answer: an unknown label may be minted a moment later,
         which does not change the catalogue and so does not clear the cache."""
         given_out, label = self._given_out, found.missing
-        if given_out is None or label is None or found.transferred_to is not None:
+        if given_out is None or label is None or not label.is_dated or found.transferred_to is not None:
             return False
         return given_out.is_final(label, self._now())
 

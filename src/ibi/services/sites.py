@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from ibi.archive.counting import Recent
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
+from ibi.archive.related_items import find_labelled
 from ibi.archive.url_key import UrlKeys
 from ibi.instant import Instant
 from ibi.label import Label
@@ -187,7 +188,7 @@ class ArchiveSite:
         return await ask(self.catalog, call)
 
     async def find(self, label: Label) -> Item | None:
-        return await self.ask(lambda: self.catalog.find(label))
+        return await self.ask(lambda: find_labelled(self.catalog, label))
 
     @property
     def now(self) -> Instant:

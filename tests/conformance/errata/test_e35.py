@@ -93,9 +93,7 @@ def test_a_prefix_is_dropped_in_any_case(label: str, prefix: str) -> None:
     assert PersistentUrl.parse(f"{prefix}{label}") == PersistentUrl.parse(f"/{label}")
 
 
-@pytest.mark.parametrize(
-    "prefix", ["/ibi/ibi/", "/rep/rep/", "/ibi/rep/", "/ibi/ibi:", "ibi:ibi:", "ibi:/", "/ibi//", "/ibi"]
-)
+@pytest.mark.parametrize("prefix", ["/ibi/ibi/", "/rep/rep/", "/ibi/rep/", "/ibi/ibi:", "ibi:ibi:", "ibi:/", "/ibi//"])
 def test_a_prefix_is_dropped_only_once(prefix: str) -> None:
     with pytest.raises(InvalidPersistentUrl):
         PersistentUrl.parse(f"{prefix}{IBIP}")

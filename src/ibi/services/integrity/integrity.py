@@ -68,7 +68,7 @@ class Integrity:
         read. The IBIp of such an item is only in its record, so it is recognised by the instant that both labels
         share."""
         damaged = self.ledger.damaged_items()
-        if not damaged:
+        if not damaged or not label.is_dated:
             return
         name = str(label) if isinstance(label, RepositoryName) else self._names_by_instant(damaged).get(label.instant)
         if name is not None and name in damaged:

@@ -116,6 +116,8 @@ class SqliteCatalog:
         self._watch = FileWatch(path, CATALOGUE)
 
     def find(self, label: Label) -> Item | None:
+        if not label.is_dated:
+            return None
         found = self._ask_reader(lambda reader: reader.find(label))
         if found is None:
             self._check_missing(label)
@@ -214,6 +216,8 @@ class SqliteCatalog:
         self._write(partial(depart_row, transfer=transfer, revision=revision, as_recorded=self._is_rebuilt))
 
     def transfer(self, label: Label) -> Transfer | None:
+        if not label.is_dated:
+            return None
         return self._ask_reader(lambda reader: reader.transfer(label))
 
     def transfers(self) -> list[Transfer]:

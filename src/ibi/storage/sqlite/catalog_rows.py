@@ -145,6 +145,8 @@ _SECONDS = 5
 
 
 def label_key(label: Label) -> bytes:
+    if not label.is_dated:
+        return f"\0{label}".encode()  # of before 2008 (E72): no item bears it, and no key is as that
     instant = label.instant
     # Nothing sorts before a digit, as no fraction does before any.
     rest = f"{instant.fraction}\0{label.prefix}"

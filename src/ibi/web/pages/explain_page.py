@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from ibi.errors import InvalidInput, InvalidLabel, InvalidPersistentUrl
 from ibi.instant import MONTH_NAMES
-from ibi.label import parse
+from ibi.label import parse_any
 from ibi.language_range import Preference, preferences
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
@@ -140,7 +140,7 @@ def _reason(error: InvalidInput, language: str) -> str:
 def parse_link(text: str) -> PersistentUrl:
     """Parse a link, or a label as the link to its item. The errors of any other text are those of a label."""
     try:
-        return PersistentUrl(parse(text))
+        return PersistentUrl(parse_any(text))
     except InvalidLabel as reason:
         try:
             return PersistentUrl.parse(text)

@@ -42,6 +42,11 @@ class Anatomy:
     """The same instant in the other form; None where an IBIp cannot write it."""
 
     @property
+    def is_legacy(self) -> bool:
+        """Whether it is of before 2008, and says nothing (E72)."""
+        return not self.label.is_dated
+
+    @property
     def is_repository_name(self) -> bool:
         return self.host is not None
 
@@ -49,7 +54,8 @@ class Anatomy:
 def anatomy(label: Label) -> Anatomy:
     if isinstance(label, RepositoryName):
         return Anatomy(label, _of_repository_name(label), label.host, None, _suffix_as_ibip(label))
-    assert isinstance(label, Ibip)
+    if not isinstance(label, Ibip):
+        return Anatomy(label, (Part(label.spelling, PartRole.SIGN),), None, None, None)
     return Anatomy(label, _of_ibip(label), None, label.ip, mount_suffix_of_repository_name(label.instant))
 
 

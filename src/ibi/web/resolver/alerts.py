@@ -355,6 +355,11 @@ class _Alerts:
                 said = _("{archive} has {label}, but not what was asked for. Another Archive claims to have that.")
             case Unsettled.SEVERAL:
                 said = _("{archive}, which decides about {label}, does not have it. Others claim to have it.")
+            case Unsettled.DIFFERENT_ITEMS:
+                said = _(
+                    "{label} was given before 2008, so that no Archive decides about it."
+                    " It is claimed for different items."
+                )
         return said.format(archive=self._home_name(outcome), label=label)
 
     def _home_name(self, outcome: UnprovenClaims) -> str:
