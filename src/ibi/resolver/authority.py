@@ -147,6 +147,8 @@ class LabelAuthority(NamedTuple):
     """Whose claims are followed while those who decide are silent."""
     holder: ArchiveRef | None = None
     """The known holder of the Original, where the label has no home."""
+    absent_holder: LabelForms | None = None
+    """The service of the known holder, where the label has no home and that Archive is switched off."""
 
     @property
     def exists(self) -> bool:

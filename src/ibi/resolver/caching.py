@@ -358,7 +358,8 @@ def _size_of_nothing(wish: OutcomeKey, outcome: Outcome) -> int:
 def _is_final(outcome: Outcome) -> bool:
     """Whether all Archives were heard: silence is not kept (E24)."""
     if isinstance(outcome, NotFound | RelatedItemMissing | OriginalNotFound | Deleted):
-        return outcome.silence.is_complete
+        is_away = isinstance(outcome, OriginalNotFound) and outcome.away is not None
+        return outcome.silence.is_complete and not is_away
     return False
 
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from ibi.label import Label
 from ibi.label.search import home_prefix
 from ibi.lru_cache import LruCache
+from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.belief import ClaimKind
 from ibi.model.item import name_one_item
@@ -96,7 +97,10 @@ class Memory:
     def authority(self, label: Label) -> LabelAuthority:
         homes = self._homes.of(label)
         if not homes:
-            return LabelAuthority(holder=self.holder(label))
+            service = self._beliefs.holder(label, self.today)
+            holder = None if service is None else self._by_service.get(service)
+            absent = None if service is None or holder is not None else LabelForms.of(service)
+            return LabelAuthority(holder=holder, absent_holder=absent)
         return LabelAuthority(
             tuple(home.archive for home in homes if home.archive is not None),
             tuple(home.service for home in homes if home.archive is None),

@@ -111,11 +111,23 @@ class RelatedItemMissing:
 
 @dataclass(frozen=True, slots=True)
 class OriginalNotFound:
-    """The Original was required; `copies` is who has something else."""
+    """The Original was required; `copies` is who has something else.
+
+    There always is one (R §5.2), so that it is missing only if every Archive that could hold it has answered. `home` is
+    who should have it and does not answer, `away` its service if it is switched off.
+    """
 
     label: Label
     copies: tuple[ArchiveRef, ...]
     silence: Silence
+    home: ArchiveRef | None = None
+    away: LabelForms | None = None
+    timed_out: bool = False
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether an Archive that could hold it was not heard."""
+        return bool(self.silence.silent) or self.away is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,4 +397,13 @@ def judge_originals(question: Question, located: Sequence[Match]) -> Match | Ori
         return next(iter(claims.values()))
     if claims:
         return OriginalDisputed(question.label, tuple(each.heard.archive for each in claims.values()))
-    return OriginalNotFound(question.label, tuple(each.heard.archive for each in located), silence_of(question))
+    copies, silence = tuple(each.heard.archive for each in located), silence_of(question)
+    holders = question.deciders if question.has_home else (question.holder,)
+    return OriginalNotFound(
+        question.label,
+        copies,
+        silence,
+        home=next((each for each in holders if each in silence.silent), None),
+        away=question.unreachable if question.has_home else question.authority.absent_holder,
+        timed_out=_took_too_long(question),
+    )

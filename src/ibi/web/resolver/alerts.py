@@ -281,6 +281,8 @@ class _Alerts:
 
     def _original_not_found(self, outcome: OriginalNotFound) -> Alert:
         _, label = self._gettext, outcome.label.spelling
+        if outcome.is_out_of_reach:
+            return self._original_out_of_reach(outcome)
         return Alert(
             "original-not-found",
             HTTPStatus.NOT_FOUND,
@@ -290,6 +292,35 @@ class _Alerts:
             (self._link(_("Take a copy instead:"), required_original=False),),
             self._copies(outcome.copies, label),
             outcome.silence,
+        )
+
+    def _original_out_of_reach(self, outcome: OriginalNotFound) -> Alert:
+        """R 5.2: there always is an Original, so its holder is not heard (E20, E24)."""
+        _, ngettext, label, home = self._gettext, self._ngettext, outcome.label.spelling, None
+        if outcome.away is not None:
+            said = _("{archive}, which should have the Original of {label}, is switched off at the moment.")
+            said = said.format(archive=outcome.away.labels[0].spelling, label=label)
+            home = {"address": None, "ibi": forms_record(outcome.away)}
+        elif outcome.home is not None:
+            said = _("{archive}, which should have the Original of {label}, does not answer.")
+            said, home = said.format(archive=outcome.home.address, label=label), archive_record(outcome.home)
+        else:
+            number = len(outcome.silence.silent)
+            said = ngettext(
+                "No Archive that answered has its Original. {number} Archive did not answer, and may have it.",
+                "No Archive that answered has its Original. {number} Archives did not answer, and may have it.",
+                number,
+            ).format(number=number)
+        return Alert(
+            "original-not-reached",
+            HTTPStatus.GATEWAY_TIMEOUT if outcome.timed_out else HTTPStatus.BAD_GATEWAY,
+            _("The Original cannot be reached"),
+            said,
+            {"at": label, "home": home, "copies": archive_records(outcome.copies)},
+            (self._link(_("Take a copy instead:"), required_original=False),),
+            self._copies(outcome.copies, label),
+            outcome.silence,
+            RETRY_AFTER,
         )
 
     def _original_disputed(self, outcome: OriginalDisputed) -> Alert:
