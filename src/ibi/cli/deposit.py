@@ -13,6 +13,7 @@ from ibi.cli.output import as_json_option
 from ibi.safe_text import printable
 
 if TYPE_CHECKING:
+    from ibi.config import Settings
     from ibi.services.items.file_selection import Gathered
 
 
@@ -78,6 +79,16 @@ def deposit(
             described(draft, given), found.sources, who(), key=key, owner=account, on_bytes=on_bytes
         )
     print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
+    warn_of_url(settings, item.target_url)
+
+
+def warn_of_url(settings: Settings, url: str | None) -> None:
+    """Report a Web service on a host that resolvers may ask readers to confirm; the item is deposited all the same."""
+    from ibi.composition.membership import undeclared_host
+
+    warning = None if url is None else undeclared_host(settings, settings.own_url, url)
+    if warning is not None:
+        click.echo(f"ibi: {warning}", err=True)
 
 
 def refuse_owner(owner: str | None) -> None:

@@ -50,6 +50,7 @@ def remote_deposit(
         _send(client, draft, found, "depositing")
         published = client.publish(draft["id"], key=key)
     print_links("; ".join(description.metadata.titles()), _links(published), as_json=as_json)
+    _warn(published)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,13 @@ def remote_update(
     removed = [str(path) for path in published.get("removed", ())]
     version = int(str(published.get("version", 0)))
     print_updated("; ".join(description.metadata.titles()), _links(published), version, removed, as_json=as_json)
+    _warn(published)
+
+
+def _warn(published: dict[str, Any]) -> None:
+    warnings = published.get("warnings")
+    for warning in warnings if isinstance(warnings, list) else ():
+        click.echo(f"ibi: {one_line(str(warning))}", err=True)
 
 
 def _check_number(files: Sized) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibi.cli.deposit import WHERE, gathered, refuse_owner
+from ibi.cli.deposit import WHERE, gathered, refuse_owner, warn_of_url
 from ibi.cli.item_options import described, item_options
 from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
@@ -86,6 +86,7 @@ def update(
         updated = archive.deposits.update(item.rep, draft, sources, who(), message, on_bytes=on_bytes)
     after, gone = updated.item, [warning.path for warning in updated.warnings]
     print_updated("; ".join(after.metadata.titles()), links(after, settings), after.version, gone, as_json=as_json)
+    warn_of_url(settings, url)
 
 
 def _kept(item: Item) -> dict[str, Source]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -12,7 +13,7 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_repaired
-from ibi.composition.membership import membership_status
+from ibi.composition.membership import membership_status, undeclared_host
 from ibi.composition.minter import LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
 from ibi.config import Settings
@@ -125,6 +126,7 @@ def open_archive_site(
         search=searching,
         integrity=store.integrity,
         served_elsewhere=None if address == public_url else address,
+        warn_of_url=partial(undeclared_host, settings, public_url),
     )
     return site, store.check
 

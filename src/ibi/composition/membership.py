@@ -49,6 +49,30 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
         admin_mail_address=settings.archive.admin_email,
         registration_key=RegistrationKey(key.reveal()),
         other_label=next(iter(service.labels[1:]), None),
+        hosts=_declared_hosts(settings, origin),
+    )
+
+
+def _declared_hosts(settings: Settings, origin: Origin) -> tuple[str, ...]:
+    """The hosts of the Archive's URLs beside its own: where its content is served, and those that the settings name."""
+    content = () if settings.content_url is None else (Origin.of_url(settings.content_url).authority,)
+    return tuple(
+        dict.fromkeys(each for each in (*content, *(settings.archive.hosts or ())) if each != origin.authority)
+    )
+
+
+def undeclared_host(settings: Settings, public_url: str, url: str) -> str | None:
+    """A warning about an item whose URL is on a host that this Archive does not declare to its resolver; None without
+    another's resolver, which alone might ask readers."""
+    if settings.resolver is None or settings.resolver.lower() == public_url.lower():
+        return None
+    own, target = Origin.of_url(public_url), Origin.of_url(url)
+    declared = {own.host.lower(), *(each.lower() for each in _declared_hosts(settings, own))}
+    if not declared.isdisjoint({target.host.lower(), target.authority.lower()}):  # as a resolver compares them
+        return None
+    return (
+        f"{target.authority} is not a host of this Archive: a resolver may ask readers to confirm that they want to go"
+        " there. The setting `archive.hosts` declares it."
     )
 
 

@@ -144,6 +144,13 @@ class ArchiveSettings:
         SizeBound,
         Setting("How much the drafts of all depositors leave free on the disk; 0 lets them fill it.", default="1 GB"),
     ]
+    hosts: Annotated[
+        HostNames | None,
+        Setting(
+            "Hosts, besides that of this Archive, to which URLs of its items lead: resolvers are told of them when the"
+            " Archive is included, and need not ask readers to confirm."
+        ),
+    ]
     copies_at: Annotated[
         ServiceLabels | None,
         Setting(
@@ -211,11 +218,11 @@ class ResolveSettings:
         ),
     ]
     foreign_urls: Annotated[
-        Literal["refuse", "confirm"],
+        Literal["holder", "confirm", "refuse"],
         Setting(
-            "What becomes of URLs on hosts that their Archive did not declare: they are refused, or shown for the"
-            " reader to confirm.",
-            default="refuse",
+            "What becomes of URLs on hosts that their Archive did not declare: those of the item's holder are followed"
+            " and those of others shown for the reader to confirm, or all are shown, or all refused.",
+            default="holder",
         ),
     ]
     unproven: Annotated[

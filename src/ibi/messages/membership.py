@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeVar
 
+from ibi.errors import InvalidMessage
 from ibi.label import Label, parse
 from ibi.messages import values
 from ibi.messages.key import RegistrationKey
@@ -14,6 +15,8 @@ from ibi.messages.service import ServiceRequest, ServiceSubject, take
 from ibi.messages.values import IpAddress
 from ibi.vocabulary import ArchiveProtocol
 
+MOST_HOSTS: Final = 64
+"""Hosts that one Archive may declare."""
 FORM_NAMES: Final[Mapping[str, str]] = {"ibip": "archiveserviceibip", "rep": "archiveservicerep"}
 """For each form, the pair that gives the label of the Archive's service in that form beside `archiveserviceibi` (E59).
 R Table 7.2 does not have them, and readers of another make ignore them."""
@@ -32,11 +35,14 @@ class _MembershipRequest(ServiceRequest):
     registration_key: RegistrationKey
     other_label: Label | None = None
     """`archive_service_ibi` in its other form (E59)."""
+    hosts: tuple[str, ...] = ()
+    """Where URLs of the Archive lead besides its own address, which it declares with its key (E31)."""
 
     names: ClassVar[frozenset[str]] = frozenset(
         {
             "archiveaddress",
             "archiveadmemailaddress",
+            "archivehosts",
             "archiveip",
             "archiveplatformversion",
             "archiveprotocol",
@@ -51,6 +57,10 @@ class _MembershipRequest(ServiceRequest):
         values.read("archiveip", (self.archive_ip,), values.checked_addresses)
         values.read("archiveplatformversion", self.platform_version, values.platform_version)
         values.read("archiveadmemailaddress", self.admin_mail_address, values.mail_address)
+        if len(self.hosts) > MOST_HOSTS:
+            raise InvalidMessage("archivehosts", 0, "at most {most} hosts can be declared", most=MOST_HOSTS)
+        for host in self.hosts:
+            values.read("archivehosts", host, values.host_and_port)
         other = self.other_label
         if other is not None:
             values.read(FORM_NAMES[other.form], other, lambda label: LabelForms.of(self.archive_service_ibi, label))
@@ -72,11 +82,14 @@ class _MembershipRequest(ServiceRequest):
             admin_mail_address=take(found, "archiveadmemailaddress", str),
             registration_key=take(found, "registrationkey", RegistrationKey),
             other_label=_other_label(found),
+            hosts=tuple(found.get("archivehosts", "").split()),
         )
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
         yield "archiveaddress", self.archive_address
         yield "archiveadmemailaddress", self.admin_mail_address
+        if self.hosts:
+            yield "archivehosts", " ".join(self.hosts)
         yield "archiveip", str(self.archive_ip)
         yield "archiveplatformversion", self.platform_version
         yield "archiveprotocol", self.archive_protocol.value

@@ -10,12 +10,10 @@ from ibi.instant import Instant
 from ibi.label import Label
 from ibi.label.search import home_prefix, parse_home_prefix
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import MOST_HOSTS
 from ibi.messages.values import IpAddress, host_and_port, mail_address, platform_version, read
 from ibi.model.visibility import IpNetwork
 from ibi.vocabulary import ArchiveProtocol
-
-MOST_HOSTS: Final = 64
-"""Hosts that one registration may declare."""
 
 MOST_NETWORKS: Final = 64
 """Networks in which one registration may allow its Archive to be dialled."""

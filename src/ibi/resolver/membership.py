@@ -13,7 +13,7 @@ from ibi.instant import Instant
 from ibi.label import Ibip, Label, RepositoryName, parse
 from ibi.label.search import home_prefix, parse_home_prefix
 from ibi.messages.label_forms import LabelForms
-from ibi.messages.membership import InclusionRequest
+from ibi.messages.membership import MOST_HOSTS, InclusionRequest
 from ibi.messages.values import IpAddress
 from ibi.model.registration import FailedContact, Inclusion, Registration
 from ibi.model.visibility import IpNetwork, network
@@ -94,7 +94,7 @@ def after_inclusion(registration: Registration, request: InclusionRequest, now: 
     """The registration after message 2, with the right key. Asking again for the same changes nothing, not even whether
     the Archive is known to answer: that is for the next call. An address that has answered before is not given up for a
     new one until that one answers: the new one is pending (E60)."""
-    registration = with_claimed_forms(registration, request.labels)
+    registration = _with_hosts(with_claimed_forms(registration, request.labels), request.hosts)
     wanted = _inclusion(request, now)
     before, pending = registration.inclusion, registration.pending
     if before is None or before.place == wanted.place:
@@ -105,6 +105,13 @@ def after_inclusion(registration: Registration, request: InclusionRequest, now: 
         # Asking again must not begin the hour of silence anew.
         wanted = replace(wanted, since=pending.since)
     return replace(registration, pending=wanted)
+
+
+def _with_hosts(registration: Registration, hosts: Iterable[str]) -> Registration:
+    """The hosts that an Archive declares with its key are added to those of its registration (E31), if there is room
+    for all of them."""
+    after = registration.hosts.union(host.lower() for host in hosts)
+    return replace(registration, hosts=after) if len(after) <= MOST_HOSTS else registration
 
 
 def _inclusion(request: InclusionRequest, now: Instant) -> Inclusion:

@@ -7,18 +7,21 @@ The rules here need to know who was asked for what.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from ibi.label import Label
+from ibi.label.reach import address_is_global
+from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlList
-from ibi.origin import authority_of
+from ibi.origin import authority_of, host_of
 from ibi.persistent_url import MAX_LENGTH
 from ibi.relation import Relation
 from ibi.resolver.answers import Match, Reason, Referral
-from ibi.resolver.authority import ArchiveRef, Word
+from ibi.resolver.authority import ArchiveRef, Word, archive_prefixes
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import LoopDetected
 from ibi.resolver.question import Question
@@ -32,6 +35,8 @@ class ArchiveClaim(NamedTuple):
     label: Label
     answer: UrlList | Deletion
     url: str | None = None
+    holders: Collection[ArchiveRef | None] = ()
+    """Those whose word decides about the item, or who are known to hold it."""
 
 
 Rule = Callable[[ArchiveClaim], bool]
@@ -54,6 +59,32 @@ def is_on_a_declared_host(claim: ArchiveClaim) -> bool:
     return claim.url is None or claim.archive.declares(authority_of(claim.url))
 
 
+def is_declared_or_of_the_holder(claim: ArchiveClaim) -> bool:
+    """The URL leads to a host that the Archive declared, or its holder chose it (E31): R lets the Archive of an item
+    choose where it is (R 5.1, 9.2). An address that only this machine or its network knows has to be declared."""
+    if claim.url is None or is_on_a_declared_host(claim):
+        return True
+    is_holder = claim.archive in claim.holders or home_prefix(claim.label) in archive_prefixes(claim.archive)
+    return is_holder and _is_of_the_internet(authority_of(claim.url))
+
+
+# Traces show a rule by its name: to a reader it is the same one.
+is_declared_or_of_the_holder.__name__ = is_on_a_declared_host.__name__
+
+
+def _is_of_the_internet(authority: str) -> bool:
+    """Whether the host is not, by its spelling, one that other machines cannot reach. Names are not looked up here: it
+    is the reader's browser that follows the URL."""
+    host = host_of(authority).lower().strip("[]")
+    if host == "localhost" or host.endswith(".localhost"):
+        return False
+    try:
+        ip_address(host)
+    except ValueError:
+        return True
+    return address_is_global(host)
+
+
 def has_bearable_length(claim: ArchiveClaim) -> bool:
     """The URL fits into a header that browsers and proxies take."""
     return claim.url is None or len(claim.url) <= MAX_LENGTH
@@ -72,12 +103,18 @@ def broken_rule(claim: ArchiveClaim, rules: Iterable[Rule] = RULES) -> Rule | No
     return None
 
 
-def refused_urls(archive: ArchiveRef, label: Label, answer: UrlList, rules: Iterable[Rule]) -> Mapping[Relation, Rule]:
+def refused_urls(
+    archive: ArchiveRef,
+    label: Label,
+    answer: UrlList,
+    rules: Iterable[Rule],
+    holders: Collection[ArchiveRef | None] = (),
+) -> Mapping[Relation, Rule]:
     """The rules that URLs of a valid answer break, by the relation of their entry."""
     refused: dict[Relation, Rule] = {}
     for entry in answer.entries:
         if entry.url is not None:
-            rule = broken_rule(ArchiveClaim(archive, label, answer, entry.url), rules)
+            rule = broken_rule(ArchiveClaim(archive, label, answer, entry.url, holders), rules)
             if rule is not None:
                 refused[entry.relation] = rule
     return refused

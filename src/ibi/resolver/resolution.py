@@ -151,7 +151,8 @@ class Resolution:
             question.deletions.append((archive, answer))
             note.verdict = Verdict.DELETED
             return
-        refused = refused_urls(archive, question.label, answer, self._policy.url_rules)
+        holders = (*question.deciders, question.holder)
+        refused = refused_urls(archive, question.label, answer, self._policy.url_rules, holders)
         heard = ReceivedAnswer(archive, answer, frozenset(refused))
         question.heard.append(heard)
         question.forget_word()

@@ -102,6 +102,10 @@ class _ShownCatalog:
         return getattr(self._catalog, name)
 
 
+def _no_warning(_: str) -> None:
+    """Default: no resolver asks readers to confirm."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveSite:
     """All that the Archive's endpoints need. URLs come from the settings, never from a request's Host header.
@@ -132,6 +136,8 @@ class ArchiveSite:
     recent: Recent = field(default_factory=Recent)
     item_services: ItemServices | None = None
     search: Searching | None = None
+    warn_of_url: Callable[[str], str | None] = _no_warning
+    """A warning about a Web service whose host resolvers do not know, for who deposits it; None if there is none."""
     integrity: Integrity | None = None
     served_elsewhere: str | None = None
     watch: ChangeWatch | None = field(init=False, default=None)

@@ -46,8 +46,11 @@ class PendingResolution(NamedTuple):
 class ForeignUrls(StrEnum):
     """How URLs on hosts that their Archive did not declare are treated (E31)."""
 
-    REFUSE = "refuse"
+    HOLDER = "holder"
+    """Those of the item's holder are followed, those of others shown for confirmation."""
     CONFIRM = "confirm"
+    """All are shown for confirmation."""
+    REFUSE = "refuse"
 
 
 class Resolved(NamedTuple):

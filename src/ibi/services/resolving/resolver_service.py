@@ -36,7 +36,7 @@ from ibi.resolver.caching import (
 )
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Missing, NotFound, Outcome, Redirect, RelatedItemMissing, confirm_not_found
-from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_on_a_declared_host
+from ibi.resolver.policy import ArchiveClaim, Policy, Rule, is_declared_or_of_the_holder, is_on_a_declared_host
 from ibi.resolver.resolution import Resolution
 from ibi.resolver.trace import Trace
 from ibi.services.change_watch import ChangeWatch, Touched
@@ -100,8 +100,12 @@ class ResolverService:
         policy = policy or Policy()
         others = tuple(rule for rule in policy.rules if rule is not is_on_a_declared_host)
         self._lenient = replace(policy, rules=others)
-        self._policy = policy if own is None else replace(policy, rules=(*others, _declared_unless_of(own)))
-        self._confirms = foreign_urls is ForeignUrls.CONFIRM
+        declared = is_declared_or_of_the_holder if foreign_urls is ForeignUrls.HOLDER else is_on_a_declared_host
+        rule = declared if own is None else _exempt(own, declared)
+        # In the place of the rule, so that the order of the others stays.
+        rules = tuple(rule if each is is_on_a_declared_host else each for each in policy.rules)
+        self._policy = replace(policy, rules=rules)
+        self._confirms = foreign_urls is not ForeignUrls.REFUSE
         self._memory = memory
         self._cache = Cache() if cache is None else cache
         self._feeds, self._heard = feeds, HeardFacts()
@@ -408,9 +412,9 @@ class ResolverService:
         return confirm_not_found(outcome, run.trace, expected=self._memory.expected_archive, own=self._own)
 
 
-def _declared_unless_of(own: ArchiveRef) -> Rule:
+def _exempt(own: ArchiveRef, rule: Rule) -> Rule:
     def is_on_a_declared_host_or_our_own(claim: ArchiveClaim) -> bool:
-        return claim.archive == own or is_on_a_declared_host(claim)
+        return claim.archive == own or rule(claim)
 
     # Traces show the rule by its name, so it keeps that of the original.
     is_on_a_declared_host_or_our_own.__name__ = is_on_a_declared_host.__name__

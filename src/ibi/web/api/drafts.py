@@ -80,8 +80,15 @@ def publication_document(site: ArchiveSite, published: Published) -> dict[str, A
         "url": item_url(site, item),
         "version": published.publication.version,
         "removed": list(published.publication.removed),
+        "warnings": publication_warnings(site, item),
         "links": {"self": _record_url(site, rep), "metadata": site.urls.metadata(item, None, None)},
     }
+
+
+def publication_warnings(site: ArchiveSite, item: Item) -> list[str]:
+    """Sentences for who published the item, which is published all the same."""
+    warning = None if item.target_url is None else site.warn_of_url(item.target_url)
+    return [] if warning is None else [warning]
 
 
 def item_url(site: ArchiveSite, item: Item) -> str:

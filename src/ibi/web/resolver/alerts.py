@@ -296,7 +296,8 @@ class _Alerts:
 
     def _original_out_of_reach(self, outcome: OriginalNotFound) -> Alert:
         """R 5.2: there always is an Original, so its holder is not heard (E20, E24)."""
-        _, ngettext, label, home = self._gettext, self._ngettext, outcome.label.spelling, None
+        _, ngettext, label = self._gettext, self._ngettext, outcome.label.spelling
+        home: dict[str, object] | None = None
         if outcome.away is not None:
             said = _("{archive}, which should have the Original of {label}, is switched off at the moment.")
             said = said.format(archive=outcome.away.labels[0].spelling, label=label)

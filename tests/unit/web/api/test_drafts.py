@@ -34,6 +34,7 @@ async def test_a_deposit_from_the_first_word_to_the_item(tmp_path: Path) -> None
             "url": f"{BASE}/col/{rep}/doc/a.txt",
             "version": 1,
             "removed": [],
+            "warnings": [],
             "links": {"self": f"{BASE}/api/items/{rep}", "metadata": f"{BASE}/col/{rep}/metadata"},
         }
         item = app.store.find(parse(rep))

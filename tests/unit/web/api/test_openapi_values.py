@@ -9,12 +9,13 @@ import pytest
 
 from ibi.archive.drafts import MOST_FILES
 from ibi.messages import key
+from ibi.messages.membership import MOST_HOSTS
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
 from ibi.model.alternate import LONGEST_ALTERNATE, MOST_ALTERNATES
 from ibi.model.belief import ClaimKind
 from ibi.model.metadata import DC_ELEMENTS
-from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
+from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES
 from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.openapi import document
 from ibi.web.api.record_requests import MOST_JSON
