@@ -83,5 +83,5 @@ class ScriptedGateway:
 class FreshFeeds:
     """Every Archive tells of its changes, so that what is kept lives as long as other rules allow."""
 
-    def is_fresh(self, archive: ArchiveRef) -> bool:
+    def is_fresh(self, archive: ArchiveRef, since: float) -> bool:
         return True

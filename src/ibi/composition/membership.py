@@ -10,7 +10,7 @@ from ibi.config import Settings
 from ibi.errors import IbiError, InvalidMessage
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
-from ibi.messages.membership import InclusionRequest
+from ibi.messages.membership import FEED_PATH, InclusionRequest
 from ibi.messages.values import ip_address
 from ibi.origin import Origin
 from ibi.storage.archive_state import MembershipFiles
@@ -50,6 +50,7 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
         registration_key=RegistrationKey(key.reveal()),
         other_label=next(iter(service.labels[1:]), None),
         hosts=_declared_hosts(settings, origin),
+        feed=FEED_PATH,
     )
 
 

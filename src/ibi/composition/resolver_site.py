@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextma
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import time
+from time import monotonic, time
 
 import structlog
 
@@ -26,12 +26,14 @@ from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
+from ibi.resolver.caching import NO_FEEDS, Cache
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import Policy
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
+from ibi.services.resolving.feed_following import FollowedFeeds
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.resolved import ForeignUrls
 from ibi.services.resolving.resolver_service import ResolverService
@@ -44,6 +46,7 @@ from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
+from ibi.transport.feed_client import ArchiveFeeds
 from ibi.transport.gateways import Gateways, LocalArchive
 from ibi.vocabulary import ArchiveProtocol
 from ibi.web.http.errors import log_untold
@@ -82,7 +85,9 @@ def open_resolver_site(
         return None
     beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
     opened.callback(beliefs.close)
-    gateway = _gateway(settings, archive, frozenset({listening, _host_and_port(public_url)}))
+    guard = AddressGuard(frozenset({listening, _host_and_port(public_url)}))
+    gateway, cache = _gateway(settings, archive, guard), Cache()
+    feeds = FollowedFeeds(ArchiveFeeds(guard), cache, monotonic)
     misses = MissLimit(settings.resolve.misses_per_network)
     registrations = RegistrationAdmin(
         registry,
@@ -96,7 +101,7 @@ def open_resolver_site(
     )
     gateway.on_reply = registrations.contacts.note
     return ResolverSite(
-        resolving=_resolver_service(settings, registry, beliefs, gateway, archive, misses),
+        resolving=_resolver_service(settings, registry, beliefs, gateway, archive, misses, cache, feeds),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         registrations=registrations,
@@ -104,8 +109,13 @@ def open_resolver_site(
         report=BeliefReport(registry, beliefs, None if archive is None else _own_ref(archive, settings), time),
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
-        close=gateway.close,
+        close=partial(_close, feeds, gateway),
     )
+
+
+async def _close(feeds: FollowedFeeds, gateway: Gateways) -> None:
+    await feeds.close()
+    await gateway.close()
 
 
 def _tell_of_lost_beliefs(error: StoreDamaged, aside: Path | None) -> None:
@@ -123,7 +133,7 @@ async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverSer
         beliefs = SqliteBeliefs(settings.data)
         opened.callback(beliefs.close)
         archive = _stored_archive(settings, opened)
-        gateway = _gateway(settings, archive, frozenset())
+        gateway = _gateway(settings, archive, AddressGuard())
         opened.push_async_callback(gateway.close)
         yield _resolver_service(settings, registry, beliefs, gateway, archive)
 
@@ -153,8 +163,10 @@ def _resolver_service(
     gateway: Gateways,
     archive: ArchiveSite | None,
     misses: MissLimit | None = None,
+    cache: Cache | None = None,
+    feeds: FollowedFeeds | None = None,
 ) -> ResolverService:
-    """`misses` bounds those of one network; a command needs no bound."""
+    """`misses` bounds those of one network, and `feeds` tell `cache` of changes; a command needs neither."""
     own = None if archive is None else _own_ref(archive, settings)
     wanted, directory = settings.resolve, ArchiveDirectory(registry, own)
     return ResolverService(
@@ -170,15 +182,17 @@ def _resolver_service(
         memory=Memory(beliefs),
         changes=None if archive is None else archive.watch,
         misses=misses,
+        cache=cache,
+        feeds=NO_FEEDS if feeds is None else feeds,
     )
 
 
-def _gateway(settings: Settings, archive: ArchiveSite | None, own: frozenset[tuple[str, int]]) -> Gateways:
+def _gateway(settings: Settings, archive: ArchiveSite | None, guard: AddressGuard) -> Gateways:
     local = []
     if archive is not None:
         report = partial(log_untold, log=structlog.get_logger("ibi.archive"))
         local.append(LocalArchive(archive.profile.service, archive.answers, report))
-    return Gateways(local, ArchiveHttp(AddressGuard(own), budgets=archive_budgets(settings)))
+    return Gateways(local, ArchiveHttp(guard, budgets=archive_budgets(settings)))
 
 
 def archive_budgets(settings: Settings) -> Budgets:

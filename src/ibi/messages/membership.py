@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeVar
@@ -15,6 +16,9 @@ from ibi.messages.service import ServiceRequest, ServiceSubject, take
 from ibi.messages.values import IpAddress
 from ibi.vocabulary import ArchiveProtocol
 
+FEED_PATH: Final = "/api/changes"
+"""Where this make of Archive tells of its changes."""
+_FEED_PATH: Final = re.compile(r"/[A-Za-z0-9._~/-]{1,200}")
 MOST_HOSTS: Final = 64
 """Hosts that one Archive may declare."""
 FORM_NAMES: Final[Mapping[str, str]] = {"ibip": "archiveserviceibip", "rep": "archiveservicerep"}
@@ -37,11 +41,14 @@ class _MembershipRequest(ServiceRequest):
     """`archive_service_ibi` in its other form (E59)."""
     hosts: tuple[str, ...] = ()
     """Where URLs of the Archive lead besides its own address, which it declares with its key (E31)."""
+    feed: str | None = None
+    """The path at which it tells of its changes, if it does (E87)."""
 
     names: ClassVar[frozenset[str]] = frozenset(
         {
             "archiveaddress",
             "archiveadmemailaddress",
+            "archivefeed",
             "archivehosts",
             "archiveip",
             "archiveplatformversion",
@@ -57,6 +64,8 @@ class _MembershipRequest(ServiceRequest):
         values.read("archiveip", (self.archive_ip,), values.checked_addresses)
         values.read("archiveplatformversion", self.platform_version, values.platform_version)
         values.read("archiveadmemailaddress", self.admin_mail_address, values.mail_address)
+        if self.feed is not None and not _FEED_PATH.fullmatch(self.feed):
+            raise InvalidMessage("archivefeed", 0, "it is a path on the Archive's own server")
         if len(self.hosts) > MOST_HOSTS:
             raise InvalidMessage("archivehosts", 0, "at most {most} hosts can be declared", most=MOST_HOSTS)
         for host in self.hosts:
@@ -83,11 +92,14 @@ class _MembershipRequest(ServiceRequest):
             registration_key=take(found, "registrationkey", RegistrationKey),
             other_label=_other_label(found),
             hosts=tuple(found.get("archivehosts", "").split()),
+            feed=found.get("archivefeed") or None,
         )
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
         yield "archiveaddress", self.archive_address
         yield "archiveadmemailaddress", self.admin_mail_address
+        if self.feed is not None:
+            yield "archivefeed", self.feed
         if self.hosts:
             yield "archivehosts", " ".join(self.hosts)
         yield "archiveip", str(self.archive_ip)

@@ -73,6 +73,24 @@ class ChangePage(NamedTuple):
     end: int
 
 
+class FollowedChange(NamedTuple):
+    """An entry of another Archive's feed, as far as a resolver needs it: the repository name of the item, and whether
+    it has relations to others."""
+
+    label: str
+    related: bool
+
+
+class FeedPage(NamedTuple):
+    """What such a feed tells at a time: the entries after a number, the number to go on after, and that of the last
+    entry that there is."""
+
+    epoch: str
+    after: int
+    end: int
+    changes: tuple[FollowedChange, ...]
+
+
 def kind_of(item: Item) -> ChangeKind:
     """The kind of a change that lists the item as it is."""
     return ChangeKind.DELETED if item.state is State.DELETED else ChangeKind.PUT

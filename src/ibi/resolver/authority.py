@@ -40,6 +40,8 @@ class ArchiveRef:
     """Prefixes of which it is the home besides those of its own label (`ibi.label.search`)."""
     vouched: bool = False
     """Whether its claims are followed while the home of an item is silent."""
+    feed: str | None = None
+    """The path on its server at which it tells of its changes; None if it does not."""
     _host: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 

@@ -8,12 +8,11 @@ of all that is kept of it nothing older is believed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
-from ibi.label.search import home_prefix
 from ibi.language_range import Preference
 from ibi.lru_cache import LruCache, TaggedLruCache, Tags
 from ibi.messages.label_forms import LabelForms
@@ -23,6 +22,7 @@ from ibi.persistent_url import PersistentUrl
 from ibi.relation import Step, Translation
 from ibi.resolver.answers import Match, ReceivedAnswer
 from ibi.resolver.authority import ArchiveRef, Homes, Word
+from ibi.resolver.basis import HOMELESS, Basis, absence_tag, homeless_tag, relations_tag
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.vocabulary import State
@@ -57,14 +57,14 @@ UNFED_AGE: Final = 10
 
 class ChangeFeeds(Protocol):
     """Which Archives tell this resolver of their changes: the one place that decides whether an outcome lives longer
-    than `UNFED_AGE`. Who follows a feed forgets what it names (`Cache.forget_labels`)."""
+    than `UNFED_AGE`. Who follows a feed forgets what it names (`Cache.forget_told`)."""
 
-    def is_fresh(self, archive: ArchiveRef) -> bool:
-        """Whether all changes that the Archive made until a second ago are known here."""
+    def is_fresh(self, archive: ArchiveRef, since: float) -> bool:
+        """Whether the changes that the Archive has made since then are told here, all of them until a second ago."""
 
 
 class _NoFeeds:
-    def is_fresh(self, archive: ArchiveRef) -> bool:
+    def is_fresh(self, archive: ArchiveRef, since: float) -> bool:
         return False
 
 
@@ -143,66 +143,6 @@ class Remembered:
         return max(0, int(self.until - now))
 
 
-class Basis(NamedTuple):
-    """What an outcome rests on: if one of it changes, the outcome may be another."""
-
-    labels: frozenset[Label] = frozenset()
-    """Of the items on the way, and of the one that was found."""
-    archives: frozenset[ArchiveRef] = frozenset()
-    """Whose word led there."""
-    homeless: bool = False
-    """Whether a label on the way has no home: any Archive that joins may know it better."""
-    related: bool = False
-    """Whether it leads from one item to another: also items between the two count, which are not known here."""
-
-    def tags(self, absent: Collection[ArchiveRef] = ()) -> frozenset[Hashable]:
-        """`absent` are the Archives that were included before and are not now."""
-        tags: set[Hashable] = {*self.labels, *self.archives, *map(_prefix_tag, self.labels)}
-        if self.related:
-            tags.update(map(_relations_tag, self.archives))
-        if self.homeless:
-            tags.update((_HOMELESS, *map(_absence_tag, absent)))
-        return frozenset(tags)
-
-
-def basis_of(trace: Trace, outcome: Outcome) -> Basis:
-    """What the outcome of a resolution rests on."""
-    labels = {hop.label for hop in trace.hops}
-    leading = [report for hop in trace.hops for report in hop.leading]
-    for report in leading:
-        if report.said is not None:
-            labels.update(report.said.ibi.labels)
-    return basis_of_redirect(outcome, labels, {report.archive for report in leading})._replace(
-        homeless=any(hop.word is Word.NO_HOME for hop in trace.hops)
-    )
-
-
-def basis_of_redirect(outcome: Outcome, labels: Iterable[Label], archives: Iterable[ArchiveRef]) -> Basis:
-    """The same where one Archive alone is asked, and a trace would say no more."""
-    found, led, related = set(labels), set(archives), True
-    if isinstance(outcome, Redirect):
-        led.add(outcome.archive)
-        found.update(outcome.answer.ibi.labels)
-        found.update(() if outcome.entry.ibi is None else outcome.entry.ibi.labels)
-        related = not outcome.entry.relation.is_itself or len(found) > len(outcome.answer.ibi.labels)
-    return Basis(frozenset(found), frozenset(led), related=related)
-
-
-_HOMELESS: Final = "homeless"
-
-
-def _prefix_tag(label: Label) -> Hashable:
-    return "prefix", home_prefix(label)
-
-
-def _relations_tag(archive: ArchiveRef) -> Hashable:
-    return "relations", archive
-
-
-def _absence_tag(archive: ArchiveRef) -> Hashable:
-    return "absence", archive
-
-
 class Cache:
     """Outcomes, each until something changes on which it rests: an item, or an Archive that joins or leaves.
 
@@ -246,7 +186,7 @@ class Cache:
     def _bettered_by(self, joined: set[ArchiveRef]) -> Iterator[Hashable]:
         """One that was here before knows nothing better than it did then: what was kept in its absence goes."""
         for archive in joined:
-            yield _absence_tag(archive) if archive in self._absent else _HOMELESS
+            yield absence_tag(archive) if archive in self._absent else HOMELESS
 
     def find(self, wish: OutcomeKey, now: float) -> Remembered | None:
         for kept in (self._found, self._varied, self._nothing):
@@ -263,7 +203,17 @@ class Cache:
 
     def forget_relations(self, archive: ArchiveRef, now: float) -> None:
         """Forget every outcome by which that Archive led from one item to another."""
-        self._forget_tags((_relations_tag(archive),), now)
+        self._forget_tags((relations_tag(archive),), now)
+
+    def forget_told(self, archive: ArchiveRef, labels: Iterable[Label], now: float) -> None:
+        """Forget what rests on that Archive's word about these labels, by which it says that they changed; and what it
+        may know better. The word of others about them stays: an Archive speaks for itself."""
+        for label in labels:
+            self._forget_tags(((archive, label), homeless_tag(label)), now)
+
+    def forget_archive(self, archive: ArchiveRef, now: float) -> None:
+        """Forget what rests on that Archive's word."""
+        self._forget_tags((archive,), now)
 
     def forget_all(self, now: float) -> None:
         for kept in (self._found, self._varied, self._nothing):

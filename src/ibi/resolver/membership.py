@@ -95,6 +95,7 @@ def after_inclusion(registration: Registration, request: InclusionRequest, now: 
     the Archive is known to answer: that is for the next call. An address that has answered before is not given up for a
     new one until that one answers: the new one is pending (E60)."""
     registration = _with_hosts(with_claimed_forms(registration, request.labels), request.hosts)
+    registration = replace(registration, feed=request.feed)
     wanted = _inclusion(request, now)
     before, pending = registration.inclusion, registration.pending
     if before is None or before.place == wanted.place:
@@ -307,6 +308,7 @@ def archive_ref(registration: Registration, inclusion: Inclusion | None = None) 
         registration.registered.seconds,
         registration.prefixes,
         registration.vouched,
+        registration.feed,
     )
 
 

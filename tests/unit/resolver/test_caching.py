@@ -14,7 +14,8 @@ from ibi.persistent_url import PersistentUrl
 from ibi.relation import Relation
 from ibi.resolver.answers import Match
 from ibi.resolver.authority import ArchiveRef, Home, Homes
-from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Basis, Cache, OutcomeKey
+from ibi.resolver.basis import Basis
+from ibi.resolver.caching import LONGEST, NEGATIVE_AGE, Cache, OutcomeKey
 from ibi.resolver.outcome import (
     Deleted,
     LoopDetected,
@@ -212,6 +213,14 @@ FORGETTING: dict[str, tuple[Basis, Callable[[Cache], None], int]] = {
         lambda cache: cache.enter((A,), Homes([(Home(A.service, A), ["elsewhere.br/x"])]), 3.0),
         1,
     ),
+    "its Archive tells that it changed": (ON_LABEL, lambda cache: cache.forget_told(A, [LABEL], 3.0), 0),
+    "another Archive tells that it changed": (ON_LABEL, lambda cache: cache.forget_told(B, [LABEL], 3.0), 1),
+    "another Archive tells so that may know better": (
+        ON_LABEL._replace(homeless=True),
+        lambda cache: cache.forget_told(B, [LABEL], 3.0),
+        0,
+    ),
+    "its Archive is not followed any more": (ON_LABEL, lambda cache: cache.forget_archive(A, 3.0), 0),
     "everything": (ON_LABEL, lambda cache: cache.forget_all(3.0), 0),
 }
 

@@ -20,17 +20,15 @@ from ibi.language_range import Preference
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Homes, Word
+from ibi.resolver.basis import Basis, basis_of, basis_of_redirect
 from ibi.resolver.caching import (
     LONGEST,
     NO_FEEDS,
-    Basis,
     Cache,
     ChangeFeeds,
     HeardFacts,
     OutcomeKey,
     Remembered,
-    basis_of,
-    basis_of_redirect,
     longest_followed,
     max_ttl,
 )
@@ -286,21 +284,22 @@ class ResolverService:
     def _judge_and_learn(self, asked: PendingResolution, runner: ResolutionRunner) -> Outcome:
         run = runner.run
         outcome = self._judge(run)
-        if self._is_alone(asked.archives) and self._is_followed(asked.archives[0]):
+        if self._is_alone(asked.archives) and self._is_followed(asked.archives[0], asked.began):
             return outcome
         trace = run.trace
         news = self._heard.news(trace, outcome, is_lasting=runner.max_age > 0)
         # What this resolution has found is the news itself: it is kept, and what began before it is not.
         self._cache.forget_labels(news, asked.began)
-        runner.max_age = min(runner.max_age, longest_followed(trace, self._is_followed))
+        runner.max_age = min(runner.max_age, longest_followed(trace, partial(self._is_followed, since=asked.began)))
         if not self._is_alone(asked.archives):
             self._learn(trace, outcome)
             runner.max_age = min(runner.max_age, self._longest_age(trace, outcome, asked.archives))
         return outcome
 
-    def _is_followed(self, archive: ArchiveRef) -> bool:
-        """Whether a change that the Archive makes is known here at once: it is of this process, or has a feed."""
-        return (archive == self._own and self._changes is not None) or self._feeds.is_fresh(archive)
+    def _is_followed(self, archive: ArchiveRef, since: float) -> bool:
+        """Whether a change that the Archive has made since then is known here at once: it is of this process, or has a
+        feed that is followed."""
+        return (archive == self._own and self._changes is not None) or self._feeds.is_fresh(archive, since)
 
     def _is_alone(self, archives: tuple[ArchiveRef, ...]) -> bool:
         """Whether there is only the own Archive: it needs no routing, and cannot be contradicted."""

@@ -123,11 +123,12 @@ MIGRATIONS: Final = (
     ALTER TABLE registrations ADD COLUMN failure TEXT;
     ALTER TABLE registrations ADD COLUMN failed_at INTEGER CHECK ((failure IS NULL) = (failed_at IS NULL))
     """,
+    "ALTER TABLE registrations ADD COLUMN feed TEXT",
 )
 
 _COLUMNS: Final = (
     "service, key_hash, registered, admin_mail, hosts, networks, prefixes, shared, vouched, successor, waiting,"
-    " failure, failed_at,"
+    " feed, failure, failed_at,"
     " address, ip, protocol, platform_version, included_mail, since, confirmed, answered,"
     " pending_address, pending_ip, pending_protocol, pending_platform_version, pending_mail, pending_since"
 )
@@ -157,6 +158,7 @@ def row_of(registration: Registration) -> Row:
         int(registration.vouched),
         None if successor is None else str(successor),
         None if waiting is None else waiting.spelling,
+        registration.feed,
         *(_REACHED if registration.failed is None else (registration.failed.reason, registration.failed.at.seconds)),
         *_inclusion_columns(registration.inclusion),
         *_inclusion_columns(registration.pending)[:_PENDING],
@@ -180,7 +182,7 @@ def _inclusion_columns(inclusion: Inclusion | None) -> Row:
 
 def registration_of(row: Row) -> Registration:
     service, key_hash, registered, admin_mail, hosts, networks, *rest = row
-    prefixes, shared, vouched, successor, waiting, failure, failed_at, *inclusions = rest
+    prefixes, shared, vouched, successor, waiting, feed, failure, failed_at, *inclusions = rest
     return Registration(
         LabelForms.parse(service),
         key_hash,
@@ -196,6 +198,7 @@ def registration_of(row: Row) -> Registration:
         _inclusion(*inclusions[-_PENDING:]),
         None if waiting is None else parse(waiting),
         None if failure is None else FailedContact(failure, Instant(failed_at)),
+        feed,
     )
 
 

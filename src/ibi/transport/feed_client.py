@@ -1,0 +1,81 @@
+"""The feed of changes of an Archive elsewhere, read over a connection of its own (`GET /api/changes`).
+
+Only the address that the Archive was included with is dialled, within the address guard; what comes is bounded and read
+strictly, as everything of strangers is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from ssl import SSLContext
+from typing import Annotated, Final
+from urllib.parse import quote
+
+import msgspec
+
+from ibi.model.change import FeedPage, FollowedChange
+from ibi.resolver.authority import ArchiveRef
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import AddressGuard
+from ibi.transport.http_connection import HttpResponse
+from ibi.transport.single_request import connect, default_tls, get
+from ibi.vocabulary import ArchiveProtocol
+
+_MOST_BODY: Final = 2 << 20
+_PATIENCE: Final = 3.0
+"""Seconds beyond those that the Archive is asked to wait."""
+_OK: Final = 200
+
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+_Short = Annotated[str, msgspec.Meta(max_length=512)]
+
+
+class _Entry(msgspec.Struct):
+    label: _Short
+    related: bool = True
+
+
+class _Page(msgspec.Struct):
+    epoch: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    changes: Annotated[list[_Entry], msgspec.Meta(max_length=1_000)]
+    after: _Number
+    end: _Number
+
+
+class ArchiveFeeds:
+    """Reads feeds at the addresses of their Archives. It never raises for what they do."""
+
+    def __init__(self, guard: AddressGuard, *, tls: SSLContext | None = None) -> None:
+        """`tls` is for Archives of HTTPS; without it the machine's authorities are trusted."""
+        self._guard, self._tls = guard, tls
+
+    async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FeedPage | None:
+        query = "most=1" if after is None else f"after={after}&epoch={quote(epoch, safe='')}&wait={wait}"
+        try:
+            async with asyncio.timeout(wait + _PATIENCE):
+                response = await self._get(archive, f"{archive.feed}?{query}")
+        except (OSError, ValueError):  # `TimeoutError` is one; the latter for names that no certificate can have
+            return None
+        if not isinstance(response, HttpResponse) or response.status != _OK:
+            return None
+        page = _read_page(response.body)
+        if page is None or after is None:
+            return page
+        return page if page.epoch == epoch and after <= page.after <= page.end else None
+
+    async def _get(self, archive: ArchiveRef, target: str) -> HttpResponse | Failure:
+        checked = await self._guard.check(archive)
+        if isinstance(checked, Failure):
+            return checked
+        is_secure = archive.protocol is ArchiveProtocol.HTTPS
+        connection = await connect(checked, _MOST_BODY, (self._tls or default_tls()) if is_secure else None)
+        return await get(connection, archive.address, target, "application/json")
+
+
+def _read_page(body: bytes) -> FeedPage | None:
+    try:
+        page = msgspec.json.decode(body, type=_Page)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    changes = tuple(FollowedChange(entry.label, entry.related) for entry in page.changes)
+    return FeedPage(page.epoch, page.after, page.end, changes)
