@@ -16,6 +16,7 @@ from ibi.model.alternate import parse_alternate
 from ibi.model.errors import InvalidMetadata
 from ibi.model.item import Draft
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.metadata_dates import checked_date
 from ibi.model.visibility import Visibility, network
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -32,7 +33,13 @@ _OPTIONS = (
     click.option("--language", metavar="TAG", help="The language it is written in, as in pt or pt-BR."),
     click.option("--description", "descriptions", metavar="TEXT", multiple=True, help="An abstract; may be repeated."),
     click.option("--subject", "subjects", metavar="TEXT", multiple=True, help="A keyword; may be repeated."),
-    click.option("--date", "dates", metavar="DATE", multiple=True, help="A date of its history; may be repeated."),
+    click.option(
+        "--date",
+        "dates",
+        metavar="DATE",
+        multiple=True,
+        help="A date of its history, as in 2027, 2027-01-31 or 2026/2027; may be repeated.",
+    ),
     click.option("--publisher", "publishers", metavar="NAME", multiple=True, help="Who published it; may be repeated."),
     click.option(
         "--type",
@@ -88,6 +95,8 @@ def _metadata(metadata: DescriptiveMetadata, given: dict[str, Any]) -> Descripti
     values: dict[str, Any] = {
         element: tuple(map(Text, given[f"{element}s"])) for element in elements if given[f"{element}s"]
     }
+    for date in given["dates"]:
+        checked_date(date)
     if given["creators"]:
         values["creator"] = tuple(map(_agent, given["creators"]))
     if given["types"]:

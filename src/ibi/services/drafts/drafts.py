@@ -30,6 +30,7 @@ from ibi.model.content import Keep, Move, Sent, Source
 from ibi.model.draft_record import Description, DraftRecord, Publication
 from ibi.model.file import File
 from ibi.model.item import Item
+from ibi.model.metadata_dates import check_dates
 from ibi.ports.clocks import Clocks, LabelMinter
 from ibi.ports.drafts import DraftStore, Uploaded
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
@@ -216,6 +217,7 @@ class Drafts:
     def begin(self, who: Depositor, description: Description) -> DraftView:
         """Begin a draft of a new item."""
         self._sweep_now_and_then()
+        check_dates(description.metadata)
         return self._add(self._new(who, description))
 
     def begin_update(self, who: Depositor, label: Label, description: Description | None = None) -> DraftView:
@@ -226,6 +228,7 @@ class Drafts:
         require(item, Act.UPDATE)
         if description is not None:
             _check_no_relations(description)
+            check_dates(description.metadata, _dates_of(item))
         record = replace(
             self._new(who, description or Description.of(item)),
             labels=item.labels,
@@ -275,9 +278,11 @@ class Drafts:
         with self._files.alone_on(draft):
             record = self._views.open_record(who, draft)
             check(self._views.view(record))
-            if record.labels is not None:
-                self._check_update(who, self._kept.find(record.labels.labels[0]), description)
+            item = None if record.labels is None else self._kept.find(record.labels.labels[0])
+            if item is not None:
+                self._check_update(who, item, description)
                 _check_no_relations(description)
+            check_dates(description.metadata, _dates_of(item))
             self._files.write(replace(record, description=description))
             return self.find(who, draft)
 
@@ -372,6 +377,11 @@ class Drafts:
         with self._ledger.admit(record.owner, record.id):
             self._files.create(record)
         return self._views.view(record)
+
+
+def _dates_of(item: Item | None) -> frozenset[str]:
+    """The dates of an item, which it may keep whatever they are."""
+    return frozenset() if item is None else frozenset(date.value for date in item.metadata.date)
 
 
 def _check_no_relations(description: Description) -> None:

@@ -27,6 +27,7 @@ from ibi.model.account import COMMAND, Actor, shown_account
 from ibi.model.content import Bytes, Change, Keep, Move, Source, TakenFile
 from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File
 from ibi.model.item import Draft, Item
+from ibi.model.metadata_dates import check_dates
 from ibi.model.visibility import Visibility
 from ibi.ports.clocks import Clocks, LabelMinter
 from ibi.ports.content import ContentChanged, ContentExists, FileMissing, OnBytes
@@ -165,6 +166,7 @@ class Deposits:
         if head is not None and before.head != head:
             raise ContentChanged(name=name, expected=head, found=before.head)
         files = _Files(draft, sources, {file.path: file for file in before.item.files})
+        check_dates(draft.metadata, {date.value for date in before.item.metadata.date})
         expected = life_cycle.update(before.item, files.expected_draft(), self._now())
 
         def revise(taken: Mapping[str, TakenFile]) -> Item:
@@ -244,6 +246,7 @@ class Deposits:
         for held in items_claimed(self._catalog, draft):
             self._kept.require_whole(name_of(held))
         check_backlinks(self._catalog, draft, _ANY)
+        check_dates(draft.metadata)
         return life_cycle.publish(draft, _ANY, self._now())
 
     def _alone_on(self, name: str, *held: str) -> AbstractContextManager[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from ibi.label import parse
 from ibi.messages import State
 from ibi.model.account import Scope
+from ibi.model.content import Change
+from ibi.model.metadata import Text
 from tests.support.archive_app import BASE
 from tests.support.records_app import RECORDS, SAID, records_app
 
@@ -352,3 +355,22 @@ async def test_a_wrong_message_is_refused(tmp_path: Path, said: dict[str, Any]) 
         await app.send(draft, "a.txt")
         assert (await app.ask("POST", f"{draft}/publish", said)).status == 400
         assert len(list(app.store.catalog.items())) == 0
+
+
+async def test_a_date_that_is_none_is_refused_beside_its_field_and_kept_where_it_was_before(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        wrong = {"metadata": {"title": "t", "date": "ca. 1999"}, "url": "https://example.org/"}
+        refused = await app.ask("POST", RECORDS, wrong)
+        assert refused.status == 400
+        assert refused.json()["field"] == "date"
+        rep = (await app.publish(await app.begin({**wrong, "metadata": {"title": "t", "date": "1999/2001"}})))["rep"]
+        item = app.store.find(parse(rep))
+        old = replace(item, metadata=replace(item.metadata, date=(Text("ca. 1999"),)))
+        head = app.store.read(rep).head
+        app.store.list(app.store.annotate(old, Change("ana", "by an older version", item.updated), head))
+        begun = (await app.ask("POST", f"{RECORDS}/{rep}/draft")).json()
+        place = f"{RECORDS}/{begun['id']}"
+        assert (await app.ask("PUT", place, {**wrong, "metadata": {"title": "u", "date": "1999?"}})).status == 400
+        assert (await app.ask("PUT", place, {**wrong, "metadata": {"title": "u", "date": "ca. 1999"}})).status == 200
+        await app.publish(place)
+        assert app.store.find(parse(rep)).metadata.date == (Text("ca. 1999"),)
