@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha512
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -226,12 +227,12 @@ def test_files_that_tell_of_the_others_are_made_last(store: Content, tmp_path: P
     }
     store.create(NAME, wanted, change())
     taken = {
-        f"doc/{name}": TakenFile(len(content), sha512(content).hexdigest())
+        f"doc/{name}": TakenFile(len(content), sha512(content).hexdigest(), f"{crc32(content):08x}")
         for name, content in (("copied", b"copied"), ("bytes", b"bytes"), ("stream", b""))
     }
     assert (asked, told) == (["stream", "item", "local"], [taken, taken])
     store.update(NAME, {"doc/new": Bytes(b"new"), "doc/bytes": Keep("doc/bytes"), "item": record("next")}, change())
-    assert told[2:] == [{"doc/new": TakenFile(3, sha512(b"new").hexdigest())}]
+    assert told[2:] == [{"doc/new": TakenFile(3, sha512(b"new").hexdigest(), f"{crc32(b'new'):08x}")}]
     assert everything_in(store, NAME) == [
         {"item": b"item", "local": b"local", "doc/copied": b"copied", "doc/bytes": b"bytes", "doc/stream": b""},
         {"item": b"next", "doc/new": b"new", "doc/bytes": b"bytes"},

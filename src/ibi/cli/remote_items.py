@@ -18,7 +18,7 @@ from ibi.transport.api_clients import RecordsClient
 from ibi.transport.errors import UnexpectedAnswer
 
 _LOCAL: Final = ("state", "transferable", "tombstone", "owner")
-_FILE: Final = ("path", "size", "sha512", "media_type")
+_FILE: Final = ("path", "size", "sha512", "media_type", "crc32")
 _COUNTS: Final = ("resolutions", "downloads", "robot_resolutions", "robot_downloads")
 _STANDING: Final = (
     "begun",
@@ -53,7 +53,7 @@ def item_of(record: dict[str, Any], settings: Settings) -> Item:
             # Without a token the server lists the files of a restricted item, but not their contents' digests.
             shared = {name: value for name, value in shared.items() if name not in {"files", "target"}}
         if "files" in shared:
-            shared["files"] = [{name: file[name] for name in _FILE} for file in shared["files"]]
+            shared["files"] = [{name: file[name] for name in _FILE if name in file} for file in shared["files"]]
         return decode_item(_encoded(shared), _encoded(local))
     except (InvalidInput, KeyError, TypeError) as error:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no item: {error}")) from None

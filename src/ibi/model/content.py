@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256, sha512
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from ibi.errors import InvalidInput
 from ibi.instant import Instant
@@ -133,10 +134,12 @@ class Keep:
 
 
 class TakenFile(NamedTuple):
-    """What a file was found to be when its bytes were taken in; the digest is SHA-512, lower-case hexadecimal."""
+    """What a file was found to be when its bytes were taken in; the digest is SHA-512, lower-case hexadecimal, and the
+    CRC-32 that of ZIP, eight such digits."""
 
     size: int
     digest: str
+    crc32: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,11 +310,13 @@ class BlockDigester:
 
     def __init__(self) -> None:
         self.size = 0
+        self._crc = 0
         self._block = sha256()
         self._blocks = bytearray()
 
     def update(self, piece: bytes | memoryview) -> None:
         view, start = memoryview(piece), 0
+        self._crc = crc32(view, self._crc)
         while start < len(view):
             end = min(len(view), start + BLOCK - self.size % BLOCK)
             self._block.update(view[start:end])
@@ -320,6 +325,10 @@ class BlockDigester:
             if self.size % BLOCK == 0:
                 self._blocks += self._block.digest()
                 self._block = sha256()
+
+    def crc32(self) -> str:
+        """CRC-32 of the whole, in eight hexadecimal digits."""
+        return f"{self._crc:08x}"
 
     def blocks(self) -> bytes:
         """The digests of all blocks so far, one after the other."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, overload
 from unicodedata import normalize
 
@@ -83,7 +83,7 @@ class File:
     size: int
     sha512: str
     media_type: str = DEFAULT_MEDIA_TYPE
-    crc32: str | None = None
+    crc32: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         checked_path(self.path)

@@ -10,6 +10,8 @@ from ibi.errors import IbiError
 from ibi.model.content import Change, IntegritySummary, KeptObject, NewObject, Problem, Source, Verification
 
 OnBytes = Callable[[int], None]
+OnCrc = Callable[[str, str], None]
+"""Takes the SHA-512 of a file and its CRC-32."""
 
 
 class ContentExists(IbiError):
@@ -115,8 +117,9 @@ class Content(Protocol):
     def iterate(self) -> Iterator[str]:
         """Every name, in the order of the parts between its slashes; not loaded at once."""
 
-    def verify(self, name: str, on_bytes: OnBytes | None = None) -> Iterator[Problem]:
-        """Read everything kept of `name` again and tell what is wrong; `on_bytes` is told how many bytes were read."""
+    def verify(self, name: str, on_bytes: OnBytes | None = None, on_crc: OnCrc | None = None) -> Iterator[Problem]:
+        """Read everything kept of `name` again and tell what is wrong; `on_bytes` is told how many bytes were read,
+        and `on_crc` the CRC-32 of each file that is right."""
 
     def sweep(self) -> tuple[str, ...]:
         """Finish or remove what crashed processes have left; the names of objects that were finished."""

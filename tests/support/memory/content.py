@@ -8,6 +8,7 @@ from hashlib import sha512
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
+from zlib import crc32
 
 from ibi.model.content import (
     BlockHasher,
@@ -34,6 +35,7 @@ from ibi.ports.content import (
     ContentMissing,
     FileMissing,
     OnBytes,
+    OnCrc,
     SourceRefused,
     UploadDamaged,
 )
@@ -113,7 +115,7 @@ class MemoryContent:
     def iterate(self) -> Iterator[str]:
         return iter(sorted(self._objects, key=lambda name: name.split("/")))
 
-    def verify(self, name: str, on_bytes: OnBytes | None = None) -> Iterator[Problem]:
+    def verify(self, name: str, on_bytes: OnBytes | None = None, on_crc: OnCrc | None = None) -> Iterator[Problem]:
         self.read(name)
         for (owner, digest), content in list(self._content.items()):
             if owner != name:
@@ -122,6 +124,8 @@ class MemoryContent:
                 on_bytes(len(content))
             if sha512(content).hexdigest() != digest:
                 yield Problem(Damage.DAMAGED, "E092", digest, "its content is not what was deposited")
+            elif on_crc is not None:
+                on_crc(digest, f"{crc32(content):08x}")
 
     def sweep(self) -> tuple[str, ...]:
         """A crash leaves nothing."""
@@ -179,7 +183,7 @@ class MemoryFile:
 
 
 def _taken(content: bytes) -> TakenFile:
-    return TakenFile(len(content), sha512(content).hexdigest())
+    return TakenFile(len(content), sha512(content).hexdigest(), f"{crc32(content):08x}")
 
 
 def _kept(kept: KeptObject, source: Source) -> str:

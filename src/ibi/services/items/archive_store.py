@@ -4,7 +4,7 @@ agree, and all that is kept is verified.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,7 +21,7 @@ from ibi.model.transfer import Transfer
 from ibi.ports.archive_store import Batching, ContentStore, ItemLocks, Journal, StoreCatalog
 from ibi.ports.catalog import Search
 from ibi.ports.changes import ChangeFeed
-from ibi.ports.content import ContentDamaged, ContentMissing
+from ibi.ports.content import ContentDamaged, ContentMissing, OnCrc
 from ibi.ports.errors import StorageError, StoreIncomplete
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.backlinks import named_by
@@ -291,13 +291,17 @@ class ArchiveStore(ItemRepository):
 
     def verify_item(self, name: str, on_bytes: Callable[[int], None] | None = None) -> Verified:
         """Verify one item, record the result, and list the item if it can be read again."""
-        problems = tuple(self._problems(name, on_bytes))
+        crcs: dict[str, str] = {}
+        problems = tuple(self._problems(name, on_bytes, crcs.__setitem__))
         if self.integrity is not None:
             was_damaged = self.integrity.is_damaged(name)
             self._remember(self.integrity, name, problems)
             if was_damaged and not problems:
                 self.settle(name)
-        return Verified(name, problems or tuple(self._catalogue_problems(name)))
+        told = problems or tuple(self._catalogue_problems(name))
+        if not told:
+            self._complete_crcs(name, crcs)
+        return Verified(name, told)
 
     def _remember(self, integrity: Integrity, name: str, problems: tuple[Problem, ...]) -> None:
         """Record the result. On a full disk it is remembered in this process, and verification goes on."""
@@ -320,9 +324,28 @@ class ArchiveStore(ItemRepository):
         except ContentDamaged as error:  # known, but too damaged for the catalogue
             return str(error.parameters["name"])
 
-    def _problems(self, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:
+    def _complete_crcs(self, name: str, crcs: Mapping[str, str]) -> None:
+        """List the CRC-32 of files that were taken in by versions which did not compute it. The records stay as they
+        are: the catalogue alone has it, until the item is changed or read in anew."""
+        with suppress(StorageError, ContentMissing, ContentDamaged, InvalidLabel):
+            listed = self.catalog.find(RepositoryName.parse(name))
+            if listed is not None and not all(file.crc32 for file in listed.files):
+                self._list_with_crcs(name, crcs)
+
+    def _list_with_crcs(self, name: str, crcs: Mapping[str, str]) -> None:
+        with self.locks.hold(name):
+            stored = self.read(name)
+            files = tuple(
+                file if file.crc32 is not None else replace(file, crc32=crcs.get(file.sha512))
+                for file in stored.item.files
+            )
+            self.list(replace(stored, item=replace(stored.item, files=files)))
+
+    def _problems(
+        self, name: str, on_bytes: Callable[[int], None] | None, on_crc: OnCrc | None = None
+    ) -> Iterator[Problem]:
         try:
-            yield from self.content.verify(name, on_bytes)
+            yield from self.content.verify(name, on_bytes, on_crc)
         except ContentMissing:
             yield Problem(Damage.MISSING, "missing", name, "the catalogue has it, the store has not")
             return

@@ -308,7 +308,7 @@ class _Files:
 
 
 def _file(expected: File, taken: TakenFile) -> File:
-    return File(expected.path, taken.size, taken.digest, expected.media_type)
+    return File(expected.path, taken.size, taken.digest, expected.media_type, taken.crc32)
 
 
 def _size_at_hand(source: Source) -> int:

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable
 from hashlib import sha512
+from zlib import crc32
 
 from ibi.model.content import (
     BlockDigester,
@@ -81,7 +82,7 @@ class Intake:
 
     def take_bytes(self, path: str, content: bytes, hasher: _Hasher | None = None) -> None:
         """Content that is in memory; `on_bytes` is not told of it."""
-        if self._is_new(path, TakenFile(len(content), self._digest(content, hasher))):
+        if self._is_new(path, self._hash(content, hasher)):
             self._held[path] = content
             self._held_size += len(content)
             if self._held_size >= CHUNK:
@@ -111,12 +112,12 @@ class Intake:
         for place in self._folders:
             self._batch.add_directory(f"{folder}{place[self._length :]}")
 
-    def _digest(self, content: bytes, hasher: _Hasher | None) -> str:
+    def _hash(self, content: bytes, hasher: _Hasher | None) -> TakenFile:
         if hasher is None and (self._keep_blocks is None or not has_kept_digests(len(content))):
-            return sha512(content).hexdigest()
+            return TakenFile(len(content), sha512(content).hexdigest(), f"{crc32(content):08x}")
         hasher = hasher or BlockHasher()
         hasher.update(content)
-        return self._finish_hash(hasher).digest
+        return self._finish_hash(hasher)
 
     def _write(self, place: str, content: bytes) -> None:
         descriptor = os.open(place, _NEW, 0o644)
@@ -214,7 +215,7 @@ class Intake:
         digest = hasher.digest()
         if self._keep_blocks is not None and has_kept_digests(hasher.size):
             self._keep_blocks(digest, hasher.blocks())
-        return TakenFile(hasher.size, digest)
+        return TakenFile(hasher.size, digest, hasher.crc32())
 
     def _read(self, read: Callable[[int], bytes], origin: str) -> bytes:
         try:

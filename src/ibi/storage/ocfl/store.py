@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ibi.errors import IbiError
 from ibi.model.content import Bytes, Change, KeptObject, NewObject, Problem, Source, check_tree
-from ibi.ports.content import BlockDigests, ContentDamaged, FileMissing, OnBytes
+from ibi.ports.content import BlockDigests, ContentDamaged, FileMissing, OnBytes, OnCrc
 from ibi.storage.batching import Batcher
 from ibi.storage.errors import DiskRefused, StoreClosed, StoreForked
 from ibi.storage.machine import check_same_file, raise_if_exhausted, refusals
@@ -109,8 +109,8 @@ class OcflStore:
     def holds(self, name: str) -> bool:
         return os.path.lexists(self._working().target(checked_name(name)))
 
-    def verify(self, name: str, on_bytes: OnBytes | None = None) -> Iterator[Problem]:
-        return verify(self._working(), checked_name(name), on_bytes)
+    def verify(self, name: str, on_bytes: OnBytes | None = None, on_crc: OnCrc | None = None) -> Iterator[Problem]:
+        return verify(self._working(), checked_name(name), on_bytes, on_crc)
 
     def strays(self) -> Iterator[Problem]:
         return strays_in(self._working().root)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from ibi.model.content import BlockHasher, Damage, Problem, has_kept_digests
-from ibi.ports.content import BlockDigests
+from ibi.ports.content import BlockDigests, OnCrc
 from ibi.storage.machine import raise_if_exhausted
 from ibi.storage.ocfl.layout import OBJECT_DECLARATION, Broken
 from ibi.storage.ocfl.object import (
@@ -36,14 +36,16 @@ _OUR_OWN_FAULTS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def verify(work: StoreContext, name: str, on_bytes: Callable[[int], None] | None) -> Iterator[Problem]:
+def verify(
+    work: StoreContext, name: str, on_bytes: Callable[[int], None] | None, on_crc: OnCrc | None = None
+) -> Iterator[Problem]:
     """Every problem found. `ContentMissing` if there is no object of that name."""
     while True:
         with work.locks.hold(name), ObjectDirectory(work.descriptor, name) as found:
             survey = _Survey(found)
             problems, inventory = list(survey.problems()), survey.inventory
         with ObjectDirectory(work.descriptor, name) as found:
-            hashed = list(_content_problems(found, inventory, work.blocks, on_bytes)) if inventory else []
+            hashed = list(_content_problems(found, inventory, work.blocks, on_bytes, on_crc)) if inventory else []
         if not hashed or _sidecar(work, name) == survey.sidecar:
             yield from (*problems, *hashed)
             return
@@ -208,7 +210,11 @@ def _content_entries(folder: int, above: str, name: str, listed: set[str]) -> It
 
 
 def _content_problems(
-    found: ObjectDirectory, inventory: Inventory, blocks: BlockDigests | None, on_bytes: Callable[[int], None] | None
+    found: ObjectDirectory,
+    inventory: Inventory,
+    blocks: BlockDigests | None,
+    on_bytes: Callable[[int], None] | None,
+    on_crc: OnCrc | None,
 ) -> Iterator[Problem]:
     for digest, places in inventory.manifest.items():
         for place in places:
@@ -224,7 +230,10 @@ def _content_problems(
             else:
                 if hasher.digest() != digest:
                     yield Problem(Damage.DAMAGED, "E092", place, "its content is not what was deposited", digest)
-                elif blocks is not None and has_kept_digests(hasher.size):
+                    continue
+                if on_crc is not None:
+                    on_crc(digest, hasher.crc32())
+                if blocks is not None and has_kept_digests(hasher.size):
                     blocks.keep_blocks(digest, hasher.blocks())
 
 

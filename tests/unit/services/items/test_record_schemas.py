@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha512
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -93,7 +94,7 @@ def rewrite_as_later(kept: ArchiveStore, item: Item, *others: str) -> None:
     """As a later version might: unknown members in every object, and files of kinds that are not known here."""
     shared, local = read(kept, item, "item.json"), read(kept, item, "local.json")
     for old, new in (
-        (b'{\n "schema": 1', f'{{\n "schema": 9,\n "later": {ODD}'),
+        (b'{\n "schema": 2', f'{{\n "schema": 9,\n "later": {ODD}'),
         (b'"labels": {', f'"labels": {{"later": {ODD}, '),
         (b'"metadata": {', f'"metadata": {{"later": {ODD}, '),
         (b'"value": "Uma tese"', f'"value": "Uma tese", "later": {ODD}'),
@@ -159,3 +160,28 @@ def test_an_item_belongs_to_the_account_that_it_is_deposited_for(kept: ArchiveSt
     assert kept.find(item.rep).owner == "ana"
     assert json.loads(read(kept, item, "local.json"))["owner"] == "ana"
     assert put(made).owner is None
+
+
+def test_each_file_has_a_crc_32_from_its_deposit_on(kept: ArchiveStore) -> None:
+    large = b"large" * 500_000
+    item = put(deposits(kept), sources(a=b"content", b=large))
+    assert [file.crc32 for file in kept.find(item.rep).files] == [f"{crc32(each):08x}" for each in (b"content", large)]
+    assert json.loads(read(kept, item, "item.json"))["files"][0]["crc32"] == f"{crc32(b'content'):08x}"
+
+
+def test_files_of_schema_1_get_their_crc_32_when_they_are_verified(old: Path) -> None:
+    before, expected = bytes_of(old), [f"{crc32(each):08x}" for each in (b"second\n", b"b\n")]
+    with open_store(old) as kept:
+        first = dump(kept.catalog)[0]
+        assert [file.crc32 for file in first.files] == [None, None]
+        for _ in range(2):
+            assert not any(found.problems for found in kept.verify())
+            assert [file.crc32 for file in kept.find(first.rep).files] == expected
+    assert bytes_of(old) == before
+
+
+def test_a_verification_that_finds_all_known_already_lists_nothing_anew(kept: ArchiveStore) -> None:
+    item = put(deposits(kept))
+    version = kept.catalog.version()
+    assert not kept.verify_item(str(item.rep)).problems
+    assert kept.catalog.version() == version
