@@ -65,6 +65,11 @@ _OPTIONS = (
         multiple=True,
         help="The network whose readers alone get the files, as in 150.163.0.0/16; may be repeated.",
     ),
+    click.option(
+        "--listing/--no-listing",
+        default=None,
+        help="Let readers see the list of its files, as is usual, or not.",
+    ),
     click.option("--target", metavar="FILE", help="The file that a reader gets who names none."),
     click.option("--url", metavar="URL", help="Where readers are sent instead: the item is a Web service."),
     click.option("--hidden", is_flag=True, help="Take hidden files in folders too."),
@@ -127,6 +132,8 @@ def _visibility(visibility: Visibility, given: dict[str, Any]) -> Visibility:
         if visibility.embargo is None:
             raise click.UsageError("--embargo-reason needs --embargo")
         visibility = replace(visibility, embargo_reason=given["embargo_reason"])
+    if given["listing"] is not None:
+        visibility = replace(visibility, listing=given["listing"])
     return visibility
 
 

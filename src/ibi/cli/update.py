@@ -57,7 +57,7 @@ def update(
         raise click.UsageError("--add keeps the files that --replace takes away")
     if replaces and not paths:
         raise click.UsageError("--replace needs the files that take the place of the others")
-    is_changed = bool(paths or removed or public or url or target or any(given.values()))
+    is_changed = bool(paths or removed or public or url or target or any(given.values()) or given["listing"] is False)
     if not is_changed and owner is None:
         raise click.UsageError("say what changes: give files or folders, or a flag such as --title")
     found = gathered(paths, hidden=hidden)

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from ibi.archive.drafts import DraftQuota, DraftRules
-from ibi.archive.profile import ArchiveProfile, ArchiveUrls
+from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_repaired
 from ibi.composition.membership import membership_status, undeclared_host
@@ -107,6 +107,8 @@ def open_archive_site(
             Origin.of_url(public_url).authority,
             record.service,
             ArchiveUrls(public_url, content_url),
+            relations=ALL_RELATIONS if settings.archive.relations is None else settings.archive.relations,
+            follow_editions=settings.archive.follow_editions,
             copies_at=settings.archive.copies_at or (),
         ),
         catalog=store.catalog,

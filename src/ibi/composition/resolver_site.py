@@ -28,7 +28,7 @@ from ibi.ports.registry import Beliefs, Registry
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import NO_FEEDS, Cache
 from ibi.resolver.memory import Memory
-from ibi.resolver.policy import Policy
+from ibi.resolver.policy import ClientAddress, Policy
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
@@ -176,6 +176,7 @@ def _resolver_service(
             hedge_delay=float(wanted.hedge_delay),
             budget=float(wanted.budget),
             follow_unproven=wanted.unproven == "follow",
+            client_address=ClientAddress(wanted.client_address),
         ),
         foreign_urls=ForeignUrls(wanted.foreign_urls),
         own=own,

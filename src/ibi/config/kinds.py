@@ -41,6 +41,7 @@ class Secret:
 if TYPE_CHECKING:
     from ibi.label import Label
     from ibi.model.visibility import IpNetwork
+    from ibi.relation import Relation
 
 
 def seconds(least: str, most: str) -> ValueKind:
@@ -164,6 +165,18 @@ def _read_services(text: str) -> tuple[Label, ...]:
         raise ValueError(str(error).rstrip(".")) from None
 
 
+def _read_relations(text: str) -> frozenset[Relation]:
+    from ibi.relation import Relation
+
+    words = text.split()
+    if not words or len(words) > _MOST_RELATIONS:
+        raise ValueError(f"there are 1 to {_MOST_RELATIONS} of them")
+    try:
+        return frozenset(map(Relation.from_modifier, words))
+    except InvalidInput as error:
+        raise ValueError(str(error).rstrip(".")) from None
+
+
 def _read_hosts(text: str) -> tuple[str, ...]:
     """Return host names as in the header `Host`; names that are not ASCII are given in their `xn--` form."""
     pattern = r"(?:[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9_])?\.?|\[[0-9a-f:.]{2,45}\])(?::([0-9]{1,5}))?"
@@ -177,6 +190,7 @@ def _read_hosts(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+_MOST_RELATIONS = 256
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -254,6 +268,9 @@ Networks = Annotated[
 ]
 ServiceLabels = Annotated[
     "tuple[Label, ...]", ValueKind("labels of Archives' services, with blanks between", _read_services)
+]
+Relations = Annotated[
+    "frozenset[Relation]", ValueKind("modifiers like ! + : !+ :(oai_dc), with blanks between", _read_relations)
 ]
 HostNames = Annotated[
     tuple[str, ...],

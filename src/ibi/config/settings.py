@@ -31,6 +31,7 @@ from ibi.config.kinds import (
     Password,
     Percent,
     Port,
+    Relations,
     ServiceLabels,
     SiteName,
     Size,
@@ -144,6 +145,21 @@ class ArchiveSettings:
         SizeBound,
         Setting("How much the drafts of all depositors leave free on the disk; 0 lets them fill it.", default="1 GB"),
     ]
+    relations: Annotated[
+        Relations | None,
+        Setting(
+            "The relations that this Archive answers resolvers, besides the item itself, where a translation without a"
+            " language stands for all languages; without it all of them."
+        ),
+    ]
+    follow_editions: Annotated[
+        Boolean,
+        Setting(
+            "Whether the last edition is answered when all later editions are here; if not, resolvers follow them one"
+            " by one.",
+            default="true",
+        ),
+    ]
     hosts: Annotated[
         HostNames | None,
         Setting(
@@ -223,6 +239,14 @@ class ResolveSettings:
             "What becomes of URLs on hosts that their Archive did not declare: those of the item's holder are followed"
             " and those of others shown for the reader to confirm, or all are shown, or all refused.",
             default="holder",
+        ),
+    ]
+    client_address: Annotated[
+        Literal["full", "network", "none"],
+        Setting(
+            "What Archives learn of a reader's address: the home of an item and its known holder all of it, others all,"
+            " the network (/24, /48) or nothing.",
+            default="network",
         ),
     ]
     unproven: Annotated[

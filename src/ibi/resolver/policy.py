@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
@@ -17,6 +18,7 @@ from ibi.label.reach import address_is_global
 from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlList
+from ibi.messages.values import IpAddress
 from ibi.origin import authority_of, host_of
 from ibi.persistent_url import MAX_LENGTH
 from ibi.relation import Relation
@@ -124,6 +126,23 @@ def _name_alike(one: LabelForms, other: LabelForms) -> bool:
     return one is other or any(map(one.may_name, other.labels))
 
 
+class ClientAddress(StrEnum):
+    """How much of a reader's address is told."""
+
+    FULL = "full"
+    NETWORK = "network"
+    """The first 24 bits of an IPv4 address, 48 of an IPv6 one."""
+    NONE = "none"
+
+    def shown(self, address: IpAddress) -> IpAddress:
+        """The address as it is told; unspecified if it is not: R Table 8.9 wants one."""
+        if self is ClientAddress.FULL:
+            return address
+        kept = 0 if self is ClientAddress.NONE else 24 if address.version == 4 else 48
+        hidden = address.max_prefixlen - kept
+        return type(address)(int(address) >> hidden << hidden)
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Times are in seconds."""
@@ -142,6 +161,8 @@ class Policy:
     """Questions of all paths together: each is a request to every Archive."""
     latest_date: int = 300
     """How many seconds a label may be dated later than now: of a later one only the home is asked (E70)."""
+    client_address: ClientAddress = ClientAddress.FULL
+    """What other Archives than the home and the known holder learn of the reader's address (E83)."""
     follow_unproven: bool = False
     """Whether claims are followed that only the silent home of a label could prove (E67)."""
     rules: tuple[Rule, ...] = RULES

@@ -7,12 +7,22 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ibi.label import Label
+from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver import trace
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
-from ibi.resolver.authority import NO_AUTHORITY, NO_ROUTING, ArchiveRef, LabelAuthority, Routing, Word, chain_after
+from ibi.resolver.authority import (
+    NO_AUTHORITY,
+    NO_ROUTING,
+    ArchiveRef,
+    LabelAuthority,
+    Routing,
+    Word,
+    archive_prefixes,
+    chain_after,
+)
 from ibi.resolver.language import Wanted
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
 from ibi.vocabulary import State
@@ -220,6 +230,8 @@ class Question:
     """Whether an answer had the URL that is wanted, and it broke a rule."""
     has_home: bool = False
     """Whether the label has a home, so that claims of others need proof."""
+    coarse_request: UrlRequest | None = None
+    """The request as others get it than the home and the known holder; None if all get the same."""
     _word: Word | None = None
 
     @classmethod
@@ -261,7 +273,16 @@ class Question:
         self.pending.update(due)
         for archive in due:
             self.notes[archive] = Note(now)
-        return [Asking(archive, self.request, self.number) for archive in due]
+        return [Asking(archive, self._request_to(archive), self.number) for archive in due]
+
+    def _request_to(self, archive: ArchiveRef) -> UrlRequest:
+        """The reader's address is for those who decide by it where the item is (R 9.2), for those whom the resolver's
+        administrator vouches for, and not for all who are asked (E83)."""
+        coarse = self.coarse_request
+        if coarse is None or archive.vouched or archive in self.deciders or archive == self.holder:
+            return self.request
+        is_home = home_prefix(self.label) in archive_prefixes(archive)
+        return self.request if is_home else coarse
 
     def settle(self, archive: ArchiveRef, now: float) -> Note | None:
         """An Archive is not waited for any more; None if it was not: the network may repeat itself."""

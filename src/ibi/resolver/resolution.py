@@ -11,6 +11,7 @@ comes late, while there is still time, reopens its question: one slow Archive ma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ibi.label import Label
@@ -24,7 +25,7 @@ from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Refer
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import Deleted, Outcome, ending, find_deletion, judge_originals, redirect, silence_of
-from ibi.resolver.policy import ArchiveClaim, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
+from ibi.resolver.policy import ArchiveClaim, ClientAddress, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
 from ibi.resolver.question import Addressing, Asking, Note, Question
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import answers_that_count, claims_to_show, trusted_elsewhere
@@ -399,6 +400,9 @@ class Resolution:
             self._clients, to.label, step.wanted.relation, self._url.file_path, self._url.file_list
         )  # E16: path and list travel along
         question = Question.put(len(self._questions), step, request, to, parent, now)
+        if self._policy.client_address is not ClientAddress.FULL:
+            shown = tuple(map(self._policy.client_address.shown, self._clients))
+            question.coarse_request = replace(request, client_addresses=shown)
         self._way.add(step.forms, step.wanted)
         self._questions.append(question)
         self._outbox += question.ask(now, ask_all=not to.waiting)

@@ -14,6 +14,7 @@ from ibi.config.declaration import NamedSetting, Setting, ValueKind, declared_se
 from ibi.config.kinds import Port, Url, seconds
 from ibi.label import Label
 from ibi.model.visibility import IpNetwork
+from ibi.relation import Relation
 from tests.docs.tables import ROOT, rows
 
 KINDS = {name: one for name, one in vars(kinds).items() if hasattr(one, "__metadata__")}
@@ -94,6 +95,7 @@ def test_the_reader_of_a_kind_returns_its_type(alias: Any) -> None:
     (kind,) = alias.__metadata__
     assert isinstance(kind, ValueKind)
     names = {"IpNetwork": IpNetwork, "IPv4Network": IPv4Network, "IPv6Network": IPv6Network, "Label": Label}
+    names["Relation"] = Relation
 
     def holder() -> None: ...
 
