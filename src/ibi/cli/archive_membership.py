@@ -47,7 +47,8 @@ def switch_on(*, as_json: bool, **flags: str | None) -> None:
 @as_json_option
 @_where
 def switch_off(*, as_json: bool, **flags: str | None) -> None:
-    """Have the resolver no longer ask this Archive, until it is switched on again. It goes on serving readers."""
+    """Have the resolver no longer ask this Archive, until it is switched on again. Its pages and
+    files answer 503 to all but signed-in people."""
     from ibi.cli.archive_store import local_settings
     from ibi.storage.archive_state import MembershipFiles
 

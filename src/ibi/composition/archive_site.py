@@ -33,7 +33,7 @@ from ibi.services.items.verification import DamageMail, VerificationSchedule
 from ibi.services.minting.mint_queue import LocalLabels
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ItemServices
-from ibi.storage.archive_state import ArchiveRecordFile, ServedAddress
+from ibi.storage.archive_state import ArchiveRecordFile, MembershipFiles, ServedAddress
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
@@ -128,6 +128,7 @@ def open_archive_site(
         search=searching,
         integrity=store.integrity,
         served_elsewhere=None if address == public_url else address,
+        is_switched_on=partial(_is_switched_on, MembershipFiles(settings.data)),
         warn_of_url=partial(undeclared_host, settings, public_url),
     )
     return site, store.check
@@ -153,6 +154,14 @@ def _claim_address(data: Path, public_url: str, opened: ExitStack) -> str:
             here=public_url,
         )
     return address
+
+
+def _is_switched_on(files: MembershipFiles) -> bool:
+    """A switch that cannot be looked at does not close an Archive."""
+    try:
+        return files.switched_on
+    except StorageError:
+        return True
 
 
 def _open_store(data: Path, on_rebuild: Callable[[int | None], None], on_item: Callable[[], None]) -> ArchiveStore:

@@ -102,6 +102,11 @@ class _ShownCatalog:
         return getattr(self._catalog, name)
 
 
+def _always_on() -> bool:
+    """Default: there is no switch."""
+    return True
+
+
 def _no_warning(_: str) -> None:
     """Default: no resolver asks readers to confirm."""
 
@@ -136,6 +141,8 @@ class ArchiveSite:
     recent: Recent = field(default_factory=Recent)
     item_services: ItemServices | None = None
     search: Searching | None = None
+    is_switched_on: Callable[[], bool] = _always_on
+    """Whether its items are shown to readers; asked once a second at most."""
     warn_of_url: Callable[[str], str | None] = _no_warning
     """A warning about a Web service whose host resolvers do not know, for who deposits it; None if there is none."""
     integrity: Integrity | None = None

@@ -39,6 +39,7 @@ from ibi.web.archive.collection import Collection
 from ibi.web.archive.content_host import BytesAlone, ContentHost
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.archive.service import ArchiveService
+from ibi.web.archive.switched_off import SwitchGuard
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.fast.fast_path import (
     RESERVED,
@@ -171,6 +172,8 @@ def create_app(
     middleware.append(
         Middleware(KnownSite, facts=facts or SiteFacts(sandbox=queue.identity.sandbox), sessions=sessions)
     )
+    if archive is not None:
+        middleware.append(Middleware(SwitchGuard, is_on=archive.is_switched_on))
     dispatcher = Dispatcher(services, persistent, taken)
     if services or persistent is not None:
         middleware.append(Middleware(DispatchMiddleware, dispatcher=dispatcher))

@@ -14,7 +14,7 @@ from ibi.relation import Relation
 
 NOTHING_GIVEN = {
     **dict.fromkeys(("titles", "descriptions", "subjects", "dates", "publishers", "creators", "types", "allowed"), ()),
-    **dict.fromkeys(("language", "licence", "embargo", "listing")),
+    **dict.fromkeys(("language", "licence", "embargo", "embargo_reason", "listing")),
 }
 
 

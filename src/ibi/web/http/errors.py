@@ -41,6 +41,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "server-starting": ErrorStatus(503),
     "server-stopping": ErrorStatus(503),
     "server-full": ErrorStatus(503),
+    "archive-switched-off": ErrorStatus(503),
     "too-many-connections": ErrorStatus(503),
     "too-many-open-files": ErrorStatus(503),
     "head-too-large": ErrorStatus(431),

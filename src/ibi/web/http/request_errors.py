@@ -148,6 +148,13 @@ class ServerStopping(IbiError):
     code = "server-stopping"
 
 
+class ArchiveSwitchedOff(IbiError):
+    """This Archive is switched off at the moment, and its items cannot be read. Try again later."""
+
+    code = "archive-switched-off"
+    retry_after = 600
+
+
 class InternalError(IbiError):
     """Something went wrong here, and not with your request. The log tells it under {request}."""
 

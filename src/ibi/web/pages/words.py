@@ -47,6 +47,7 @@ SENTENCES: Final = (
     message("There is nothing here that {relation} would lead to from {label}."),
     message("What is asked for of {label} is not here but in another Archive: {known}."),
     message("Here is a copy of {label}; its Original is in another Archive."),
+    message("This Archive is switched off at the moment, and its items cannot be read. Try again later."),
     message("format: metadata is not written as {given}, only as {offered}."),
     message("The depositor of {label} does not want its files listed."),
     message("There is no item {label} here."),
