@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ibi.label import Label
     from ibi.languages import LanguageTag
     from ibi.model.item import Item
-    from ibi.services.items.relating import Relating
+    from ibi.services.items.relating import Claim, Relating
 
 
 @click.command()
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 @click.option("--next-edition", metavar="IBI", help="The item that is the edition after this one.")
 @click.option("--translation", metavar="LANG IBI", nargs=2, help="A language, and the item that is the text in it.")
 @click.option("--metadata", metavar="IBI", help="The item that is the metadata of this one.")
+@click.option("--edition-of", metavar="IBI", help="With --undo: it is no longer the edition after that item.")
+@click.option("--translation-of", metavar="IBI", help="With --undo: it no longer translates that item.")
+@click.option("--metadata-of", metavar="IBI", help="With --undo: it is no longer the metadata of that item.")
 @click.option("--undo", is_flag=True, help="Withdraw what was said.")
 @as_json_option
 @setting_options("data", "config", "server", "token")
@@ -29,6 +32,9 @@ def relate(
     next_edition: str | None,
     translation: tuple[str, str] | None,
     metadata: str | None,
+    edition_of: str | None,
+    translation_of: str | None,
+    metadata_of: str | None,
     *,
     undo: bool,
     as_json: bool,
@@ -42,9 +48,12 @@ def relate(
     this = parse(label)
     text = None if translation is None else translation[1]
     given = {"next_edition": next_edition, "translation": text, "metadata_item": metadata}
-    named = [(kind, name) for kind, name in given.items() if name is not None]
+    claims = {"edition_of": edition_of, "translation_of": translation_of, "describes": metadata_of}
+    named = [(kind, name) for kind, name in {**given, **claims}.items() if name is not None]
     if len(named) != 1:
         raise click.UsageError("give --next-edition IBI, --translation LANG IBI, or --metadata IBI")
+    if named[0][0] in claims and not undo:
+        raise click.UsageError("what an item says of another is said when it is deposited, and withdrawn by --undo")
     kind, other = named[0][0], parse(named[0][1])
     language = None if translation is None else LanguageTag.parse(translation[0], registered=True)
     settings = settings_from(**flags)
@@ -78,6 +87,8 @@ def _recorded(relating: Relating, this: Label, kind: str, other: Label, language
 def _withdrawn(relating: Relating, this: Label, kind: str, other: Label, language: LanguageTag | None) -> Item:
     from ibi.cli.archive_store import who
 
+    if kind in ("edition_of", "translation_of", "describes"):
+        return relating.withdraw_claim(this, cast("Claim", kind), other, who())
     if language is not None:
         return relating.withdraw_translation(this, language, other, who())
     withdraw = relating.withdraw_metadata_item if kind == "metadata_item" else relating.withdraw_next_edition

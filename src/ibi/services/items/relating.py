@@ -132,6 +132,18 @@ class Relating:
             changes[label] = lambda item: decline(withdraw(item), claimant)
         return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
 
+    def withdraw_claim(self, label: Label, claim: Claim, named: Label, who: str) -> Item:
+        """Withdraw what the item itself says of another, here or elsewhere; and the other half, if it is recorded here
+        and the actor may change it. `NotRelated` if the item does not say so (E86)."""
+        item, forms = self._find_named(label), self.deposits.forms(named)
+        said: LabelForms | None = getattr(item, claim)
+        if said is None or not name_one_item(said, forms):
+            raise NotRelated(label=str(label), other=str(named))
+        changes: dict[Label, Into] = {label: lambda item: _without_claim(item, claim, forms)}
+        if self._is_changeable(named):
+            changes[named] = lambda other: _without_backlink(other, claim, item)
+        return self.deposits.change(changes, who, f"No longer {claim.replace('_', ' ')} {forms.labels[0]}")[label]
+
     @property
     def _catalog(self) -> Catalog:
         return self.repository.catalog
@@ -166,6 +178,23 @@ def _without_claim(item: Item, field: Claim, named: LabelForms) -> Item:
     require(item, Act.RELATE)
     said: LabelForms | None = getattr(item, field)
     return item if said is None or not name_one_item(said, named) else _replace_claim(item, field, None)
+
+
+def _without_backlink(named: Item, claim: Claim, claimant: Item) -> Item:
+    """The item without what it says of `claimant`, if it does."""
+    if claim == "edition_of" and _names(named.next_edition, claimant):
+        return withdraw_next_edition(named)
+    if claim == "describes" and _names(named.metadata_item, claimant):
+        return withdraw_metadata_item(named)
+    if claim == "translation_of":
+        for language, forms in named.translations:
+            if name_one_item(forms, claimant.labels) and not name_one_item(forms, named.labels):
+                return withdraw_translation(named, language)
+    return named
+
+
+def _names(forms: LabelForms | None, item: Item) -> bool:
+    return forms is not None and name_one_item(forms, item.labels)
 
 
 def _replace_claim(item: Item, field: Claim, forms: LabelForms | None) -> Item:

@@ -20,7 +20,7 @@ from ibi.model.account import Scope
 from ibi.model.item import Item
 from ibi.model.item_json import item_document
 from ibi.model.usage import Usage
-from ibi.services.items.relating import Relating
+from ibi.services.items.relating import Claim, Relating
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers
@@ -171,13 +171,29 @@ def _change_to_record(said: dict[str, Any]) -> Change:
     return lambda relating, label, who: relating.record_translation(label, language, new, who)
 
 
+_CLAIMS: Final[tuple[Claim, ...]] = ("edition_of", "translation_of", "describes")
+
+
 def _change_to_withdraw(said: dict[str, Any]) -> Change:
+    claim = next((name for name in _CLAIMS if name in said), None)
+    if claim is not None:
+        return _claim_to_withdraw(claim, said)
     kind, new, language = _parse_relation(said)
     if language is None and kind == "metadata_item":
         return lambda relating, label, who: relating.withdraw_metadata_item(label, new, who)
     if language is None:
         return lambda relating, label, who: relating.withdraw_next_edition(label, new, who)
     return lambda relating, label, who: relating.withdraw_translation(label, language, new, who)
+
+
+def _claim_to_withdraw(claim: Claim, said: dict[str, Any]) -> Change:
+    """Withdraw what the item says of another; that is all that may be asked for at a time."""
+    unknown = next((name for name in said if name != claim), None)
+    if unknown is not None:
+        raise UnknownMember(field=unknown[:40], known=claim)
+    with refusing_members(claim):
+        named = parse(said[claim])
+    return lambda relating, label, who: relating.withdraw_claim(label, claim, named, who)
 
 
 def _parse_relation(said: dict[str, Any]) -> tuple[str, Label, LanguageTag | None]:
