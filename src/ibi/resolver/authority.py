@@ -135,6 +135,11 @@ def archive_prefixes(archive: ArchiveRef) -> tuple[str, ...]:
     return (*map(home_prefix, archive.service.labels), *archive.prefixes)
 
 
+def is_home(archive: ArchiveRef, label: Label) -> bool:
+    """Whether an Archive is registered for the prefix of the label."""
+    return home_prefix(label) in archive_prefixes(archive)
+
+
 class LabelAuthority(NamedTuple):
     """Who decides about one label.
 

@@ -8,22 +8,22 @@ The rules here need to know who was asked for what.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from ibi.label import Label
 from ibi.label.reach import address_is_global
-from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.messages.values import IpAddress
 from ibi.origin import authority_of, host_of
 from ibi.persistent_url import MAX_LENGTH
 from ibi.relation import Relation
 from ibi.resolver.answers import Match, Reason, Referral
-from ibi.resolver.authority import ArchiveRef, Word, archive_prefixes
+from ibi.resolver.authority import ArchiveRef, Word, is_home
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import LoopDetected
 from ibi.resolver.question import Question
@@ -66,7 +66,7 @@ def is_declared_or_of_the_holder(claim: ArchiveClaim) -> bool:
     choose where it is (R 5.1, 9.2). An address that only this machine or its network knows has to be declared."""
     if claim.url is None or is_on_a_declared_host(claim):
         return True
-    is_holder = claim.archive in claim.holders or home_prefix(claim.label) in archive_prefixes(claim.archive)
+    is_holder = claim.archive in claim.holders or is_home(claim.archive, claim.label)
     return is_holder and _is_of_the_internet(authority_of(claim.url))
 
 
@@ -168,6 +168,12 @@ class Policy:
     rules: tuple[Rule, ...] = RULES
     url_rules: tuple[Rule, ...] = field(init=False)
     """Those of them that are left for the URLs of an answer that keeps the others."""
+
+    def coarse_request(self, request: UrlRequest) -> UrlRequest | None:
+        """The request as others get it than the home and the known holder; None if all get the same."""
+        if self.client_address is ClientAddress.FULL:
+            return None
+        return replace(request, client_addresses=tuple(map(self.client_address.shown, request.client_addresses)))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url_rules", tuple(rule for rule in self.rules if rule not in OF_THE_WHOLE))

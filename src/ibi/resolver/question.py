@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ibi.label import Label
-from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
@@ -20,8 +19,8 @@ from ibi.resolver.authority import (
     LabelAuthority,
     Routing,
     Word,
-    archive_prefixes,
     chain_after,
+    is_home,
 )
 from ibi.resolver.language import Wanted
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
@@ -231,7 +230,6 @@ class Question:
     has_home: bool = False
     """Whether the label has a home, so that claims of others need proof."""
     coarse_request: UrlRequest | None = None
-    """The request as others get it than the home and the known holder; None if all get the same."""
     _word: Word | None = None
 
     @classmethod
@@ -276,13 +274,9 @@ class Question:
         return [Asking(archive, self._request_to(archive), self.number) for archive in due]
 
     def _request_to(self, archive: ArchiveRef) -> UrlRequest:
-        """The reader's address is for those who decide by it where the item is (R 9.2), for those whom the resolver's
-        administrator vouches for, and not for all who are asked (E83)."""
-        coarse = self.coarse_request
-        if coarse is None or archive.vouched or archive in self.deciders or archive == self.holder:
-            return self.request
-        is_home = home_prefix(self.label) in archive_prefixes(archive)
-        return self.request if is_home else coarse
+        """The reader's address is for those who decide by it, or are vouched for, not for all who are asked (E83)."""
+        decides = archive in self.deciders or archive == self.holder or is_home(archive, self.label)
+        return self.request if decides or archive.vouched else self.coarse_request or self.request
 
     def settle(self, archive: ArchiveRef, now: float) -> Note | None:
         """An Archive is not waited for any more; None if it was not: the network may repeat itself."""

@@ -11,7 +11,6 @@ comes late, while there is still time, reopens its question: one slow Archive ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from ibi.label import Label
@@ -25,7 +24,7 @@ from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Refer
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import Deleted, Outcome, ending, find_deletion, judge_originals, redirect, silence_of
-from ibi.resolver.policy import ArchiveClaim, ClientAddress, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
+from ibi.resolver.policy import ArchiveClaim, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
 from ibi.resolver.question import Addressing, Asking, Note, Question
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import answers_that_count, claims_to_show, trusted_elsewhere
@@ -152,8 +151,8 @@ class Resolution:
             question.deletions.append((archive, answer))
             note.verdict = Verdict.DELETED
             return
-        holders = (*question.deciders, question.holder)
-        refused = refused_urls(archive, question.label, answer, self._policy.url_rules, holders)
+        rules, holders = self._policy.url_rules, (*question.deciders, question.holder)
+        refused = refused_urls(archive, question.label, answer, rules, holders)
         heard = ReceivedAnswer(archive, answer, frozenset(refused))
         question.heard.append(heard)
         question.forget_word()
@@ -306,8 +305,7 @@ class Resolution:
         """All valid answers to a question that count."""
         heard = self._counted_answers(question)
         if question.reason is Reason.NO_NEXT_EDITION:
-            # An Archive that was silent when the last edition was asked for may know of a later one than its answer
-            # here.
+            # One that was silent when the last edition was asked for may know of a later one than it says here.
             heard = tuple(each for each in heard if not question.path[-1].may_know_more(each.archive))
         holder = heard[0] if heard and question.word is Word.GIVEN else question.holder_heard
         return AnswerSet(question.wanted, heard, self._preferences, holder, self._way.misled)
@@ -340,7 +338,6 @@ class Resolution:
         if not self._patience.may_count_originals(question, now):
             return None
         hearing = self._hearing(question)
-        located = hearing.originals()
         if not hearing.has_believed_original:
             # An Archive with a Copy may well know the IBI under which another has the Original.
             pointer = self._first_pointer(question)
@@ -348,7 +345,7 @@ class Resolution:
                 return pointer
         if question.pending and question.word is not Word.GIVEN:
             return None
-        located = located or hearing.set_aside()
+        located = hearing.originals() or hearing.set_aside()
         if located:
             self._judge(question, located)
         return None
@@ -400,9 +397,7 @@ class Resolution:
             self._clients, to.label, step.wanted.relation, self._url.file_path, self._url.file_list
         )  # E16: path and list travel along
         question = Question.put(len(self._questions), step, request, to, parent, now)
-        if self._policy.client_address is not ClientAddress.FULL:
-            shown = tuple(map(self._policy.client_address.shown, self._clients))
-            question.coarse_request = replace(request, client_addresses=shown)
+        question.coarse_request = self._policy.coarse_request(request)
         self._way.add(step.forms, step.wanted)
         self._questions.append(question)
         self._outbox += question.ask(now, ask_all=not to.waiting)

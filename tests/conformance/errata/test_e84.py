@@ -13,7 +13,9 @@ from ibi.model.item import Draft
 from ibi.relation import Relation
 
 NOTHING_GIVEN = {
-    **dict.fromkeys(("titles", "descriptions", "subjects", "dates", "publishers", "creators", "types", "allowed"), ()),
+    **dict.fromkeys(
+        ("titles", "descriptions", "subjects", "dates", "publishers", "creators", "types", "allowed", "alternates"), ()
+    ),
     **dict.fromkeys(("language", "licence", "embargo", "embargo_reason", "listing")),
 }
 

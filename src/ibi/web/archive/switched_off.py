@@ -1,7 +1,8 @@
 """An Archive that is switched off shows its readers a notice instead of its items (E85).
 
 Signed-in people still see everything, so that they can look after it. Services, the API for programs with a token, the
-pages for signing in and health checks go on: what is withheld are the pages about items and their bytes.
+pages for signing in and health checks go on: what is withheld are the pages about items and their bytes. Short: one
+rule around all pages, which none of them has to know.
 """
 
 from __future__ import annotations
