@@ -3,7 +3,8 @@
 `IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere (E62). `IBI-Transferred-To: <label>`:
 the service of the Archive to which the Original was given (E63). `IBI-Copies: <label>, <label>`: the services of
 Archives that hold Copies (E64). `IBI-Reason: <word>` on an inclusion that was not confirmed: why the resolver did not
-reach the Archive (E80). The bodies stay as the standard prints them. A field that is not written like this is ignored.
+reach the Archive (E80). `IBI-Accepts: https` on every answer of a resolver: it knows Archives of HTTPS (E22). The
+bodies stay as the standard prints them. A field that is not written like this is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ FINAL: Final = b"ibi-final"
 TRANSFERRED_TO: Final = b"ibi-transferred-to"
 COPIES: Final = b"ibi-copies"
 REASON: Final = b"ibi-reason"
+ACCEPTS: Final = b"ibi-accepts"
 FINAL_FIELD: Final[Field] = (FINAL, b"yes")
+ACCEPTS_FIELD: Final[Field] = (ACCEPTS, b"https")
 MOST_COPIES: Final = 32
 """Archives that one answer names as holders of Copies."""
 
@@ -68,6 +71,10 @@ def reason_field(reason: str) -> Field:
 def read_reason(value: bytes) -> str | None:
     value = value.strip(_BLANKS)
     return value.decode("ascii") if _REASON.fullmatch(value) else None
+
+
+def accepts_https(value: bytes) -> bool:
+    return b"https" in (word.strip(_BLANKS).lower() for word in value[:_LONGEST].split(b","))
 
 
 def _label(text: bytes) -> Label | None:

@@ -16,7 +16,7 @@ from typing import Final, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from ibi.messages.home_fields import COPIES, FINAL, REASON, TRANSFERRED_TO
+from ibi.messages.home_fields import ACCEPTS, COPIES, FINAL, REASON, TRANSFERRED_TO
 from ibi.resolver.trace import Failure
 
 _LONGEST: Final = 86_400
@@ -37,6 +37,7 @@ class HttpResponse:
     transferred_to: bytes = b""
     copies: bytes = b""
     reason: bytes = b""
+    accepts: bytes = b""
 
     @property
     def is_plain_text(self) -> bool:
@@ -79,6 +80,7 @@ _NOTED: Final = frozenset(
         TRANSFERRED_TO,
         COPIES,
         REASON,
+        ACCEPTS,
     }
 )
 _IDENTITY: Final = frozenset({b"", b"identity"})
@@ -242,6 +244,7 @@ class HttpConnection(asyncio.Protocol):
             headers.get(TRANSFERRED_TO, b""),
             headers.get(COPIES, b""),
             headers.get(REASON, b""),
+            headers.get(ACCEPTS, b""),
         )
 
     def _ends_with_connection(self) -> bool:

@@ -9,16 +9,17 @@ from typing import Final
 
 from ibi.errors import InvalidMessage, InvalidPairs
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer
-from ibi.messages.home_fields import read_reason
-from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.home_fields import accepts_https, read_reason
+from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
 from ibi.messages.service import resolver_service
 from ibi.model.membership import Outcome, RequestFailure
 from ibi.pairs import Pairs
 from ibi.resolver.trace import Failure as FailureOfReply
 from ibi.transport.address_guard import Checked, NameLookup
-from ibi.transport.http_connection import HttpConnection, connection_failure
+from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
 from ibi.transport.server_url import ServerUrl
 from ibi.transport.single_request import connect, default_tls, get
+from ibi.vocabulary import ArchiveProtocol
 
 _TIMEOUT: Final = 30.0
 """Seconds for all of it: before it answers, the resolver calls back, and waits for that."""
@@ -29,6 +30,9 @@ _MOST_BODY: Final = 64 * 1024
 
 _PASSING: Final = frozenset({408, 429})
 """Of the statuses that blame the request, those that will pass."""
+
+
+MembershipRequest = InclusionRequest | ExclusionRequest
 
 
 class ResolverGateway:
@@ -49,11 +53,13 @@ class ResolverGateway:
     ) -> None:
         self._server, self._timeout = ServerUrl.parse(resolver), timeout
         self._names, self._tls = names or NameLookup(), tls
+        self._accepts_https: bool | None = None
+        """Whether the resolver says that it knows Archives of HTTPS; None until it has answered."""
 
     def __str__(self) -> str:
         return str(self._server)
 
-    async def send(self, request: InclusionRequest | ExclusionRequest, *, within: float | None = None) -> Outcome:
+    async def send(self, request: MembershipRequest, *, within: float | None = None) -> Outcome:
         """What the resolver answers, `within` so many seconds at the latest; never raises for what it does."""
         seconds = self._timeout if within is None else min(within, self._timeout)
         try:
@@ -63,14 +69,11 @@ class ResolverGateway:
             return RequestFailure(f"it did not answer within {seconds:g} seconds")
         return _without_key(outcome, request.registration_key.reveal())
 
-    async def _ask(self, request: InclusionRequest | ExclusionRequest) -> Outcome:
+    async def _ask(self, request: MembershipRequest) -> Outcome:
         try:
-            connection = await self._connect()
+            response = await self._get((await self._as_it_is_known(request)).to_query())
         except (OSError, ValueError) as error:  # the latter for names that no certificate can have
             return RequestFailure(f"it cannot be reached: {_reason(error)}", sent=False)
-        # The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings name.
-        target = f"{self._server.path}/{resolver_service().spelling}?{request.to_query()}"
-        response = await get(connection, self._server.origin.authority, target, "text/plain")
         if isinstance(response, FailureOfReply):
             closed = response is FailureOfReply.UNREACHABLE
             return RequestFailure(f"the connection failed ({'closed without an answer' if closed else response.value})")
@@ -78,6 +81,24 @@ class ResolverGateway:
         if isinstance(outcome, InclusionStatus) and not outcome.confirmed:
             return replace(outcome, reason=read_reason(response.reason))
         return outcome
+
+    async def _as_it_is_known(self, request: MembershipRequest) -> InclusionRequest | ExclusionRequest:
+        """The request of an Archive of HTTPS as the resolver can read it: R Table 7.2 has no other protocol than HTTP
+        (E22). Whether it knows HTTPS is in any answer of the resolver, also to what is no request of its."""
+        if request.archive_protocol is ArchiveProtocol.HTTP:
+            return request
+        if self._accepts_https is None:
+            await self._get(InclusionConfirmationRequest().to_query())
+        return request if self._accepts_https else replace(request, archive_protocol=ArchiveProtocol.HTTP)
+
+    async def _get(self, query: str) -> HttpResponse | FailureOfReply:
+        """The query is encoded already. Redirects are not followed: the key goes to the resolver that the settings
+        name."""
+        target = f"{self._server.path}/{resolver_service().spelling}?{query}"
+        response = await get(await self._connect(), self._server.origin.authority, target, "text/plain")
+        if isinstance(response, HttpResponse):
+            self._accepts_https = accepts_https(response.accepts)
+        return response
 
     async def _connect(self) -> HttpConnection:
         """The name is looked up once, in a thread that holds up neither the server nor its end."""
@@ -99,7 +120,7 @@ def _reason(error: OSError | ValueError) -> str:
     return f"{found.value} ({because})" if because else found.value
 
 
-def _outcome(request: InclusionRequest | ExclusionRequest, status: int, body: bytes) -> Outcome:
+def _outcome(request: MembershipRequest, status: int, body: bytes) -> Outcome:
     if 300 <= status < 400:
         return RequestFailure("it sends elsewhere, and the key goes to one resolver only")
     try:

@@ -11,7 +11,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError, InvalidMessage
 from ibi.label import match_label
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
-from ibi.messages.home_fields import reason_field
+from ibi.messages.home_fields import ACCEPTS_FIELD, reason_field
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.query import UnknownSubject, decode_query
@@ -62,7 +62,7 @@ class ResolverEndpoint:
         """Always None: every answer needs the disk, or an Archive."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store")]
+        headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store"), ACCEPTS_FIELD]
         try:
             answer = await self._answer(scope)
             status, body = 200, answer.encode()
