@@ -1,9 +1,12 @@
-"""Languages as the standard writes them: `pt`, or `pt-BR` with a country (R Table B.1)."""
+"""Languages as the standard writes them: `pt`, or `pt-BR` with a country (R Table B.1); and those of three letters,
+which most languages have alone: `tup`, `yrl` (BCP 47, E28)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ibi.errors import InvalidInput
 
@@ -21,6 +24,24 @@ _APPENDIX_B_LANGUAGES = """
 # still given by ISO 639-3 as the two letters of Serbo-Croatian (`hbs`).
 _ISO_LANGUAGES = "sh"
 
+# ISO 639-2: BCP 47 writes a language that has two letters with those two (RFC 5646 §2.2.1).
+_THREE_LETTERS = """
+    aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba
+    bam:bm baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh
+    chu:cu chv:cv cor:kw cos:co cre:cr cym:cy cze:cs dan:da deu:de div:dv dut:nl dzo:dz ell:el eng:en epo:eo
+    est:et eus:eu ewe:ee fao:fo fas:fa fij:fj fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga
+    glg:gl glv:gv gre:el grn:gn guj:gu hat:ht hau:ha hbs:sh heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy
+    ibo:ig ice:is ido:io iii:ii iku:iu ile:ie ina:ia ind:id ipk:ik isl:is ita:it jav:jv jpn:ja kal:kl kan:kn
+    kas:ks kat:ka kau:kr kaz:kk khm:km kik:ki kin:rw kir:ky kom:kv kon:kg kor:ko kua:kj kur:ku lao:lo lat:la
+    lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk mlg:mg
+    mlt:mt mol:ro mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb
+    nor:no nya:ny oci:oc oji:oj ori:or orm:om oss:os pan:pa per:fa pli:pi pol:pl por:pt pus:ps que:qu roh:rm
+    ron:ro rum:ro run:rn rus:ru sag:sg san:sa scc:sr scr:hr sin:si slk:sk slo:sk slv:sl sme:se smo:sm sna:sn
+    snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss sun:su swa:sw swe:sv tah:ty tam:ta tat:tt tel:te
+    tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to tsn:tn tso:ts tuk:tk tur:tr twi:tw uig:ug ukr:uk urd:ur uzb:uz
+    ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
+"""
+
 # R Table B.1, país: all 249 codes that ISO 3166-1 has today; it has added none since (E28).
 _APPENDIX_B_COUNTRIES = """
     AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ
@@ -35,9 +56,13 @@ _APPENDIX_B_COUNTRIES = """
 LANGUAGES: frozenset[str] = frozenset(f"{_APPENDIX_B_LANGUAGES} {_ISO_LANGUAGES}".split())
 COUNTRIES: frozenset[str] = frozenset(_APPENDIX_B_COUNTRIES.split())
 
-# R Table 8.4: idioma = 2ALFAMI; país = 2ALFAMA. Read in any case.
-_TAG = re.compile(r"([A-Za-z]{2})(?:-([A-Za-z]{2}))?")
-_LANGUAGE = re.compile("[a-z]{2}")
+TWO_LETTERS: Final[Mapping[str, str]] = dict(pair.split(":") for pair in _THREE_LETTERS.split())
+"""The two letters of languages that have them, by their three."""
+
+# R Table 8.4: idioma = 2ALFAMI; país = 2ALFAMA. Read in any case. Three letters are an extension, which readers of
+# another make take for a name that they do not know (E28).
+_TAG = re.compile(r"([A-Za-z]{2,3})(?:-([A-Za-z]{2}))?")
+_LANGUAGE = re.compile("[a-z]{2,3}")
 _COUNTRY = re.compile("[A-Z]{2}")
 
 
@@ -49,7 +74,7 @@ class InvalidLanguageTag(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class LanguageTag:
-    """A language, and perhaps the country it is spoken in: two lower case letters, two upper case letters."""
+    """A language, and perhaps the country it is spoken in: two or three lower case letters, two upper case letters."""
 
     language: str
     country: str | None = None
@@ -58,31 +83,39 @@ class LanguageTag:
         language, country = self.language, self.country
         if not (_LANGUAGE.fullmatch(language) and (country is None or _COUNTRY.fullmatch(country))):
             raise InvalidLanguageTag(
-                str(self), 0, "a language is two lower case letters, a country two upper case ones"
+                str(self), 0, "a language is two or three lower case letters, a country two upper case ones"
             )
 
     @classmethod
     def parse(cls, text: str, *, registered: bool) -> LanguageTag:
-        """Read a tag in any case. `registered`: only those of Appendix B or ISO; otherwise any letters (E28)."""
+        """Read a tag in any case. `registered`: of two letters only those of Appendix B or ISO; otherwise any letters
+        (E28). A language that has two letters is written with them."""
         match = _TAG.fullmatch(text)
         if match is None:
-            raise InvalidLanguageTag(text, 0, "a language is two letters, perhaps with a country, as in pt or pt-BR")
+            raise InvalidLanguageTag(
+                text, 0, "a language is two or three letters, perhaps with a country, as in pt or pt-BR"
+            )
         language, country = match.groups()
-        tag = cls(language.lower(), country and country.upper())
+        tag = cls(TWO_LETTERS.get(language.lower(), language.lower()), country and country.upper())
         if registered:
             tag._check_registered(text)
         return tag
 
     @property
     def is_registered(self) -> bool:
-        """Whether Appendix B or ISO knows both the language and the country."""
-        return self.language in LANGUAGES and (self.country is None or self.country in COUNTRIES)
+        """Whether Appendix B or ISO knows both the language and the country. Three letters are any: ISO has some
+        eight thousand, and adds to them every year."""
+        return self._has_known_language and (self.country is None or self.country in COUNTRIES)
+
+    @property
+    def _has_known_language(self) -> bool:
+        return len(self.language) == 3 or self.language in LANGUAGES
 
     def _check_registered(self, text: str) -> None:
-        if self.language not in LANGUAGES:
+        if not self._has_known_language:
             raise InvalidLanguageTag(text, 0, "there is no language {language}", language=self.language)
         if not self.is_registered:
-            raise InvalidLanguageTag(text, 3, "there is no country {country}", country=self.country)
+            raise InvalidLanguageTag(text, text.index("-") + 1, "there is no country {country}", country=self.country)
 
     def __str__(self) -> str:
         return self.language if self.country is None else f"{self.language}-{self.country}"

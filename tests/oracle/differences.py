@@ -130,6 +130,7 @@ def _port_of(one: _Opaque) -> int:
 # --- relations -------------------------------------------------------------------------------------------------------
 
 _TAG = re.compile(r"(?:\+|GetTranslation)\(([A-Za-z]{2})(?:-([A-Za-z]{2}))?\)", re.IGNORECASE)
+_THREE_LETTERS = re.compile(r"\(([A-Za-z]{3})(?:-[A-Za-z]{2})?\)")
 _SHAPE = re.compile("(?:ut?|tu?)?(?:mt?)?")
 
 
@@ -256,7 +257,7 @@ def _is_odd(name: str, value: str) -> bool:
     if name == "ibiurl.requireditemstatus":
         return value.lower() != "original"
     if name in ("ibiurl.language", "ibiurl.backgroundlanguage"):
-        return not re.fullmatch("[A-Za-z]{2}(-[A-Za-z]{2})?", value) or _is_unregistered(f"+({value})")
+        return not re.fullmatch("[A-Za-z]{2,3}(-[A-Za-z]{2})?", value) or _is_unregistered(f"+({value})")
     if name == "ibiurl.verblist":
         return value.lower() != "getfilelist"  # E15 is another test's business
     return False
@@ -373,6 +374,10 @@ STRICTER: list[Difference] = [
 ]
 
 LOOSER: list[Difference] = [
+    *(
+        Difference(rule, "E28", "a language of three letters", lambda text: bool(_THREE_LETTERS.search(text)))
+        for rule in ("mdf", "lista-de-verbos", "relacao", "URL-persistente")
+    ),
     Difference(
         "lista-de-pares",
         "SPEC §4",

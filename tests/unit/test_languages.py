@@ -24,7 +24,7 @@ def test_a_country_is_optional() -> None:
     [
         "",
         "p",
-        "por",
+        "port",
         "pt-",
         "-BR",
         "pt-B",

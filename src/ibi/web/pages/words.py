@@ -164,7 +164,7 @@ FAULT_REASONS: Final = (
     message("last edition takes nothing in parentheses"),
     message("a metadata format is a name such as oai_dc"),
     # ibi.languages
-    message("a language is two letters, perhaps with a country, as in pt or pt-BR"),
+    message("a language is two or three letters, perhaps with a country, as in pt or pt-BR"),
     message("there is no language {language}"),
     message("there is no country {country}"),
     # ibi.web.resolver.persistent_url_app

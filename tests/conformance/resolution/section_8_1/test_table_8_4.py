@@ -48,7 +48,7 @@ def test_the_list_may_be_empty() -> None:
         "GetLastEdition(pt)",
         "GetFileList(pt)",
         "GetTranslation()",
-        "GetTranslation(por)",
+        "GetTranslation(port)",
         "GetTranslation(pt_BR)",
         "GetTranslation(pt-BR",
         "GetMetadata()",

@@ -54,7 +54,6 @@ def test_the_state_is_original_or_copy(state: State) -> None:
         ("contenttype", ""),
         ("state", "Deleted"),
         ("state", "Lost"),
-        ("ibi", "8JMKD3MGP7W/3EPGUE5"),
         ("ibi", "rep%208JMKD3MGP7W/3EPGUE5"),
         ("url", ""),
         ("url", "javascript:alert(1)"),

@@ -58,7 +58,7 @@ def test_an_empty_path_or_list_of_verbs_is_none(pair: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "verbs", ["GetPaper", "GetMetadata%20GetLastEdition", "GetTranslation()", "GetTranslation(por)"]
+    "verbs", ["GetPaper", "GetMetadata%20GetLastEdition", "GetTranslation()", "GetTranslation(port)"]
 )
 def test_verbs_outside_the_grammar_are_refused(verbs: str) -> None:
     with pytest.raises(InvalidMessage, match=r"parsedibiurl\.verblist"):
