@@ -37,6 +37,7 @@ _GROUPS = {
     "Look after it": {
         "person": "Accounts of people who sign in to the pages",
         "token": "Tokens of programs that use the API",
+        "audit": "Who changed which item, token or person",
         "verify": "Read everything again, to see that it is whole",
         "rebuild": "Make the catalogue anew from the store alone",
     },

@@ -27,13 +27,15 @@ _from_stdin = click.option("--password-stdin", is_flag=True, help="Read the pass
 def opened_desk(settings: Settings) -> Iterator[PersonAdmin]:
     from ibi.services.accounts.account_admin import PersonAdmin
     from ibi.services.accounts.hashing import SecretHasher
+    from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.accounts import SqlitePeople
 
-    people, hasher = SqlitePeople(settings.data), SecretHasher()
+    people, hasher, audit = SqlitePeople(settings.data), SecretHasher(), FileAuditLog(settings.data)
     try:
-        yield PersonAdmin(people, MachineClocks(), hasher)
+        yield PersonAdmin(people, MachineClocks(), hasher, audit=audit)
     finally:
+        audit.close()
         people.close()
         hasher.close()
 

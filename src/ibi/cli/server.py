@@ -22,6 +22,7 @@ from ibi.services.accounts.sign_in import SignIn
 from ibi.services.minting.mint_guard import MintGuard
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.machine import MachineClocks, most_connections, raise_limit
 from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
 from ibi.web.app import create_app
@@ -45,6 +46,8 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         people, hasher = SqlitePeople(settings.data), SecretHasher()
         opened.callback(people.close)
         opened.callback(hasher.close)
+        audit = FileAuditLog(settings.data)
+        opened.callback(audit.close)
         # Everything that can refuse a start comes before the Archive's own item is updated to its address.
         public_url = (settings.public_url or url_of(listener)).rstrip("/")
         registry = open_registry(settings, public_url, opened)
@@ -82,6 +85,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
             people=people,
+            audit=audit,
             hosts=_served_hosts(settings, public_url, listening[0]),
             bound=ConnectionBound(
                 settings.connections_per_client, settings.trusted_proxies or (), most_connections(raise_limit())
@@ -94,7 +98,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             _welcome(url, settings, identity, archive, resolver)
             if identity.sandbox:
                 # The person who reads this output started the server, and a sandbox has no other users.
-                link = PersonAdmin(people, clocks, hasher).first_link()
+                link = PersonAdmin(people, clocks, hasher, audit=audit).first_link()
                 click.echo(f"  sign in   {sign_in_url(settings.public_url or url, link)}")
                 click.echo("            once, within the hour, as the administrator")
             click.echo("Ctrl-C stops it.")

@@ -30,13 +30,15 @@ def _token_admin(person: str | None = None, **flags: str | None) -> Iterator[Tok
         yield ApiClient(settings.server or "", secret)
         return
     from ibi.services.accounts.account_admin import LocalTokenAdmin
+    from ibi.storage.audit_log import FileAuditLog
     from ibi.storage.machine import MachineClocks
     from ibi.storage.sqlite.accounts import SqlitePeople, SqliteTokens
 
     with ExitStack() as opened:
         tokens = opened.enter_context(closing(SqliteTokens(settings.data)))
         people = opened.enter_context(closing(SqlitePeople(settings.data))) if person is not None else None
-        yield LocalTokenAdmin(tokens, MachineClocks(), people)
+        audit = opened.enter_context(closing(FileAuditLog(settings.data)))
+        yield LocalTokenAdmin(tokens, MachineClocks(), people, audit=audit)
 
 
 @click.group(cls=WholeHelpGroup)

@@ -19,6 +19,7 @@ from ibi.model.minting import Identity
 from ibi.ports.errors import CatalogDamaged, StorageError
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.archive_store import ArchiveStore, ListingResult
+from ibi.storage.audit_log import FileAuditLog
 from ibi.storage.batching import batched
 from ibi.storage.change_journal import ChangeJournal
 from ibi.storage.locks import FileItemLocks
@@ -102,6 +103,8 @@ def open_in_place(
         opened.callback(catalog.close)
         locks = FileItemLocks(data / _LOCKS)
         opened.callback(locks.close)
+        audit = FileAuditLog(data)
+        opened.callback(audit.close)
         to_close = ExitStack()
         store = ArchiveStore(
             content,
@@ -110,6 +113,7 @@ def open_in_place(
             locks=locks,
             batching=batched,
             integrity=integrity,
+            audit=audit,
             forget_given_out=forget_given_out,
             close=to_close.close,
             on_step=on_step,

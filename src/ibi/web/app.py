@@ -18,6 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
 from ibi.ports.accounts import People, Tokens
+from ibi.ports.audit import AuditLog
 from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.sign_in import SignIn
@@ -89,6 +90,7 @@ def create_app(
     facts: SiteFacts | None = None,
     sign_in: SignIn | None = None,
     people: People | None = None,
+    audit: AuditLog | None = None,
     bound: ConnectionBound | None = None,
     hosts: ServedHosts | None = None,
     verification: VerificationSchedule | None = None,
@@ -98,7 +100,8 @@ def create_app(
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
-    `facts` are for every page. With `sign_in`, people can sign in to the pages; those in `people` may have tokens.
+    `facts` are for every page. With `sign_in`, people can sign in to the pages; those in `people` may have tokens. The
+    `audit` log is told of changes of tokens.
     `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
     a disk without room for deposits. The server asks `bound` how many connections a client may have. `hosts` are those
     for which there are pages and files; without them every host has them. `verification` runs while the application
@@ -112,7 +115,8 @@ def create_app(
     metrics = Metrics()
     queue.watch(metrics.count_group)
     authentication = Authentication(tokens, clocks, people)
-    token_pages = TokenPages(LocalTokenAdmin(tokens, clocks, people), authentication)
+    proxies = () if archive is None else archive.proxies
+    token_pages = TokenPages(LocalTokenAdmin(tokens, clocks, people, audit=audit), authentication, proxies)
     readers = _feed_readers(archive)
     registers = resolver is not None and resolver.registrations is not None
     routes = [

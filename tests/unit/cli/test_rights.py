@@ -144,3 +144,25 @@ def test_claims_are_listed_and_answered_through_a_server(tmp_path: Path) -> None
         assert str(accepted.rep) == claimant
         for wrong in (("--accept",), (str(item.rep),), (str(item.rep), claimant, "--accept", "--decline")):
             assert ibi("bia", "claims", *wrong).exit_code == 2
+
+
+def test_the_audit_log_is_shown_and_verified(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with unstarted_records_app(data) as app:
+        item = RightsWorld(app).item("own", PUBLIC)
+        RightsWorld(app).item("service", PUBLIC)
+    unset = {name: None for name in os.environ if name.startswith("IBI_")}
+
+    def ibi(*arguments: str) -> Result:
+        return CliRunner(env=dict(unset)).invoke(command, ["audit", *arguments, "--data", str(data)])
+
+    assert len(ibi().stdout.splitlines()) == 2
+    (line,) = ibi(str(item.rep)).stdout.splitlines()
+    assert f"publish     {item.rep}  command from command  Deposited" in line
+    assert json.loads(ibi(str(item.rep), "--json").stdout)["act"] == "publish"
+    assert ibi("--verify").stdout == "2 lines, each bound to the one before it.\n"
+    log = data / "audit" / "audit.log"
+    log.write_bytes(log.read_bytes().replace(b"Deposited", b"deposited", 1))
+    broken = ibi("--verify")
+    assert broken.exit_code == 1
+    assert "Line 2 of the audit log" in str(broken.exception)

@@ -19,6 +19,7 @@ from ibi.model.item import Item
 from ibi.model.minting import Identity
 from ibi.model.transfer import Transfer
 from ibi.ports.archive_store import Batching, ContentStore, ItemLocks, Journal, StoreCatalog
+from ibi.ports.audit import AuditLog
 from ibi.ports.catalog import Search
 from ibi.ports.changes import ChangeFeed
 from ibi.ports.content import ContentDamaged, ContentMissing, OnCrc
@@ -79,6 +80,7 @@ class ArchiveStore(ItemRepository):
         locks: ItemLocks,
         batching: Batching,
         integrity: Integrity,
+        audit: AuditLog | None = None,
         forget_given_out: Callable[[], None],
         close: Callable[[], None],
         on_step: Callable[[str], None] = _pass,
@@ -95,7 +97,14 @@ class ArchiveStore(ItemRepository):
         items that there were are not in the store, unless they are to be given up.
         """
         super().__init__(
-            content, catalog, journal=journal, locks=locks, batching=batching, on_step=on_step, integrity=integrity
+            content,
+            catalog,
+            journal=journal,
+            locks=locks,
+            batching=batching,
+            on_step=on_step,
+            integrity=integrity,
+            audit=audit,
         )
         self._objects, self._listing, self._under_way = content, catalog, journal
         self._forget_given_out, self._close = forget_given_out, close

@@ -78,7 +78,9 @@ class ItemClaims:
         def accept(item: Item) -> Item:
             return with_backlink(self.repository.catalog, take_back_decline(item, claiming), claiming)
 
-        return self.deposits.change({held.rep: accept}, who, f"Accepted the claim of {claiming.rep}")[held.rep]
+        return self.deposits.change({held.rep: accept}, who, f"Accepted the claim of {claiming.rep}", act="accept")[
+            held.rep
+        ]
 
     def decline(self, label: Label, claimant: Label, who: str) -> Item:
         """The item claimed, which does not wait for this claim any more; it can still be accepted later."""
@@ -86,7 +88,9 @@ class ItemClaims:
         if any(claim.state is ClaimState.ACCEPTED for claim in self._between(held, claiming)):
             raise ClaimAccepted(label=str(held.rep), claimant=str(claiming.rep))
         message = f"Declined the claim of {claiming.rep}"
-        return self.deposits.change({held.rep: lambda item: decline(item, claiming)}, who, message)[held.rep]
+        return self.deposits.change({held.rep: lambda item: decline(item, claiming)}, who, message, act="decline")[
+            held.rep
+        ]
 
     def _find(self, label: Label, claimant: Label) -> tuple[Item, Item]:
         held, claiming = self.repository.find(label), self.repository.find(claimant)

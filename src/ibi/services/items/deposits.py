@@ -24,6 +24,7 @@ from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import mail_address, url
 from ibi.model.account import COMMAND, Actor, shown_account
+from ibi.model.audit import AuditEntry
 from ibi.model.content import Bytes, Change, Keep, Move, Source, TakenFile
 from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File
 from ibi.model.item import Draft, Item
@@ -119,7 +120,9 @@ class Deposits:
         def publish(taken: Mapping[str, TakenFile]) -> Item:
             return replace(checked, labels=labels, files=files.describe(taken))
 
-        item = self._kept.add(PendingItem(name_of(_rep(labels)), publish, files.stored, change))
+        name = name_of(_rep(labels))
+        entry = self._entry("publish", name, change.message)
+        item = self._kept.add(PendingItem(name, publish, files.stored, change, entry))
         if on_bytes is not None:
             on_bytes(sum(file.size for file in item.files))
         return item
@@ -143,6 +146,9 @@ class Deposits:
             stored = self._kept.create(PendingItem(name, publish, files.stored, change), on_bytes)
             self._kept.list(stored)
             self._kept.answer_claims(stored.item, held, change)
+            self._kept.note(
+                self._entry("publish", name, change.message), *(self._entry("relate", each, name) for each in held)
+            )
         return stored.item
 
     def update(
@@ -177,6 +183,9 @@ class Deposits:
             new = PendingItem(name, revise, files.stored, self._change(who, message))
             stored = self._kept.revise(new, before.head, on_bytes)
             self._kept.settle(name)  # not simply listed: others may have changed it since
+            self._kept.note(self._entry("update", name, message))
+            if stored.item.visibility != before.item.visibility:
+                self._kept.note(self._entry("visibility", name, _shown(stored.item.visibility)))
         return replace(expected, item=stored.item)
 
     def delete(
@@ -200,6 +209,7 @@ class Deposits:
             else:
                 stored = self._kept.annotate(item, self._change(who, f"Deleted: {reason}"), before.head)
             self._kept.list(stored)
+            self._kept.note(self._entry("purge" if purge else "delete", name, reason))
         return item
 
     def give(self, label: Label, owner: str | None, who: str) -> Item:
@@ -208,15 +218,18 @@ class Deposits:
         self.require(ItemAct.GIVE, found)
         life_cycle.require(found, life_cycle.Act.UPDATE)
         message = f"Given to {shown_account(owner)}"
-        return self.change({label: lambda item: replace(item, owner=owner)}, who, message)[label]
+        return self.change({label: lambda item: replace(item, owner=owner)}, who, message, act="give")[label]
 
     def forms(self, label: Label) -> LabelForms:
         """Both labels of an item that is here; of another, the one that is known."""
         item = self._catalog.find(label)
         return LabelForms.of(label) if item is None else item.labels
 
-    def change(self, changes: Mapping[Label, Callable[[Item], Item]], who: str, message: str) -> dict[Label, Item]:
-        """Items with other relations, all or none, in this order: each function makes an item of what it is now."""
+    def change(
+        self, changes: Mapping[Label, Callable[[Item], Item]], who: str, message: str, *, act: str = "relate"
+    ) -> dict[Label, Item]:
+        """Items with other relations, all or none, in this order: each function makes an item of what it is now. `act`
+        is what the audit log calls it."""
         names = {label: name_of(self._kept.find(label)) for label in changes}
         for name in names.values():
             self._kept.require_whole(name)
@@ -224,7 +237,9 @@ class Deposits:
         with self._kept.changing(*names.values()), self._kept.locks.hold(*names.values()):
             for label, into in changes.items():
                 into(self._kept.read(names[label]).item)  # refused before anything is written, if it is
-            return {label: self._kept.rewrite(names[label], into, change) for label, into in changes.items()}
+            changed = {label: self._kept.rewrite(names[label], into, change) for label, into in changes.items()}
+            self._kept.note(*(self._entry(act, name, message) for name in names.values()))
+            return changed
 
     def _known(self, draft: Draft) -> Draft:
         """The draft, naming others by all the labels that they are known by here."""
@@ -257,6 +272,10 @@ class Deposits:
     def _now(self) -> Instant:
         """In whole seconds, as messages have it."""
         return Instant(self._clocks.read().wall.seconds)
+
+    def _entry(self, act: str, name: str, detail: str) -> AuditEntry:
+        who = self._actor
+        return AuditEntry(self._now(), act, name, who.account, who.token, who.address, detail)
 
     def _change(self, who: str, message: str) -> Change:
         return Change(who, message, self._now(), address_of(who))
@@ -305,6 +324,13 @@ class _Files:
         if known is None:
             raise FileMissing(name="the item", path=source.path, version="now")
         return replace(known, path=path, media_type=self._types.get(path, known.media_type))
+
+
+def _shown(visibility: Visibility) -> str:
+    """A visibility as the audit log says it."""
+    until = "" if visibility.embargo is None else f"embargo {visibility.embargo} "
+    networks = ",".join(map(str, visibility.networks))
+    return f"{until}{networks or 'all networks'}{'' if visibility.listing else ' unlisted'}"
 
 
 def _file(expected: File, taken: TakenFile) -> File:

@@ -16,6 +16,7 @@ from ibi.archive.related_items import is_declined
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
+from ibi.model.audit import AuditEntry
 from ibi.model.change import Revision
 from ibi.model.content import Bytes, Change, Derived, Keep, KeptObject, NewObject, Source, TakenFile
 from ibi.model.errors import InvalidDocument
@@ -23,6 +24,7 @@ from ibi.model.item import Item
 from ibi.model.item_json import decode_item, encode_item, encode_local
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.archive_store import Batching, ItemLocks, Job, Journal, Result
+from ibi.ports.audit import AuditLog
 from ibi.ports.catalog import Catalog
 from ibi.ports.content import Content, ContentDamaged, ContentMissing, FileMissing, OnBytes
 from ibi.ports.errors import StorageError
@@ -136,6 +138,8 @@ class PendingItem(NamedTuple):
     make: MakeItem
     files: Mapping[str, Source]
     change: Change
+    entry: AuditEntry | None = None
+    """What the audit log is to say of it."""
 
 
 class ItemRepository:
@@ -151,6 +155,7 @@ class ItemRepository:
         batching: Batching | None = None,
         on_step: Callable[[str], None] = _pass,
         integrity: Integrity | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         """Without a journal, a crash is not recovered from, and without `batching` each item is added by itself: for
         stores in memory. `integrity` knows which items are damaged, and is told what is found to be."""
@@ -159,6 +164,8 @@ class ItemRepository:
         self.step = on_step
         self._journal = journal
         self._unfinished: set[str] = set()
+        self._audit = audit
+        self._unwritten: list[AuditEntry] = []
         self._add_together: Callable[[PendingItem], Item] = (batching or _one_by_one)(self._add_all)
 
     def find(self, label: Label) -> Item:
@@ -242,6 +249,18 @@ class ItemRepository:
         if self._journal is not None:
             self._journal.end(names)
 
+    def note(self, *entries: AuditEntry) -> None:
+        """Write into the audit log what was changed. If the disk refuses, that is done with the next change: the change
+        itself was made, and is not to be repeated."""
+        if self._audit is None:
+            return
+        pending = [*self._unwritten, *entries]
+        self._unwritten = []
+        try:
+            self._audit.append(pending)
+        except StorageError:
+            self._unwritten = [*pending, *self._unwritten]
+
     def add(self, new: PendingItem) -> Item:
         """Keep and list an item that is not known yet, together with those that other threads add: so little is read
         for it that it keeps none of them waiting."""
@@ -260,6 +279,8 @@ class ItemRepository:
                     outcomes[number] = refusal
             self.step("item listed")
         told = tuple(zip(names, outcomes, strict=True))
+        done = zip(new, outcomes, strict=True)
+        self.note(*(each.entry for each, made in done if isinstance(made, Item) and each.entry is not None))
         self._finish_all([name for name, outcome in told if isinstance(outcome, Exception)])
         self.step("change done")
         self._end(tuple(name for name, outcome in told if isinstance(outcome, Item)))

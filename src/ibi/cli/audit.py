@@ -1,0 +1,45 @@
+"""`ibi audit`: who changed what, as the data directory has it.
+
+Short: each command has a module of its name, which alone is imported for it.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import click
+
+from ibi.cli.options import setting_options
+from ibi.cli.output import as_json_option, print_json
+
+
+@click.command()
+@click.argument("label", metavar="[LABEL]", required=False)
+@click.option("--verify", is_flag=True, help="Print nothing but whether the log is whole.")
+@as_json_option
+@setting_options("data", "config")
+def audit(label: str | None, *, verify: bool, as_json: bool, **flags: str | None) -> None:
+    """Show who changed which item, token or person, when and from where; of an item, if LABEL names one."""
+    from ibi.cli.archive_store import local_settings, opened_store
+    from ibi.label import parse
+    from ibi.safe_text import printable
+    from ibi.storage.audit_log import FileAuditLog
+
+    settings, lines, subject = local_settings(flags), 0, None
+    if label is not None:
+        with opened_store(settings) as store:
+            subject = str(store.find(parse(label)).rep)
+    with closing(FileAuditLog(settings.data)) as log:
+        for entry in log.entries():
+            lines += 1
+            if verify or subject not in {None, entry.subject}:
+                continue
+            if as_json:
+                names = ("at", "act", "subject", "account", "token", "address", "detail")
+                print_json({name: None if (said := getattr(entry, name)) is None else str(said) for name in names})
+                continue
+            token = "" if entry.token is None else f" (token {entry.token})"
+            who = f"{entry.account or 'command'}{token} from {entry.address}"
+            click.echo(printable(f"{entry.at}  {entry.act:<10}  {entry.subject}  {who}  {entry.detail}".rstrip()))
+    if verify:
+        click.echo(f"{lines} lines, each bound to the one before it.")

@@ -1,0 +1,156 @@
+"""The port `AuditLog`, tried on its adapter."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from ibi.instant import Instant
+from ibi.model.audit import AuditBroken, AuditEntry
+from ibi.ports.audit import AuditLog
+from ibi.storage.audit_log import FileAuditLog
+
+NOW = Instant.parse("2026-11-15T12:00:00Z")
+
+
+def entry(number: int, **others: object) -> AuditEntry:
+    said = {"account": "service:ana", "token": "abc", "address": "192.0.2.1", **others}
+    return AuditEntry(NOW, "publish", f"lab.br/arq/2026/{number}", **said)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[AuditLog]:
+    opened = FileAuditLog(tmp_path)
+    yield opened
+    opened.close()
+
+
+def file(data: Path) -> Path:
+    return data / "audit" / "audit.log"
+
+
+def read(data: Path) -> list[AuditEntry]:
+    return list(FileAuditLog(data).entries())
+
+
+def test_a_log_without_lines_is_empty_and_makes_no_file(log: AuditLog, tmp_path: Path) -> None:
+    log.append(())
+    assert list(log.entries()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_added_comes_back_in_order(log: AuditLog, tmp_path: Path) -> None:
+    given = [entry(1), entry(2, account=None, token=None, detail='São "José"\n\0'), entry(3)]
+    log.append(given[:2])
+    log.append(given[2:])
+    assert list(log.entries()) == given
+    assert read(tmp_path) == given
+
+
+def test_two_writers_continue_one_chain(log: AuditLog, tmp_path: Path) -> None:
+    other = FileAuditLog(tmp_path)
+    for number in range(6):
+        (log, other)[number % 2].append([entry(number)])
+    other.close()
+    assert list(log.entries()) == [entry(number) for number in range(6)]
+
+
+def test_threads_and_processes_write_at_once(log: AuditLog, tmp_path: Path) -> None:
+    others = [get_context("spawn").Process(target=_write, args=(tmp_path, first)) for first in (100, 200)]
+    for process in others:
+        process.start()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: log.append([entry(number)]), range(40)))
+    for process in others:
+        process.join()
+    assert len(list(log.entries())) == 40 + 2 * 20
+
+
+def _write(data: Path, first: int) -> None:
+    log = FileAuditLog(data)
+    for number in range(20):
+        log.append([entry(first + number)])
+    log.close()
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_changed_line_breaks_the_chain(log: AuditLog, tmp_path: Path, place: int) -> None:
+    log.append([entry(1), entry(2), entry(3)])
+    log.close()
+    lines = file(tmp_path).read_bytes().splitlines(keepends=True)
+    lines[place] = lines[place].replace(b"service:ana", b"service:bia")
+    file(tmp_path).write_bytes(b"".join(lines))
+    with pytest.raises(AuditBroken, match=f"Line {min(place + 2, 3)} "):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(("left", "line"), [((1, 2), 1), ((0, 2), 2), ((0, 1), 3), ((), 3), ((1, 0, 2), 1)])
+def test_a_line_that_is_missing_or_elsewhere_breaks_the_chain(
+    log: AuditLog, tmp_path: Path, left: tuple[int, ...], line: int
+) -> None:
+    log.append([entry(1), entry(2), entry(3)])
+    log.close()
+    lines = file(tmp_path).read_bytes().splitlines(keepends=True)
+    file(tmp_path).write_bytes(b"".join(lines[index] for index in left))
+    with pytest.raises(AuditBroken, match=f"Line {line} "):
+        read(tmp_path)
+
+
+def test_a_lost_file_is_noticed(log: AuditLog, tmp_path: Path) -> None:
+    log.append([entry(1)])
+    log.close()
+    file(tmp_path).unlink()
+    with pytest.raises(AuditBroken, match="Line 1 "):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("spoilt", [b"{}\n", b"[" * 5000 + b"\n", b"\xff\n", b'{"number": "x"}\n', b"\n"])
+def test_a_line_that_is_none_is_told_and_writing_goes_on(log: AuditLog, tmp_path: Path, spoilt: bytes) -> None:
+    log.append([entry(1)])
+    log.close()
+    with file(tmp_path).open("ab") as opened:
+        opened.write(spoilt)
+    again = FileAuditLog(tmp_path)
+    again.append([entry(2)])
+    again.close()
+    found = FileAuditLog(tmp_path).entries()
+    assert next(found) == entry(1)
+    with pytest.raises(AuditBroken, match="Line 2 "):
+        next(found)
+
+
+def test_a_torn_line_is_cut_off_before_the_next_one(log: AuditLog, tmp_path: Path) -> None:
+    log.append([entry(1)])
+    log.close()
+    with file(tmp_path).open("ab") as opened:
+        opened.write(b'{"number":2,"at"')
+    assert read(tmp_path) == [entry(1)]
+    again = FileAuditLog(tmp_path)
+    again.append([entry(2)])
+    again.close()
+    assert read(tmp_path) == [entry(1), entry(2)]
+
+
+def test_the_log_belongs_to_its_owner_alone(log: AuditLog, tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        log.append([entry(1)])
+    finally:
+        os.umask(old)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "audit").iterdir()}
+    assert modes == {0o600}
+    assert stat.S_IMODE((tmp_path / "audit").stat().st_mode) == 0o700
+
+
+def test_a_closed_log_may_be_closed_again_and_written_anew(log: AuditLog) -> None:
+    log.append([entry(1)])
+    log.close()
+    log.close()
+    log.append([entry(2)])
+    assert list(log.entries()) == [entry(1), entry(2)]
