@@ -36,7 +36,6 @@ from ibi.storage.sqlite.catalog_rows import (
     COUNT,
     COUNT_CHANGE,
     MIGRATIONS,
-    PAGE,
     PAGE_AFTER,
     SET_STANDING,
     STANDING,
@@ -162,23 +161,16 @@ class SqliteCatalog:
     def holdings(self) -> dict[State, HeldTotal]:
         return self._ask_reader(CatalogReader.holdings)
 
-    def items(self, after: RepositoryName | None = None) -> Iterator[Item]:
+    def items(self, after: RepositoryName | None = None, *, statement: str = PAGE_AFTER) -> Iterator[Item]:
         """Read page by page, so that a slow reader does not keep the log of changes from being folded in: a change made
         meanwhile is seen or not, as it comes."""
-        return self._pages(after, PAGE_AFTER)
+        key = b"" if after is None else label_key(after)
+        while page := self._ask_reader(partial(CatalogReader.page, after=key, statement=statement)):
+            yield from (item for _, item in page)
+            key = page[-1][0]
 
     def claimants(self, after: RepositoryName | None = None) -> Iterator[Item]:
-        return self._pages(after, CLAIMANTS_AFTER)
-
-    def _pages(self, after: RepositoryName | None, statement: str) -> Iterator[Item]:
-        key = b"" if after is None else label_key(after)
-        while True:
-            page = self._ask_reader(partial(CatalogReader.page, after=key, statement=statement))
-            for _, item in page:
-                yield item
-            if len(page) < PAGE:
-                return
-            key = page[-1][0]
+        return self.items(after, statement=CLAIMANTS_AFTER)
 
     def names(self) -> Iterator[RepositoryName]:
         """The names of all items, in less time than the items."""

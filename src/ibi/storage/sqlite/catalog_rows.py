@@ -252,11 +252,8 @@ STANDING: Final = "SELECT store, generation, changes, items FROM standing"
 COUNT_CHANGE: Final = "UPDATE standing SET changes = changes + 1 RETURNING store, generation, changes, items"
 SET_STANDING: Final = "UPDATE standing SET store = ?, generation = ?, changes = ?, items = ?"
 PAGE_AFTER: Final = "SELECT rep, item, local FROM items WHERE rep > ? ORDER BY rep LIMIT ?"
-CLAIMANTS_AFTER: Final = """
-    SELECT rep, item, local FROM items
-    WHERE rep > ? AND number IN (SELECT item FROM links WHERE link IN ('edition_of', 'translation_of', 'describes'))
-    ORDER BY rep LIMIT ?
-"""
+CLAIMANTS_AFTER: Final = """SELECT rep, item, local FROM items WHERE rep > ? AND number IN
+    (SELECT item FROM links WHERE link IN ('edition_of', 'translation_of', 'describes')) ORDER BY rep LIMIT ?"""
 LINKED: Final = """
     SELECT items.item, items.local FROM links JOIN items ON items.number = links.item
     WHERE links.link = ? AND links.label = ? ORDER BY items.rep
