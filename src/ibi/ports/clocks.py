@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from ibi.instant import Instant
@@ -100,6 +100,13 @@ class LabelMinter(Protocol):
 
         Asked again with the same `key` within a day, it gives the same ones. What is not used is a gap, which is fine.
         """
+
+
+class LabelBatchMinter(LabelMinter, Protocol):
+    """A minter that is asked once for many labels."""
+
+    def reserve_all(self, keys: Sequence[str | None]) -> Sequence[LabelForms | Exception]:
+        """For each key what `reserve` gives or raises."""
 
 
 class GivenOut(Protocol):

@@ -36,6 +36,7 @@ from ibi.ports.drafts import DraftStore, Uploaded
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftView, DraftViews
 from ibi.services.drafts.uploads import DraftUploads
+from ibi.services.drafts.whole_deposits import Published, WholeDeposits
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository, name_of
 
@@ -172,14 +173,6 @@ def _told_if_full() -> Iterator[None]:
 _BETWEEN_SWEEPS: Final = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The item that a draft became or changed, and the record of its publication."""
-
-    item: Item
-    publication: Publication
-
-
 Check = Callable[[DraftView], None]
 """Raises an error if the draft does not meet the caller's conditions."""
 
@@ -213,6 +206,7 @@ class Drafts:
         self._publishing = DraftPublishing(files, kept, clocks, service)
         self._monotonic, self._swept, self._sweeping = monotonic, -_BETWEEN_SWEEPS, Lock()
         self.uploads: Final = DraftUploads(files, self._views, self._ledger)
+        self.whole: Final = WholeDeposits(kept, clocks, rules, self._ledger, service)
 
     def begin(self, who: Depositor, description: Description) -> DraftView:
         """Begin a draft of a new item."""

@@ -8,17 +8,17 @@ crash leaves half done is finished or removed when the store is opened next.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from ibi.accounts.rights import Belonging, ItemAct, may, require_right
 from ibi.archive import life_cycle
 from ibi.archive.life_cycle import Updated
 from ibi.archive.related_items import find_forms
-from ibi.errors import InvalidMessage
+from ibi.errors import IbiError, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
@@ -30,7 +30,7 @@ from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File
 from ibi.model.item import Draft, Item
 from ibi.model.metadata_dates import check_dates
 from ibi.model.visibility import Visibility
-from ibi.ports.clocks import Clocks, LabelMinter
+from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
 from ibi.ports.content import ContentChanged, ContentExists, FileMissing, OnBytes
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
@@ -46,6 +46,14 @@ _ANY: Final = LabelForms(RepositoryName.parse("example.invalid/rehearsal/1970/01
 
 _LITTLE: Final = 1 << 20
 """Bytes of an item's files below which it is kept together with others."""
+
+
+class NewItem(NamedTuple):
+    """An item to be deposited with others."""
+
+    draft: Draft
+    sources: Mapping[str, Source]
+    key: str | None = None
 
 
 class Deposits:
@@ -114,15 +122,58 @@ class Deposits:
                 raise
             return self._kept.read(name_of(_rep(labels))).item
 
+    def deposit_all(
+        self,
+        wanted: Sequence[NewItem],
+        labels: LabelBatchMinter,
+        who: str,
+        message: str = "Deposited",
+        *,
+        owner: str | None = None,
+    ) -> list[Item | IbiError]:
+        """The new items, as `deposit` gives them, or what each was refused with. Those that name no other item and take
+        no time to read are kept together."""
+        change, outcomes = self._change(who, message), dict[int, Item | IbiError]()
+        together: dict[int, tuple[Item, _Files, str | None]] = {}
+        for number, new in enumerate(wanted):
+            files = _Files(new.draft, new.sources)
+            try:
+                if named_by(new.draft) or not files.are_at_hand:
+                    outcomes[number] = self.deposit(new.draft, new.sources, who, message, key=new.key, owner=owner)
+                else:
+                    checked = replace(self._checked(files.expected_draft()), owner=owner)
+                    together[number] = checked, files, new.key
+            except IbiError as error:
+                outcomes[number] = error
+        outcomes |= self._add_each(together, labels, change)
+        return [outcomes[number] for number in range(len(wanted))]
+
+    def _add_each(
+        self, wanted: Mapping[int, tuple[Item, _Files, str | None]], labels: LabelBatchMinter, change: Change
+    ) -> dict[int, Item | IbiError]:
+        """New items that were checked, by their numbers."""
+        outcomes: dict[int, Item | IbiError] = {}
+        pending: dict[int, PendingItem] = {}
+        reserved = labels.reserve_all([key for _, _, key in wanted.values()]) if wanted else ()
+        self._kept.step("labels reserved")
+        for (number, (checked, files, key)), forms in zip(wanted.items(), reserved, strict=True):
+            if isinstance(forms, Exception):
+                outcomes[number] = _told(forms)
+            elif key is not None and (known := find_forms(self._catalog, forms)) is not None:
+                outcomes[number] = known
+            else:
+                pending[number] = self._pending(checked, forms, files, change)
+        added = self._kept.add_all([*pending.values()]) if pending else ()
+        for (number, new), made in zip(pending.items(), added, strict=True):
+            if isinstance(made, ContentExists) and wanted[number][2] is not None:
+                outcomes[number] = self._kept.read(new.name).item
+            else:
+                outcomes[number] = _told(made) if isinstance(made, Exception) else made
+        return outcomes
+
     def _add(self, checked: Item, labels: LabelForms, files: _Files, change: Change, on_bytes: OnBytes | None) -> Item:
         """A new item that names no other, and is kept together with those that come at the same time."""
-
-        def publish(taken: Mapping[str, TakenFile]) -> Item:
-            return replace(checked, labels=labels, files=files.describe(taken))
-
-        name = name_of(_rep(labels))
-        entry = self._entry("publish", name, change.message)
-        item = self._kept.add(PendingItem(name, publish, files.stored, change, entry))
+        item = self._kept.add(self._pending(checked, labels, files, change))
         if on_bytes is not None:
             on_bytes(sum(file.size for file in item.files))
         return item
@@ -273,6 +324,15 @@ class Deposits:
         """In whole seconds, as messages have it."""
         return Instant(self._clocks.read().wall.seconds)
 
+    def _pending(self, checked: Item, labels: LabelForms, files: _Files, change: Change) -> PendingItem:
+        """A new item that was checked, to be kept when its files were taken in."""
+
+        def publish(taken: Mapping[str, TakenFile]) -> Item:
+            return replace(checked, labels=labels, files=files.describe(taken))
+
+        name = name_of(_rep(labels))
+        return PendingItem(name, publish, files.stored, change, self._entry("publish", name, change.message))
+
     def _entry(self, act: str, name: str, detail: str) -> AuditEntry:
         who = self._actor
         return AuditEntry(self._now(), act, name, who.account, who.token, who.address, detail)
@@ -355,6 +415,13 @@ def address_of(who: str) -> str | None:
         if "@" in who:
             return f"mailto:{quote(mail_address(who), safe='@')}"
     return None
+
+
+def _told(error: Exception) -> IbiError:
+    """What an item was refused with; anything else is no refusal, and raised."""
+    if not isinstance(error, IbiError):
+        raise error
+    return error
 
 
 def _rep(labels: LabelForms) -> RepositoryName:

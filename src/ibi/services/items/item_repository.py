@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
@@ -104,14 +105,13 @@ def name_of(item: Item | RepositoryName) -> str:
 
 def _one_by_one(work: Callable[[Sequence[Job]], Sequence[Result | Exception]]) -> Callable[[Job], Result]:
     """The port `Batching` where no two threads ask at a time."""
+    return lambda job: _result(*work([job]))
 
-    def run(job: Job) -> Result:
-        (outcome,) = work([job])
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
 
-    return run
+def _result(outcome: Result | Exception) -> Result:
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class ItemRepository:
         self._unfinished: set[str] = set()
         self._audit = audit
         self._unwritten: list[AuditEntry] = []
-        self._add_together: Callable[[PendingItem], Item] = (batching or _one_by_one)(self._add_all)
+        self._add_together = (batching or _one_by_one)(self._add_lists)
 
     def find(self, label: Label) -> Item:
         """The item that the catalogue has under this label; `UnknownItem` if there is none."""
@@ -264,7 +264,15 @@ class ItemRepository:
     def add(self, new: PendingItem) -> Item:
         """Keep and list an item that is not known yet, together with those that other threads add: so little is read
         for it that it keeps none of them waiting."""
+        return _result(*self._add_together((new,)))
+
+    def add_all(self, new: Sequence[PendingItem]) -> Sequence[Item | Exception]:
+        """The same of several: each item, or what went wrong with it."""
         return self._add_together(new)
+
+    def _add_lists(self, lists: Sequence[Sequence[PendingItem]]) -> list[Sequence[Item | Exception]]:
+        made = iter(self._add_all([new for each in lists for new in each]))
+        return [tuple(islice(made, len(each))) for each in lists]
 
     def _add_all(self, new: Sequence[PendingItem]) -> list[Item | Exception]:
         """Each item, or what went wrong with it."""

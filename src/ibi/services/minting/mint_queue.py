@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from queue import SimpleQueue
 from secrets import randbelow
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from ibi.errors import IbiError
 from ibi.label import Ibip, RepositoryName
@@ -200,6 +200,8 @@ class MintQueue:
                 future.set_exception(outcome)
 
 
+Made = TypeVar("Made")
+
 _GRACE: Final = 60.0
 """Seconds beyond the longest wait for a label: for the disk."""
 
@@ -221,9 +223,22 @@ class QueuedLabels:
         self._queue, self._loop, self._who = queue, loop, reservation_name(who)
 
     def reserve(self, key: str | None = None) -> LabelForms:
-        minting = asyncio.run_coroutine_threadsafe(self._queue.mint(1, self._who, key), self._loop)
+        return _forms(self._wait_for(self._queue.mint(1, self._who, key)))
+
+    def reserve_all(self, keys: Sequence[str | None]) -> list[LabelForms | Exception]:
+        """In one commit. What the minter refuses, it refuses to each."""
+        shares = self._wait_for(self._mint_each(keys))
+        return [_forms(share) if isinstance(share, BatchShare) else share for share in shares]
+
+    async def _mint_each(self, keys: Sequence[str | None]) -> list[BatchShare | Exception]:
+        minting = (self._queue.mint(1, self._who, key) for key in keys)
+        outcomes = await asyncio.gather(*minting, return_exceptions=True)
+        return [each if isinstance(each, (BatchShare, Exception)) else MintQueueClosed() for each in outcomes]
+
+    def _wait_for(self, minting: Coroutine[Any, Any, Made]) -> Made:
+        waiting = asyncio.run_coroutine_threadsafe(minting, self._loop)
         try:
-            return _forms(minting.result(float(self._queue.longest_wait()) + _GRACE))
+            return waiting.result(float(self._queue.longest_wait()) + _GRACE)
         except (TimeoutError, CancelledError):
             # The loop has ended meanwhile: a thread waiting for it would keep the process alive forever.
             raise MintQueueClosed() from None

@@ -18,8 +18,9 @@ from ibi.model.draft_record import DRAFT_ID, description_document
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import file_document, forms_document
-from ibi.services.drafts.drafts import Check, Published
+from ibi.services.drafts.drafts import Check
 from ibi.services.drafts.ledger import DraftView
+from ibi.services.drafts.whole_deposits import Published
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State

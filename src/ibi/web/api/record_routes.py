@@ -24,6 +24,7 @@ from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.status import StandingPages
 from ibi.web.api.uploads import UploadPages
 from ibi.web.api.versions import VersionPages
+from ibi.web.api.whole_deposits import WholeDepositPages, by_body
 from ibi.web.http.request import Handler, by_method, raw_path
 from ibi.web.http.request_errors import PathNotFound
 
@@ -44,12 +45,13 @@ def record_routes(
         RelationPages(callers),
     )
     records, standing, claims = RecordPages(callers, drafts), StandingPages(callers), ItemClaimPages(callers)
-    versions = VersionPages(callers)
+    versions, whole = VersionPages(callers), WholeDepositPages(callers, queue)
     return [
         _version_route("/files/{path:path}", GET=versions.file),
         _version_route("/restore", POST=versions.restore),
         _version_route("", GET=versions.get),
         _route("/api/items/{label:path}/versions", GET=versions.list),
+        _route("/api/items/batch", POST=whole.deposit_many),
         _route("/api/items/claims", GET=claims.list, POST=claims.answer),
         _route("/api/items/{label:path}/files/{path:path}", PUT=uploads.put, DELETE=uploads.delete),
         _route("/api/items/{label:path}/files", GET=records.files),
@@ -66,7 +68,7 @@ def record_routes(
         ),
         _route("/api/items/{label:path}/publish", POST=drafts.publish),
         _route("/api/items/{label:path}", GET=records.get, PUT=drafts.describe, DELETE=records.delete),
-        _route("/api/items", GET=drafts.list, POST=drafts.begin),
+        _route("/api/items", GET=drafts.list, POST=by_body(whole.deposit, drafts.begin)),
         Route("/api/records", MovedPath()),
         Route("/api/records/{rest:path}", MovedPath()),
         _route("/api/usage", GET=standing.usage),

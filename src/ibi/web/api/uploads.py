@@ -83,7 +83,7 @@ class UploadPages:
         headers = request.scope["headers"]
         draft, path = _file(record_target(request.scope, "", names_file=True))
         _check_whole(headers)
-        media_type, digests, announced = _media_type(headers), expected_digests(headers), _announced_length(headers)
+        media_type, digests, announced = told_media_type(headers), expected_digests(headers), _announced_length(headers)
         check = _conditions(headers)
         begin = partial(
             services.drafts.uploads.begin, who, draft, path, announced, check, with_sha256="sha-256" in digests
@@ -107,7 +107,7 @@ class UploadPages:
         return Response(status_code=HTTPStatus.NO_CONTENT, headers=_NO_STORE)
 
     async def _take(self, receive: Receive, upload: Upload) -> None:
-        async for piece in _pieces(receive, self._patience, self._least_speed):
+        async for piece in body_pieces(receive, self._patience, self._least_speed):
             await self._callers.run_bulk(partial(upload.write, piece))
 
     def _answer(self, draft: str, file: File, status: HTTPStatus) -> Response:
@@ -121,7 +121,7 @@ class UploadPages:
         return Response(msgspec.json.encode(document), status, headers, "application/json")
 
 
-async def _pieces(receive: Receive, patience: float, least_speed: int) -> AsyncIterator[bytes]:
+async def body_pieces(receive: Receive, patience: float, least_speed: int) -> AsyncIterator[bytes]:
     """Read the body in pieces worth a trip to the disk. Each byte buys time to wait for the next ones, up to
     `patience`; only waits for the sender count, not those for the disk."""
     piece, more, left, clock = bytearray(), True, patience, asyncio.get_running_loop().time
@@ -163,7 +163,7 @@ def _check_whole(headers: RawHeaders) -> None:
         raise UnsupportedMediaType(field="Transfer-Encoding", wanted="sent as it is, or in chunks")
 
 
-def _media_type(headers: RawHeaders) -> str | None:
+def told_media_type(headers: RawHeaders) -> str | None:
     """The media type that the sender declares, unless it is a default that says nothing."""
     try:
         given = only_value(headers, b"content-type") or ""

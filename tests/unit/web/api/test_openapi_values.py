@@ -20,6 +20,7 @@ from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.openapi import document
 from ibi.web.api.record_requests import MOST_JSON
 from ibi.web.api.records import MOST_REASON
+from ibi.web.api.whole_deposits import MOST_BATCH, MOST_ITEMS
 from ibi.web.http import body
 from ibi.web.http import request as headers
 from ibi.web.http.errors import LONGEST_RETRY
@@ -34,6 +35,7 @@ BOUNDS = {
     "count": MAX_COUNT,
     "max_count": MAX_COUNT,
     "limit": MOST_LISTED,
+    "results": MOST_ITEMS,
     "message": MOST_MESSAGE,
     "host_port": 65535,
     "ip_port": 65535,
@@ -74,6 +76,7 @@ def test_every_bound_is_that_of_the_code() -> None:
     [
         ("/api/labels", "post", body.MOST),
         ("/api/items", "post", MOST_JSON),
+        ("/api/items/batch", "post", MOST_BATCH),
         (RECORD, "put", MOST_JSON),
         (f"{RECORD}/draft", "post", MOST_JSON),
         (f"{RECORD}/draft", "put", MOST_JSON),

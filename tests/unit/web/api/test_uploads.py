@@ -15,7 +15,7 @@ from starlette.types import Message, Receive
 from ibi.services.drafts.uploads import Upload
 from ibi.storage import draft_files
 from ibi.storage.draft_files import DraftFiles
-from ibi.web.api.uploads import PIECE, UploadPages, _pieces
+from ibi.web.api.uploads import PIECE, UploadPages, body_pieces
 from ibi.web.http.request_errors import UploadTooSlow
 from tests.support.asgi_client import ask
 from tests.support.records_app import SAID, RecordsApp, records_app
@@ -324,7 +324,7 @@ def taken(receive: Receive) -> tuple[float, int]:
     async def run() -> tuple[float, int]:
         began, size = now(), 0
         try:
-            async for piece in _pieces(receive, 30.0, 1000):
+            async for piece in body_pieces(receive, 30.0, 1000):
                 size += len(piece)
         except UploadTooSlow:
             size = -1

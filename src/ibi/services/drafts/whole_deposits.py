@@ -1,0 +1,129 @@
+"""Items that come whole, in one request, and so small that they are held in memory: no draft is made of them.
+
+Rules, quotas and errors are those of drafts. Several that come together are kept together, each whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+from ibi.archive.drafts import DraftRules, check_upload
+from ibi.archive.file_names import collision_key
+from ibi.archive.related_items import find_forms
+from ibi.errors import IbiError
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import Bytes, Source
+from ibi.model.draft_record import Description, Publication
+from ibi.model.errors import InvalidFileName
+from ibi.model.file import UNKNOWN_SHA_512, File
+from ibi.model.item import Item
+from ibi.ports.clocks import Clocks, LabelBatchMinter
+from ibi.ports.errors import DiskFull, StorageError, refused_for_room
+from ibi.services.drafts.ledger import Depositor, DraftLedger
+from ibi.services.items.deposits import Deposits, NewItem
+from ibi.services.items.file_selection import media_type_of
+from ibi.services.items.item_repository import ItemRepository
+
+MOST_BYTES: Final = 1 << 20
+"""Of the files of one item in memory. An item with more is sent through a draft."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file that has come, with its bytes."""
+
+    path: str
+    content: bytes
+    media_type: str | None = None
+    """What the sender says; None leaves it to the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeItem:
+    """An item as it was sent."""
+
+    description: Description
+    files: tuple[SentFile, ...]
+    key: str | None = None
+    """Sent again with the same key, it gives the item of the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The item that something sent became or changed, and the record of its publication."""
+
+    item: Item
+    publication: Publication
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDeposits:
+    """Deposits of items that are in memory. Calls block, from any thread. `service` is the Archive's own item."""
+
+    kept: ItemRepository
+    clocks: Clocks
+    rules: DraftRules
+    ledger: DraftLedger
+    service: LabelForms | None = None
+
+    def deposit(
+        self, who: Depositor, items: Sequence[WholeItem], labels: LabelBatchMinter
+    ) -> list[Published | IbiError]:
+        """What became of each item, in their order: published, or refused and not there at all."""
+        outcomes: dict[int, Item | IbiError] = {}
+        wanted: dict[int, NewItem] = {}
+        with ExitStack() as coming:
+            for number, item in enumerate(items):
+                try:
+                    wanted[number] = self._checked(who, item, coming)
+                except IbiError as error:
+                    outcomes[number] = error
+            deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
+            made = deposits.deposit_all([*wanted.values()], labels, who.name, owner=who.owner)
+        outcomes |= dict(zip(wanted, made, strict=True))
+        return [
+            self._published(item, outcomes[number], labels)  # in the order in which they were sent
+            for number, item in enumerate(items)
+        ]
+
+    def _checked(self, who: Depositor, item: WholeItem, coming: ExitStack) -> NewItem:
+        """The item, for which there is room until `coming` ends."""
+        files: dict[str, File] = {}
+        total = 0
+        for sent in item.files:
+            name, size = collision_key(sent.path), len(sent.content)
+            check_sent(sent.path, files.get(name))
+            self.rules.check_room(sent.path, len(files), total, size)
+            files[name] = File(sent.path, size, UNKNOWN_SHA_512, sent.media_type or media_type_of(sent.path))
+            total += size
+        if item.files:
+            share = self.ledger.promise(who.owner, "", item.files[-1].path, total)
+            coming.callback(share.release)
+        sources: dict[str, Source] = {sent.path: Bytes(sent.content) for sent in item.files}
+        return NewItem(item.description.draft(tuple(files.values())), sources, item.key)
+
+    def _published(self, sent: WholeItem, outcome: Item | IbiError, labels: LabelBatchMinter) -> Published | IbiError:
+        if isinstance(outcome, StorageError):
+            return DiskFull() if refused_for_room(outcome) else outcome
+        if isinstance(outcome, IbiError):
+            # What was deposited with this key before may be the very reason: there is no second next edition.
+            known = None if sent.key is None else self._known(labels, sent.key)
+            return outcome if known is None else known
+        return Published(outcome, Publication(outcome.labels, outcome.version))
+
+    def _known(self, labels: LabelBatchMinter, key: str) -> Published | None:
+        try:
+            item = find_forms(self.kept.catalog, labels.reserve(key))
+        except IbiError:  # the first refusal is the one to tell
+            return None
+        return None if item is None else Published(item, Publication(item.labels, item.version))
+
+
+def check_sent(path: str, same: File | None) -> None:
+    """Refuse a name that cannot be kept, or that a file which was sent before it has."""
+    check_upload(path, same)
+    if same is not None:
+        raise InvalidFileName(path, 0, "a file of this name was sent before it")
