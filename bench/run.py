@@ -11,7 +11,20 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import archive, bounds, catalogue, content, core, fan_out, minting, misses, pages, resolving, search
+from bench import (
+    archive,
+    bounds,
+    catalogue,
+    content,
+    core,
+    deposits,
+    fan_out,
+    minting,
+    misses,
+    pages,
+    resolving,
+    search,
+)
 from bench.figure import Figure, figure_table
 from bench.measurement import Result, measure
 
@@ -25,6 +38,7 @@ SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (
     minting.figures,
     lambda: catalogue.figures(SIZES),
     lambda: archive.figures(SIZES),
+    deposits.figures,
     fan_out.figures,
     resolving.figures,
     misses.figures,

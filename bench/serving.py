@@ -151,10 +151,12 @@ class Client:
         self._opened.close()
 
     def ask(self, targets: Sequence[bytes]) -> Spent:
+        return self.send([b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target for target in targets])
+
+    def send(self, requests: Sequence[bytes]) -> Spent:
         """Each connection has one request under way at a time. Half of them are asked while the others answer."""
         half = max(1, len(self._sockets) // 2)
         groups = cycle((self._sockets[:half], self._sockets[half:] or self._sockets))
-        requests = [b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target for target in targets]
         waiting: deque[list[socket.socket]] = deque([[]] if half < len(self._sockets) else [])
         start, cpu = time.perf_counter(), self._server.cpu()
         for first in range(0, len(requests), half):

@@ -275,14 +275,26 @@ def test_what_a_crash_has_left_of_an_upload_counts_until_it_is_swept(desk: Desk)
     assert desk.held() == (1, 0)
 
 
-def test_another_server_on_the_same_data_is_seen_with_the_next_look(desk: Desk) -> None:
+def test_abandoned_drafts_are_swept_beside_the_begin_of_another(desk: Desk) -> None:
+    left = desk.begin()
+    desk.clocks.advance(31 * DAY)
+    desk.begin(BIA)
+    assert (desk.data / "drafts" / left).exists()
+    desk.monotonic += 3601
+    desk.begin(BIA)
+    for thread in threading.enumerate():
+        if thread.name == "ibi-draft-sweep":
+            thread.join()
+    assert not (desk.data / "drafts" / left).exists()
+
+
+def test_another_server_on_the_same_data_is_seen_at_once(desk: Desk) -> None:
     desk.begin(ANA, ("a.txt", 100))
     there = desk.server()[1]
     other = there.begin(ANA, DESCRIBED).record.id
     upload = there.uploads.begin(ANA, other, "a.txt", 800)
     upload.write(b"x" * 800)
     upload.finish(None)
-    desk.monotonic += 61
     with pytest.raises(DraftsTooLarge, match="hold 900 bytes"):
         desk.upload(other, "b.txt", 101)
     desk.drafts.discard(ANA, other)

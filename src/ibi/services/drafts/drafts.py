@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from threading import Lock
+from threading import Lock, Thread
 from typing import Final
 
 from ibi.archive.drafts import DraftPublished, DraftRules, Holding, RelationsOfItem, is_published_already
@@ -204,7 +204,7 @@ class Drafts:
         self._views = DraftViews(files, clocks, rules)
         self._ledger = DraftLedger(files, rules, clocks, monotonic)
         self._publishing = DraftPublishing(files, kept, clocks, service)
-        self._monotonic, self._swept, self._sweeping = monotonic, -_BETWEEN_SWEEPS, Lock()
+        self._monotonic, self._swept, self._sweeping = monotonic, monotonic(), Lock()
         self.uploads: Final = DraftUploads(files, self._views, self._ledger)
         self.whole: Final = WholeDeposits(kept, clocks, rules, self._ledger, service)
 
@@ -350,11 +350,16 @@ class Drafts:
         return False
 
     def _sweep_now_and_then(self) -> None:
+        """In a thread of its own: with many drafts a sweep takes longer than its caller should wait."""
         with self._sweeping:
             if self._monotonic() - self._swept < _BETWEEN_SWEEPS:
                 return
             self._swept = self._monotonic()
-        self.sweep()
+        Thread(target=self._sweep_beside, name="ibi-draft-sweep", daemon=True).start()
+
+    def _sweep_beside(self) -> None:
+        with suppress(IbiError, OSError):  # the next one may have more luck
+            self.sweep()
 
     # --- beginning ---
 

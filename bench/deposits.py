@@ -1,0 +1,178 @@
+"""Deposits over HTTP beside the same deposits in process: one small item a request, and many in a batch.
+
+What is compared is measured in turns, on one disk. `python -m bench.deposits` measures this suite alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from bench.archive import CountedLabels, collecting_as_a_server, draft_of
+from bench.content import DISK, rate
+from bench.figure import Figure, figure_table
+from bench.serving import IBI, Client, Spent, ibi_up
+from ibi.composition.archive_store import open_store
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import Bytes, Source
+from ibi.model.draft_record import Description, DraftRecord, Publication, encode_draft
+from ibi.services.drafts.drafts import new_draft_id
+from ibi.services.items.deposits import Deposits
+from ibi.storage.machine import MachineClocks
+
+__all__ = ["figures"]
+
+ROUNDS = 3
+ITEMS = 400
+CONNECTIONS = 16
+A_BATCH = 50
+CALLERS = 8
+DRAFTS = 20_000
+SINGLE_AIM, BATCH_AIM = 0.25, 0.5
+EDGE = b"edge-of-the-parts"
+SAID = json.dumps({"metadata": {"title": "Relatório de atividades"}}).encode()
+
+
+class Round(NamedTuple):
+    """Items a second, and µs of CPU an item."""
+
+    in_process: tuple[float, float]
+    single: tuple[float, float]
+    batch: tuple[float, float]
+
+
+def figures() -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="ibi-bench-", dir=DISK) as home:
+        return [*measured(Path(home) / "few", 0), *measured(Path(home) / "many", DRAFTS)]
+
+
+def measured(home: Path, drafts: int) -> Iterator[Figure]:
+    """With so many drafts of the last days on the disk: half of them open, half published."""
+    data = home / "data"
+    data.mkdir(parents=True)
+    with ibi_up(data):  # begins the Archive
+        token = token_of(data)
+    add_drafts(data, drafts)
+    numbers = count()
+    with ibi_up(data) as server, open_store(home / "in-process") as store, collecting_as_a_server():
+        made = Deposits(store, CountedLabels(1_000_000_000), MachineClocks())
+
+        def deposit() -> object:
+            sources: dict[str, Source] = {"text.txt": Bytes(content(next(numbers)))}
+            return made.deposit(draft_of("text.txt"), sources, "bench")
+
+        with Client(server, CONNECTIONS, 201) as single, Client(server, CONNECTIONS) as batches:
+            rounds = [
+                one_round(
+                    deposit,
+                    lambda: single.send([request(token, b"", [next(numbers)]) for _ in range(ITEMS)]),
+                    lambda: batches.send(
+                        [
+                            request(token, b"/batch", [next(numbers) for _ in range(A_BATCH)])
+                            for _ in range(2 * ITEMS // A_BATCH)
+                        ]
+                    ),
+                )
+                for _ in range(ROUNDS + 1)
+            ]
+    yield from compared(rounds[1:], f", {drafts:,} drafts on disk" if drafts else "")
+
+
+def one_round(deposit: Callable[[], object], single: Callable[[], Spent], batch: Callable[[], Spent]) -> Round:
+    each, cost = rate(deposit, CALLERS)
+    one, many = single(), batch()
+    return Round((each, 1e6 * cost), (one.rate, one.cpu_each), (many.rate * A_BATCH, many.cpu_each / A_BATCH))
+
+
+def compared(rounds: Sequence[Round], where: str) -> Iterator[Figure]:
+    def figure(name: str, which: int, aim: float | None) -> Figure:
+        ratios = [each[which][0] / each.in_process[0] for each in rounds]
+        cost = median(each[which][1] for each in rounds)
+        value, ratio = median(each[which][0] for each in rounds), median(ratios)
+        note = f"{min(ratios):.2f} to {max(ratios):.2f}×; {cost:.0f} µs CPU each"
+        return Figure(
+            name + where,
+            value,
+            "items/s",
+            ratio,
+            None if aim is None else f"≥ {aim:g}×",
+            aim is None or ratio >= aim,
+            note,
+        )
+
+    yield figure(f"deposits in process, {CALLERS} callers (reference)", 0, None)
+    yield figure(f"deposits over HTTP, {CONNECTIONS} connections, one a request", 1, SINGLE_AIM)
+    yield figure(f"deposits over HTTP, {CONNECTIONS} connections, {A_BATCH} a request", 2, BATCH_AIM)
+
+
+def content(number: int) -> bytes:
+    return b"%d" % number + b"x" * 2000
+
+
+def request(token: bytes, path: bytes, numbers: Sequence[int]) -> bytes:
+    parts = b"".join(
+        part(b'name="item"', b"application/json", SAID)
+        + part(b'name="file"; filename="text.txt"', b"text/plain", content(number))
+        for number in numbers
+    )
+    body = parts + b"--%b--\r\n" % EDGE
+    return (
+        b"POST /api/records%b HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n"
+        b"Content-Type: multipart/form-data; boundary=%b\r\nContent-Length: %d\r\n\r\n%b"
+        % (path, token, EDGE, len(body), body)
+    )
+
+
+def part(name: bytes, media_type: bytes, body: bytes) -> bytes:
+    head = b"--%b\r\nContent-Disposition: form-data; %b\r\nContent-Type: %b\r\n\r\n" % (EDGE, name, media_type)
+    return head + body + b"\r\n"
+
+
+def token_of(data: Path) -> bytes:
+    command = (*IBI, "token", "create", "--scope", "deposit", "--name", "bench", "--json", "--data", str(data))
+    told = subprocess.run(command, capture_output=True, check=True, cwd=data.parent).stdout
+    return str(json.loads(told)["token"]).encode()
+
+
+def add_drafts(data: Path, number: int) -> None:
+    """As servers have left them, without waiting for the disk."""
+    folder, forms = data / "drafts", LabelForms(RepositoryName.parse("bench.sid.inpe.br/80/2026/01.01.00.00"))
+    if number:
+        (folder / "published").mkdir(parents=True)
+    now = int(time.time())
+    for each in range(number):
+        record = DraftRecord(
+            id=new_draft_id(),
+            owner=f"name:depositor-{each % 300}",
+            created=Instant(now),
+            description=Description(),
+            publication=Publication(forms, 1) if each % 2 else None,
+        )
+        if record.publication is not None:
+            (folder / "published" / f"{record.id}.json").write_bytes(encode_draft(record))
+            continue
+        for name in ("files", "bytes"):
+            (folder / record.id / name).mkdir(parents=True)
+        (folder / record.id / "draft.json").write_bytes(encode_draft(record))
+    os.sync()
+
+
+def main() -> int:
+    found = figures()
+    print(figure_table(found))
+    return 0 if all(figure.is_met for figure in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
