@@ -128,7 +128,7 @@ def request(token: bytes, path: bytes, numbers: Sequence[int]) -> bytes:
     )
     body = parts + b"--%b--\r\n" % EDGE
     return (
-        b"POST /api/records%b HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n"
+        b"POST /api/items%b HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n"
         b"Content-Type: multipart/form-data; boundary=%b\r\nContent-Length: %d\r\n\r\n%b"
         % (path, token, EDGE, len(body), body)
     )

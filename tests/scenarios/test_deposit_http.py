@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from copy import copy
+from hashlib import sha512
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ibi.archive.drafts import MOST_FILES
+from tests.support.cutting_proxy import cutting_proxy
 from tests.support.ibi_command import IbiCommand, Outcome
 
 
@@ -267,3 +271,76 @@ def test_a_client_that_waits_for_100_continue_is_spared_what_is_refused(remote: 
         connection.putheader("Expect", "100-continue")
         connection.endheaders()
         assert connection.getresponse().status == 400
+
+
+# --- a network that breaks ---
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    path = tmp_path / "large.bin"
+    path.write_bytes(os.urandom(3_000_000))
+    return path
+
+
+def files_of(remote: Remote, rep: str) -> dict[str, str]:
+    status, found = remote.ask("GET", f"/api/items/{rep}/files")
+    assert status == 200
+    return {file["path"]: file["sha512"] for file in found["files"]}
+
+
+def test_an_upload_cut_ten_times_ends_with_the_right_digest(remote: Remote, large: Path) -> None:
+    with cutting_proxy(remote.url, 1_500_000, cuts=10) as proxy:
+        made = replaced(remote, proxy.url).json("deposit", str(large), "--title", "Uma tese")
+        assert proxy.cuts_left < 0
+    assert files_of(remote, made["rep"]) == {"large.bin": sha512(large.read_bytes()).hexdigest()}
+    assert remote.ask("GET", "/api/items?state=draft")[1]["drafts"] == []
+
+
+def test_a_deposit_that_is_stopped_leaves_a_draft_that_can_go_on(remote: Remote, large: Path) -> None:
+    small = large.with_name("small.bin")
+    small.write_bytes(b"small")
+    with cutting_proxy(remote.url, 1_500_000, stalls=True) as proxy:
+        variables = {"IBI_SERVER": proxy.url, "IBI_TOKEN": remote.token}
+        running = remote.command.start("deposit", str(small), str(large), "--title", "Uma tese", **variables)
+        assert proxy.stalled.wait(60)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=20)  # where nothing is sent any more, a minute and a half would pass
+    assert running.returncode == 130
+    found = re.search(r"ibi deposit --draft (draft-\w+) PATH", told)
+    assert found is not None, told
+    (draft,) = remote.ask("GET", "/api/items?state=draft")[1]["drafts"]
+    assert draft["id"] == found[1]
+    made = remote.json("deposit", "--draft", found[1], str(small), str(large))
+    digests = {path.name: sha512(path.read_bytes()).hexdigest() for path in (small, large)}
+    assert files_of(remote, made["rep"]) == digests
+    again = remote.json("deposit", "--draft", found[1], str(small), str(large))
+    assert again == made
+
+
+def test_small_files_go_in_one_request_whatever_they_are_called(remote: Remote, tmp_path: Path) -> None:
+    place = tmp_path / "odd"
+    place.mkdir()
+    names = ("100%25 %22.txt", "ção; a=b.txt", "it's.txt")
+    for name in names:
+        (place / name).write_text(name)
+    with cutting_proxy(remote.url, 20_000, cuts=0) as proxy:
+        made = replaced(remote, proxy.url).json("deposit", str(place), "--title", "Uma tese", "--target", names[0])
+        assert proxy.connections == 1
+    assert files_of(remote, made["rep"]) == {name: sha512(name.encode()).hexdigest() for name in names}
+
+
+def test_going_on_with_a_draft_describes_nothing_anew(remote: Remote, folder: Path) -> None:
+    refused = remote("deposit", "--draft", "draft-aaaaaaaaaaaaaaaa", str(folder), "--title", "Outra")
+    assert refused.code == 2
+    assert "--draft goes on with what the draft says" in refused.err
+    refused = remote("deposit", "--draft", "draft-aaaaaaaaaaaaaaaa", str(folder))
+    assert refused.code == 1
+    assert "There is no draft" in refused.err
+
+
+def replaced(remote: Remote, url: str) -> Remote:
+    """The same depositor, by another way."""
+    other = copy(remote)
+    other.url = url
+    return other

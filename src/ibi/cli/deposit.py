@@ -29,6 +29,7 @@ WHERE = ("data", "config", "server", "token")
 @click.option("--metadata-of", metavar="IBI", help="The item whose metadata it is.")
 @click.option("--key", metavar="KEY", help="Asking again with this key gets the same item.")
 @click.option("--owner", metavar="ACCOUNT", help="The person or service it belongs to; without it, the Archive.")
+@click.option("--draft", metavar="DRAFT", help="Go on with a draft that a deposit has left on the server.")
 @as_json_option
 @setting_options(*WHERE)
 def deposit(
@@ -38,6 +39,7 @@ def deposit(
     metadata_of: str | None,
     key: str | None,
     owner: str | None,
+    draft: str | None,
     *,
     as_json: bool,
     url: str | None,
@@ -49,6 +51,14 @@ def deposit(
     from ibi.label import parse
 
     settings = settings_to_mint(**{name: given.pop(name) for name in WHERE})
+    if draft is not None:
+        said = (*given.values(), url, target, edition_of, translation_of, metadata_of, owner)
+        if not settings.is_remote or any(value not in {None, ()} for value in said):
+            raise click.UsageError("--draft goes on with what the draft says: give its files and the server, no more")
+        from ibi.cli.remote_deposit import continue_deposit
+
+        continue_deposit(settings, draft, gathered(paths, hidden=hidden), key, as_json=as_json)
+        return
     if bool(paths) == (url is not None):
         raise click.UsageError("give files or folders, or --url for a Web service")
     found = gathered(paths, hidden=hidden)
@@ -67,7 +77,7 @@ def deposit(
 
     account = account_named(settings, owner)
     with opened_archive(settings, begin=True) as archive, progress("depositing", found.size) as on_bytes:
-        draft = Draft(
+        new = Draft(
             files=unread_files(found.sources),
             target=target,
             target_url=url,
@@ -76,7 +86,7 @@ def deposit(
             describes=None if metadata_of is None else archive.deposits.forms(parse(metadata_of)),
         )
         item = archive.deposits.deposit(
-            described(draft, given), found.sources, who(), key=key, owner=account, on_bytes=on_bytes
+            described(new, given), found.sources, who(), key=key, owner=account, on_bytes=on_bytes
         )
     print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)
     warn_of_url(settings, item.target_url)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sized
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from hashlib import file_digest
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Final
 
 import click
@@ -26,9 +29,14 @@ from ibi.model.visibility import Visibility
 from ibi.services.items.file_selection import Gathered
 from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
-from ibi.transport.errors import ServerUnreachable, UnexpectedAnswer
+from ibi.transport.errors import ServerRefused, ServerUnreachable, UnexpectedAnswer
 
 _AT_ONCE: Final = 4
+_SMALL: Final = 512 * 1024
+"""Bytes of files that are sent in one request. Larger ones are worth a draft, which outlives a connection."""
+_FEW: Final = 100
+_SHORT: Final = 2000
+"""Bytes of the name of a file that fits into the head of a part."""
 _DESCRIBED: Final = ("metadata", "language", "target", "url", "visibility", "alternates")
 
 
@@ -46,11 +54,55 @@ def remote_deposit(
     client = records_client(settings)
     description = _with(Description(), given)
     body = {**description_document(description), **{name: text for name, text in members.items() if text is not None}}
-    with _draft(client, lambda: client.begin(body)) as draft:
-        _send(client, draft, found, "depositing")
-        published = client.publish(draft["id"], key=key)
+    published = _deposit_whole(client, body, found, key)
+    if published is None:
+        with _draft(client, lambda: client.begin(body), keeps=True) as draft:
+            _send(client, draft, found, "depositing")
+            published = client.publish(draft["id"], key=key)
     print_links("; ".join(description.metadata.titles()), _links(published), as_json=as_json)
     _warn(published)
+
+
+def _deposit_whole(
+    client: RecordsClient, body: dict[str, Any], found: Gathered, key: str | None
+) -> dict[str, Any] | None:
+    """Deposit in one request what is small. None for what is not, and if the server does not know such requests."""
+    sources = {path: source for path, source in found.sources.items() if isinstance(source, Copy)}
+    if found.size > _SMALL or len(sources) > _FEW or any(len(path.encode()) > _SHORT for path in sources):
+        return None
+    files = {path: Path(source.path).read_bytes() for path, source in sources.items()}
+    try:
+        return client.deposit(body, files, key)
+    except ServerRefused as error:
+        if error.problem != "unsupported-media-type":
+            raise
+        return None
+
+
+def continue_deposit(settings: Settings, draft_id: str, found: Gathered, key: str | None, *, as_json: bool) -> None:
+    """Send the files that a draft lacks, and publish it."""
+    client = records_client(settings)
+    with _draft(client, lambda: client.find_draft(draft_id), keeps=True) as draft:
+        there = {str(file.get("path")): file for file in draft.get("files", ())}
+        _check_number({*there, *found.sources})
+        if draft.get("state") == "draft":
+            missing = {
+                path: source
+                for path, source in found.sources.items()
+                if isinstance(source, Copy) and not _is_sent(there.get(path), Path(source.path))
+            }
+            _send(client, draft, replace(found, sources=dict(missing)), "depositing")
+        published = client.publish(draft["id"], key=key)
+    titles = _described(draft, settings).metadata.titles()
+    print_links("; ".join(titles), _links(published), as_json=as_json)
+
+
+def _is_sent(file: dict[str, Any] | None, source: Path) -> bool:
+    """Whether the draft has the file as it is here: only one of the same size is read."""
+    if file is None or file.get("size") != source.stat().st_size:
+        return False
+    with source.open("rb") as opened:
+        return file.get("sha512") == file_digest(opened, "sha512").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +189,13 @@ def _described(draft: dict[str, Any], settings: Settings) -> Description:
 
 
 @contextmanager
-def _draft(client: RecordsClient, begin: Callable[[], dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _draft(
+    client: RecordsClient, begin: Callable[[], dict[str, Any]], *, keeps: bool = False
+) -> Iterator[dict[str, Any]]:
     """Begin a draft, and discard it when a request is refused or interrupted.
 
-    When an answer is lost the draft stays, because it may have been published; the server removes unused drafts.
+    When an answer is lost the draft stays, because it may have been published; the server removes unused drafts. One
+    that `keeps` stays when it is interrupted too, and how to go on with it is told.
     """
     draft = begin()
     if not isinstance(draft.get("id"), str):
@@ -148,23 +203,61 @@ def _draft(client: RecordsClient, begin: Callable[[], dict[str, Any]]) -> Iterat
     try:
         yield draft
     except ServerUnreachable:
+        if keeps:
+            _tell_how_to_go_on(draft["id"])
         raise
-    except (IbiError, click.ClickException, KeyboardInterrupt):
-        with suppress(IbiError):
-            client.discard(draft["id"])
+    except KeyboardInterrupt:
+        if keeps:
+            _tell_how_to_go_on(draft["id"])
+        else:
+            _discard(client, draft["id"])
         raise
+    except (IbiError, click.ClickException):
+        _discard(client, draft["id"])
+        raise
+
+
+def _discard(client: RecordsClient, draft: str) -> None:
+    with suppress(IbiError):
+        client.discard(draft)
+
+
+def _tell_how_to_go_on(draft: str) -> None:
+    click.echo(
+        f"ibi: what was sent is in {one_line(draft)} on the server; to go on, give the same files and server again: "
+        f"ibi deposit --draft {one_line(draft)} PATH...",
+        err=True,
+    )
 
 
 def _send(client: RecordsClient, draft: dict[str, Any], found: Gathered, what: str) -> None:
     """Upload files, several at a time: with small ones, the server's disk takes longer than the network."""
-    files = [(path, Path(source.path)) for path, source in found.sources.items() if isinstance(source, Copy)]
-    with progress(what, found.size) as on_bytes, ThreadPoolExecutor(_AT_ONCE) as senders:
-        sending = [senders.submit(client.upload, draft["id"], path, source, on_bytes) for path, source in files]
+    left = deque((path, Path(source.path)) for path, source in found.sources.items() if isinstance(source, Copy))
+    number, ended = len(left), SimpleQueue[BaseException | None]()
+
+    def send() -> None:
+        with suppress(IndexError):
+            while True:
+                path, source = left.popleft()
+                try:
+                    client.upload(draft["id"], path, source, on_bytes)
+                except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+                    ended.put(error)
+                else:
+                    ended.put(None)
+
+    with progress(what, found.size) as on_bytes:
         try:
-            for each in as_completed(sending):
-                each.result()
+            for _ in range(min(_AT_ONCE, number)):
+                # Not waited for when the command ends: one may hang in a connection that is being made.
+                Thread(target=send, daemon=True).start()
+            for _ in range(number):
+                error = ended.get()
+                if error is not None:
+                    raise error
         except BaseException:
-            senders.shutdown(cancel_futures=True)
+            left.clear()
+            client.stop_uploads()
             raise
 
 

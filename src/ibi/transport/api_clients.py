@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import secrets
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from hashlib import sha512
+from hashlib import sha256, sha512
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
+from socket import SHUT_RDWR
 from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode
 
@@ -75,12 +80,29 @@ _ATTEMPTS: Final = 3
 _PUBLISHING: Final = 3600.0
 """Seconds: before it answers, the server reads everything that it publishes."""
 _BETWEEN: Final = 1.0
+_MOST_CUTS: Final = 20
+"""Times that the connection of one file may be cut: a line that never carries the whole file is not tried for ever."""
+_AFTER_CUT: Final = 0.2
+_PLAIN: Final = re.compile(r'[^"\\%\x00-\x1f\x7f]*')
 
 OnBytes = Callable[[int], None]
 
 
 class RecordsClient(ApiClient):
     """Asks one server for items and drafts. Answers are JSON objects as they came."""
+
+    def __init__(self, server: str, token: str | None = None, **options: Any) -> None:
+        super().__init__(server, token, **options)
+        self._sending: set[HTTPConnection] = set()
+        self._is_stopped = False
+
+    def stop_uploads(self) -> None:
+        """End the uploads under way, and begin no more: each raises `ServerUnreachable` in its thread. Does not
+        wait."""
+        self._is_stopped = True
+        for connection in tuple(self._sending):
+            with suppress(OSError, AttributeError):  # it is not connected yet, or any more
+                connection.sock.shutdown(SHUT_RDWR)
 
     # --- items ---
 
@@ -152,7 +174,39 @@ class RecordsClient(ApiClient):
         body = None if message is None else {"message": message}
         return self._object("POST", f"{_place(label)}/versions/{number}/restore", body, timeout=_PUBLISHING)
 
+    # --- whole items ---
+
+    def deposit(self, description: dict[str, Any], files: Mapping[str, bytes], key: str | None) -> dict[str, Any]:
+        """Deposit an item in one request, for files that are small enough to be held. If an answer is lost the request
+        is repeated, which is safe: without a `key` one is drawn for this call."""
+        edge = secrets.token_hex(16)
+        content = json.dumps(description).encode("ascii")
+        parts = [_part(edge, 'name="item"', "application/json", content)]
+        parts += [_file_part(edge, path, each) for path, each in files.items()]
+        body = b"".join((*parts, f"--{edge}--\r\n".encode("ascii")))
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": f"multipart/form-data; boundary={edge}",
+            "Idempotency-Key": secrets.token_hex(16) if key is None else key,
+        }
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with self._request("POST", "/api/items", body, headers, timeout=_PUBLISHING) as answer:
+                    return object_of(answer.read(_MOST_BODY), self._server)
+            except ServerUnreachable:
+                if attempt == _ATTEMPTS:
+                    raise
+            except (HTTPException, OSError) as error:
+                if attempt == _ATTEMPTS:
+                    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+                    raise ServerUnreachable(server=self._server, reason=reason) from error
+            time.sleep(_BETWEEN * attempt)
+        raise AssertionError("unreachable")
+
     # --- drafts ---
+
+    def find_draft(self, draft: str) -> dict[str, Any]:
+        return self._object("GET", _draft(draft))
 
     def begin(self, description: dict[str, Any]) -> dict[str, Any]:
         return self._object("POST", "/api/items", description)
@@ -188,17 +242,28 @@ class RecordsClient(ApiClient):
     def upload(self, draft: str, path: str, source: Path, on_bytes: OnBytes) -> None:
         """Send a file, and see that the server got what was read here. `SourceChanged` if not.
 
-        Where many are sent at once, the server may have had no time for this one: then it is sent again.
+        Where many are sent at once, the server may have had no time for this one: then it is sent again. So it is when
+        the connection was cut, as often as some of it went through, within bounds.
         """
-        for attempt in range(1, _ATTEMPTS + 1):
+        attempt, cuts, counted = 1, 0, _Furthest(on_bytes)
+        while True:
             try:
-                self._upload(draft, path, source, on_bytes if attempt == 1 else _count_nothing)
+                self._upload(draft, path, source, counted.begin())
             except ServerRefused as error:
                 if error.problem != "draft-busy" or attempt == _ATTEMPTS:
                     raise
-                time.sleep(_BETWEEN * attempt)
+            except ServerUnreachable:
+                cuts += 1
+                is_lost = attempt == _ATTEMPTS if counted.sent == 0 else cuts > _MOST_CUTS
+                if is_lost or self._is_stopped:
+                    raise
+                if counted.sent:
+                    time.sleep(_AFTER_CUT)
+                    continue
             else:
                 return
+            time.sleep(_BETWEEN * attempt)
+            attempt += 1
 
     def _upload(self, draft: str, path: str, source: Path, on_bytes: OnBytes) -> None:
         with source.open("rb") as file:
@@ -212,12 +277,17 @@ class RecordsClient(ApiClient):
         headers = {"Accept": "application/json", "Content-Length": str(size), **self._authorization}
         with closing(self._url.connection(self._timeout)) as connection:
             self._connect(connection)
+            self._sending.add(connection)
             try:
+                if self._is_stopped:
+                    raise ConnectionAbortedError("the upload was stopped")
                 answer = _answer_to(connection, self._url.path + place, sending, headers)
                 body = answer.read(_MOST_BODY)
             except (HTTPException, OSError) as error:
                 reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 raise ServerUnreachable(server=self._server, reason=reason) from error
+            finally:
+                self._sending.discard(connection)
         if answer.status not in {200, 201}:
             raise refusal_of(answer.status, body, self._server)
         return object_of(body, self._server)
@@ -242,8 +312,35 @@ class RecordsClient(ApiClient):
         return found
 
 
-def _count_nothing(_: int) -> None:
-    """What is sent again is not counted again."""
+class _Furthest:
+    """Counts the bytes of a file that may be sent several times: what is sent again is not counted again."""
+
+    def __init__(self, on_bytes: OnBytes) -> None:
+        self._on_bytes, self._counted, self.sent = on_bytes, 0, 0
+
+    def begin(self) -> OnBytes:
+        """Of another attempt, of which nothing is `sent` yet."""
+        self.sent = 0
+        return self._count
+
+    def _count(self, number: int) -> None:
+        self.sent += number
+        if self.sent > self._counted:
+            self._on_bytes(self.sent - self._counted)
+            self._counted = self.sent
+
+
+def _file_part(edge: str, path: str, content: bytes) -> bytes:
+    # Quotes and percent signs are written in several ways inside a quoted name; there is one way beside it (RFC 8187).
+    is_plain = _PLAIN.fullmatch(path) is not None
+    name = f'filename="{path}"' if is_plain else f"filename*=UTF-8''{quote(path, safe='')}"
+    digest = f"Repr-Digest: sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
+    return _part(edge, f'name="file"; {name}', "application/octet-stream", content, digest)
+
+
+def _part(edge: str, name: str, media_type: str, content: bytes, *headers: str) -> bytes:
+    lines = (f"--{edge}", f"Content-Disposition: form-data; {name}", f"Content-Type: {media_type}", *headers)
+    return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n" + content + b"\r\n"
 
 
 class _Sending:

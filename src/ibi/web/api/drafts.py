@@ -236,7 +236,7 @@ class DraftPages:
         labels = QueuedLabels(self._queue, asyncio.get_running_loop(), name_of(token))
         published = await self._callers.run_long(
             lambda: services.drafts.publish(
-                who, draft, labels, key=None if key is None else _own_key(key), message=message, check=check
+                who, draft, labels, key=None if key is None else own_key(key), message=message, check=check
             )
         )
         document = publication_document(self._site, published)
@@ -254,7 +254,7 @@ def _conditions(request: Request) -> Check:
     return lambda view: draft_validators(view).check(headers)
 
 
-def _own_key(key: str) -> str:
+def own_key(key: str) -> str:
     """An idempotency key apart from those of `POST /api/labels`, which the minter remembers too."""
     return f"publish:{sha256(key.encode('ascii')).hexdigest()}"
 

@@ -34,7 +34,7 @@ from ibi.services.drafts.whole_deposits import MOST_BYTES, Published, SentFile, 
 from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ItemServices
 from ibi.web.api.authentication import Callers, name_of
-from ibi.web.api.drafts import publication_document
+from ibi.web.api.drafts import own_key, publication_document
 from ibi.web.api.record_requests import MOST_JSON, parse_description
 from ibi.web.api.uploads import LEAST_SPEED, body_pieces, told_media_type
 from ibi.web.http.body import PATIENCE
@@ -418,10 +418,11 @@ class _Reading:
         self._outcomes |= {item.number: outcome for item, outcome in zip(group, made, strict=True)}
 
     def _key_of(self, item: _Coming) -> str | None:
-        """Apart from those of labels and of drafts, which the minter remembers too."""
+        """An item alone has the key that a draft has which is published with it: it is the same item, whichever way it
+        came."""
         if self._key is None:
             return None
-        return f"deposit:{item.number}:{sha256(self._key.encode('ascii')).hexdigest()}"
+        return own_key(self._key) if not self._is_batch else own_key(f"{item.number} of {self._key}")
 
     async def _give_up(self) -> None:
         """Whatever has not become an item leaves nothing; what is under way gives back its own memory."""
