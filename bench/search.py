@@ -3,7 +3,7 @@ them; and what it adds to a deposit that items can be found.
 
 Time is that of the processor: on a machine that others use too, the clock on the wall tells of the others. Words are
 as unevenly frequent as those of a language. Every search is asked of the catalogue itself, without what the
-service above remembers. `python -m bench.search 1000000` measures one size alone.
+service above remembers, and of a server in the end. `python -m bench.search 1000000` measures one size alone.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from statistics import median
+from urllib.parse import quote
 
-from bench.catalogue import HOST, START
+from bench.catalogue import HOST, START, own
 from bench.figure import Figure, figure_table
+from bench.serving import Client, ibi_up
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
@@ -28,7 +30,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
-from ibi.model.search import Facet, Order, SearchQuery
+from ibi.model.search import Facet, ListPlace, Order, SearchQuery
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, put_row, row_of
 from ibi.storage.sqlite.connection import connect, transaction
@@ -37,6 +39,7 @@ __all__ = ["figures"]
 
 SIZES = {100_000: "10⁵", 1_000_000: "10⁶"}
 ROUNDS = 9
+ASKED = 40
 PUTS = 1_000
 SEARCH_AIM, PAGE_AIM = 20.0, 50.0
 """Milliseconds of a processor, of a search and of all that a page of results shows."""
@@ -75,7 +78,8 @@ def figures(sizes: Sequence[int] = tuple(SIZES)) -> list[Figure]:
             words = Words.invented()
             path = filled(Path(home) / f"{size}.sqlite", size, words)
             measured += [*searches(path, size, words), *deposits(path, size, words)]
-            path.unlink()
+            measured += requests(Path(home) / f"{size}", path, words)
+            path.unlink(missing_ok=True)
         return measured
 
 
@@ -118,7 +122,7 @@ def filled(path: Path, size: int, words: Words) -> Path:
 def searches(path: Path, size: int, words: Words) -> Iterator[Figure]:
     name, aimed = SIZES.get(size, str(size)), size == max(SIZES)
     with closing(SqliteCatalog(path)) as catalog:
-        for asked, query in queries(words).items():
+        for asked, query in queries(words, size).items():
             spent = [timed(lambda query=query: catalog.search(query)) for _ in range(ROUNDS)]  # type: ignore[misc]
             found = catalog.search(query)
             note = f"{'more than ' if found.is_more else ''}{found.total:,} found"
@@ -131,8 +135,9 @@ def searches(path: Path, size: int, words: Words) -> Iterator[Figure]:
         yield figure(f"search and facets of a common word, {name} titles", median(spent), PAGE_AIM)
 
 
-def queries(words: Words) -> dict[str, SearchQuery]:
+def queries(words: Words, size: int) -> dict[str, SearchQuery]:
     frequent, rare = words.words[1], words.words[-1]
+    middle = ListPlace(RepositoryName.from_parts(HOST, 8_000, Instant(START + size // 2)))
     return {
         "for a common word": SearchQuery(text=COMMON),
         "for its beginning": SearchQuery(text=COMMON[:5]),
@@ -146,6 +151,9 @@ def queries(words: Words) -> dict[str, SearchQuery]:
         "for a common word, last page": SearchQuery(text=COMMON, page=1_000),
         "for a common word, by title": SearchQuery(text=COMMON, order=Order.TITLE),
         "for a common word, oldest first": SearchQuery(text=COMMON, order=Order.OLDEST),
+        "for a common word, beyond the ranked": SearchQuery(text=COMMON, after=middle),
+        "for everything, from the middle on": SearchQuery(order=Order.NEWEST, after=middle),
+        "for everything by title, from the middle on": SearchQuery(order=Order.TITLE, after=replace(middle, title="m")),
         "for everything": SearchQuery(),
         "for everything of a language": SearchQuery(filters=((Facet.LANGUAGE, "es"),)),
     }
@@ -160,6 +168,39 @@ def timed(call: Callable[[], object]) -> float:
     start = time.thread_time()
     call()
     return 1e3 * (time.thread_time() - start)
+
+
+# --- the same as requests of programs --------------------------------------------------------------------------------
+
+
+def requests(data: Path, path: Path, words: Words) -> Iterator[Figure]:
+    """CPU of a server that has this catalogue, of which it is in the end. Each request asks for something else, so that
+    nothing is found that was kept for the one before."""
+    size = int(path.stem)
+    name, aim = SIZES.get(size, str(size)), SEARCH_AIM if size == max(SIZES) else None
+    with ibi_up(data):
+        pass
+    (data / "catalogue.sqlite").unlink()
+    path.rename(data / "catalogue.sqlite")
+    own(data)
+    with ibi_up(data) as server, Client(server) as client:
+        for asked, targets in _targets(words, size).items():
+            client.ask(targets[:2])
+            yield figure(f"API: {asked}, {name} titles", client.ask(targets[2:]).cpu_each / 1e3, aim)
+
+
+def _targets(words: Words, size: int) -> dict[str, list[bytes]]:
+    chance = random.Random(3)
+    some = chance.sample(words.words[100:], ASKED + 2)
+    places = [RepositoryName.from_parts(HOST, 8_000, Instant(START + chance.randrange(size))) for _ in range(ASKED + 2)]
+    return {
+        "search for a word": [f"/api/items?q={quote(word)}".encode() for word in some],
+        "search for a common and another word": [f"/api/items?q={quote(f'{COMMON} {word}')}".encode() for word in some],
+        "list everything, anywhere": [f"/api/items?after={quote(str(place))}".encode() for place in places],
+        "list a common word, anywhere": [
+            f"/api/items?q={quote(COMMON)}&after={quote(str(place))}".encode() for place in places
+        ],
+    }
 
 
 # --- what it adds to a deposit ---------------------------------------------------------------------------------------

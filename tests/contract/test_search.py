@@ -382,12 +382,73 @@ def test_what_is_too_much_is_capped_and_says_so(searched: Searched, text: str) -
         (Order.RELEVANCE, [11, 10, 9, 8, 7]),
         (Order.NEWEST, [11, 10, 9, 8, 7]),
         (Order.OLDEST, [0, 1, 2, 3, 4]),
-        (Order.TITLE, [7, 8, 9, 10, 11]),
+        # Everything has one order by title; of matches the newest are put in order.
+        (Order.TITLE, [7, 8, 9, 10, 11] if text else [0, 1, 2, 3, 4]),
     ):
         page = searched.page(text, order=order, most=5, size=100)
         assert ([minute(one) for one in page.items], page.total, page.is_more) == (expected, 5, True)
         assert searched.minutes(text, order=order, most=5, size=3, page=2) == expected[3:]
     assert sum(count.number for count in searched.counts(text, most=5).creator) == 5
+
+
+def walk(searched: Searched, text: str, *filters: tuple[Facet, str], **others: object) -> Iterator[SearchPage]:
+    """All pages, as a program asks for them: after the place that a page names, or else by number."""
+    query = SearchQuery(text=text, filters=filters, **others)  # type: ignore[arg-type]
+    while True:
+        page = searched.search.search(query)
+        yield page
+        if page.following is not None:
+            query = replace(query, after=page.following)
+        elif query.after is None and query.offset + query.size < page.total:
+            query = replace(query, page=query.page + 1)
+        else:
+            return
+
+
+def ranked_and_rest(order: Order, text: str) -> list[int]:
+    """Twelve, the newest five of them ranked."""
+    newest = list(range(11, -1, -1))
+    if order is Order.OLDEST or (order is Order.TITLE and not text):
+        return newest[::-1]
+    return [*sorted(newest[:5]), *newest[5:]] if order is Order.TITLE else newest
+
+
+@pytest.mark.parametrize("size", [2, 5, 7])
+@pytest.mark.parametrize("text", ["", "title", "tit", "-other"])
+@pytest.mark.parametrize("order", Order)
+def test_a_list_is_walked_to_its_end_however_long_it_is(searched: Searched, text: str, order: Order, size: int) -> None:
+    searched.put(*(described(number, f"title {number:02}") for number in range(12)))
+
+    pages = list(walk(searched, text, order=order, size=size, most=5))
+
+    assert [minute(one) for page in pages for one in page.items] == ranked_and_rest(order, text)
+    assert {(page.total, page.is_more) for page in pages} == {(5, True)}
+
+
+@pytest.mark.parametrize("order", Order)
+def test_items_of_one_title_are_walked_through_too(searched: Searched, order: Order) -> None:
+    searched.put(*(described(number, "Same" if number % 3 else "Other") for number in range(20)))
+    found = [minute(one) for page in walk(searched, "", order=order, size=2, most=4) for one in page.items]
+    assert sorted(found) == list(range(20))
+
+
+@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("text", ["", "title"])
+def test_what_comes_and_goes_moves_no_place(searched: Searched, order: Order, text: str) -> None:
+    """Between two pages an item is deleted at which the second one begins, and a new one is deposited."""
+    searched.put(*(described(number, f"title {number:02}") for number in range(2, 12)))
+    first = searched.page(text, order=order, size=5, most=5)
+    assert first.following is not None
+    last = searched.catalog.find(first.following.name)
+    assert last is not None
+    searched.put(replace(last, state=State.DELETED, tombstone=Tombstone(Instant(1_700_000_000), "withdrawn")))
+    searched.put(described(40 if order in {Order.NEWEST, Order.RELEVANCE} else 0, "title 00"))
+
+    second = searched.page(text, order=order, size=5, most=5, after=first.following)
+
+    expected = ranked_and_rest(order, text)
+    rest = [number for number in expected if number >= 2 and number not in {minute(one) for one in first.items}]
+    assert [minute(one) for one in second.items] == rest[:5]
 
 
 def test_who_finds_enough_with_the_finished_word_does_not_look_for_longer_ones(searched: Searched) -> None:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from ibi.label import RepositoryName
 from ibi.model.item import Item
 
 MOST: Final = 20_000
-"""How many matches are ranked, paged through and counted: a common word has more than a person reads."""
+"""How many matches are ranked, have pages with numbers, and are counted: a common word has more than a person reads.
+The others follow them, each page after a place in the list."""
 ENOUGH: Final = 1_000
 """If the last word as it stands finds more than that, it counts as finished: longer words are not looked for."""
 PAGE_SIZE: Final = 20
@@ -39,6 +41,24 @@ class Order(Enum):
     TITLE = "title"
 
 
+@dataclass(frozen=True, slots=True)
+class ListPlace:
+    """A place in a list of items: behind the one with this name. It stays where it is while others come and go."""
+
+    name: RepositoryName
+    title: str = ""
+    """What titles are ordered by, in a list by title."""
+
+    @classmethod
+    def parse(cls, text: str) -> ListPlace:
+        """Read what `str` writes. The error is that of the name."""
+        name, _, title = text[:_LONGEST_TEXT].partition(" ")
+        return cls(RepositoryName.parse(name), title)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.title}".rstrip(" ")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
     """What is looked for. Without text it is a list of everything; every filter has to be met.
@@ -53,7 +73,9 @@ class SearchQuery:
     page: int = 1
     size: int = PAGE_SIZE
     most: int = MOST
-    """How many matches to rank, to page through and to count."""
+    """How many matches to rank, to number pages of and to count."""
+    after: ListPlace | None = None
+    """Where the page begins; its number then says nothing."""
 
     def __post_init__(self) -> None:
         size = min(max(self.size, 1), LARGEST_PAGE)
@@ -61,16 +83,26 @@ class SearchQuery:
         object.__setattr__(self, "filters", tuple(dict.fromkeys(self.filters)))
         object.__setattr__(self, "size", size)
         # The page after the last that can hold anything is as empty as any further one.
-        object.__setattr__(self, "page", min(max(self.page, 1), self.most // size + 1))
+        last = self.most // size + 1 if self.after is None else self.page
+        object.__setattr__(self, "page", min(max(self.page, 1), last))
 
     @property
     def offset(self) -> int:
-        return (self.page - 1) * self.size
+        return (self.page - 1) * self.size if self.after is None else 0
+
+    def next_page(self, found: SearchPage, *, by_number: bool) -> SearchQuery | None:
+        """The query of the page after the one that was `found`; None if there is none. Pages that have a number are
+        asked for `by_number`, or else by their place wherever the list has one: a number is for people, a place stays
+        right while items come and go."""
+        has_number = self.after is None and self.offset + self.size < found.total
+        if has_number and (by_number or found.following is None):
+            return replace(self, page=self.page + 1)
+        return None if found.following is None else replace(self, page=self.page + 1, after=found.following)
 
     @property
     def set(self) -> SearchQuery:
         """The query of which this one is a page in an order: what facets are counted of."""
-        return replace(self, order=Order.RELEVANCE, page=1, size=PAGE_SIZE)
+        return replace(self, order=Order.RELEVANCE, page=1, size=PAGE_SIZE, after=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +113,8 @@ class SearchPage:
     items: tuple[Item, ...] = ()
     total: int = 0
     is_more: bool = False
+    following: ListPlace | None = None
+    """Where the next page begins; None if there is none, or if it has to be asked for by its number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,9 @@ class Search(Protocol):
 
         Labels in the text of which one is known here decide: the items that bear them are found, whatever else the text
         says. The last word may be the beginning of one, unless as a whole word it finds more than enough already.
-        Relevance and titles order the newest `most` of the matches.
+        Relevance and titles order the newest `most` of the matches; the other matches come after them, newest first.
+        A list of everything is ordered by title as a whole. Page after page, each beginning where the one before it
+        says, every match is found once.
         """
 
     def facets(self, query: SearchQuery) -> FacetCounts:

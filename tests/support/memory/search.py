@@ -7,7 +7,7 @@ from itertools import islice
 from ibi.archive.search.terms import Term, Terms, count_facets, meets, read_terms
 from ibi.archive.search.words import FIELDS, Entry, entry_of
 from ibi.model.item import Item
-from ibi.model.search import ENOUGH, FacetCounts, Order, SearchPage, SearchQuery
+from ibi.model.search import ENOUGH, FacetCounts, ListPlace, Order, SearchPage, SearchQuery
 from ibi.ports.catalog import Catalog
 
 __all__ = ["MemorySearch"]
@@ -27,9 +27,21 @@ class MemorySearch:
         if named is not None:
             return SearchPage(tuple(named[query.offset : query.offset + query.size]), len(named))
         newest = self._matches(terms, query)
-        considered = (newest[::-1] if query.order is Order.OLDEST else newest)[: query.most]
-        page = _ordered(considered, query.order, terms)[query.offset : query.offset + query.size]
-        return SearchPage(tuple(item for item, _ in page), min(len(newest), query.most), len(newest) > query.most)
+        is_ranked, total, is_more = _is_ranked(terms, query), min(len(newest), query.most), len(newest) > query.most
+        if query.after is None:
+            considered = newest[: query.most] if is_ranked else newest
+            whole = _ordered(considered, query.order, terms)[: query.most]
+        else:
+            whole = _after(newest, query.after, query.order, is_ranked=is_ranked)
+        end = query.offset + query.size
+        page = whole[query.offset : end]
+        following = None
+        if is_ranked and query.after is None:
+            following = ListPlace(newest[query.most - 1][0].rep) if is_more and end >= total else None
+        elif page and (end < len(whole) or (query.after is None and is_more)):
+            is_by_title = query.order is Order.TITLE and not is_ranked
+            following = ListPlace(page[-1][0].rep, page[-1][1].title_key if is_by_title else "")
+        return SearchPage(tuple(item for item, _ in page), total, is_more, following)
 
     def facets(self, query: SearchQuery) -> FacetCounts:
         terms = read_terms(query.text)
@@ -55,12 +67,28 @@ class MemorySearch:
         return [seen for seen in left if _has(seen[1], terms)]
 
 
+def _is_ranked(terms: Terms, query: SearchQuery) -> bool:
+    """Whether the newest matches are put into an order of their own."""
+    if query.order is Order.TITLE:
+        return bool(terms.wanted or terms.unwanted or query.filters)
+    return query.order is Order.RELEVANCE and bool(terms.wanted)
+
+
+def _after(newest: list[Seen], place: ListPlace, order: Order, *, is_ranked: bool) -> list[Seen]:
+    if order is Order.OLDEST:
+        return [seen for seen in newest[::-1] if seen[0].rep > place.name]
+    if order is Order.TITLE and not is_ranked:
+        ordered = sorted((seen[1].title_key, seen[0].rep, seen) for seen in newest)
+        return [seen for title, name, seen in ordered if (title, name) > (place.title, place.name)]
+    return [seen for seen in newest if seen[0].rep < place.name]
+
+
 def _ordered(found: list[Seen], order: Order, terms: Terms) -> list[Seen]:
     if order is Order.TITLE:
         return sorted(found, key=lambda seen: (seen[1].title_key, seen[0].rep))
     if order is Order.RELEVANCE:
         return sorted(found, key=lambda seen: _rank(seen[1], terms))
-    return found
+    return found[::-1] if order is Order.OLDEST else found
 
 
 def _rank(entry: Entry, terms: Terms) -> int:

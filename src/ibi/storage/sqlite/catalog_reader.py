@@ -2,13 +2,15 @@
 
 A common word has hundreds of thousands of matches. FTS5 gives them newest first and one by one, so that to stop after
 twenty thousand costs no more than those: everything here is asked of that many newest matches, bounded by the number of
-the oldest of them. The ranking of FTS5 itself (bm25) reads all matches of each word, and is not used.
+the oldest of them. The ranking of FTS5 itself (bm25) reads all matches of each word, and is not used. What lies beyond
+is read page by page, each from the number of an item on: that costs as little at the end of a list as at its beginning.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from enum import Enum
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -22,7 +24,7 @@ from ibi.lru_cache import LruCache
 from ibi.model.alternate import Alternate
 from ibi.model.content import HeldTotal
 from ibi.model.item import Item
-from ibi.model.search import ENOUGH, Facet, FacetCounts, Order, SearchPage, SearchQuery
+from ibi.model.search import ENOUGH, Facet, FacetCounts, ListPlace, Order, SearchPage, SearchQuery
 from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog_rows import (
@@ -35,6 +37,7 @@ from ibi.storage.sqlite.catalog_rows import (
     NEWEST,
     PAGE,
     PAGE_AFTER,
+    ROWIDS_PER_TICK,
     SINGLE_FACETS,
     Record,
     alternate_key,
@@ -42,11 +45,13 @@ from ibi.storage.sqlite.catalog_rows import (
     facet_word,
     find_record,
     find_transfer,
+    first_rowid,
     has_departures,
     instant_of,
     key_end,
     label_key,
     memory_of,
+    repository_name,
     transfers,
 )
 from ibi.storage.sqlite.connection import Connection, snapshot
@@ -56,11 +61,12 @@ from ibi.vocabulary import State
 _CACHE: Final = "PRAGMA cache_size = -16384"
 """In KB. What is counted lies on a few thousand pages."""
 _FIRST: Final = -1 << 63
+_LAST: Final = (1 << 63) - 1
 _SLICE: Final = 4_096
 
 # Without a match, everything is wanted. CROSS JOIN: the matches first, whatever SQLite thinks of their number.
-_ALL = "FROM listed WHERE listed.number >= :lowest"
-_MATCHES = "FROM search WHERE search MATCH :match AND search.rowid >= :lowest"
+_ALL = "FROM listed WHERE listed.number BETWEEN :lowest AND :highest"
+_MATCHES = "FROM search WHERE search MATCH :match AND search.rowid >= :lowest AND search.rowid <= :highest"
 _LISTED_MATCHES = _MATCHES.replace("search WHERE", "search CROSS JOIN listed ON listed.number = search.rowid WHERE")
 _NUMBERS = {
     False: f"SELECT listed.number AS number {_ALL} ORDER BY listed.number",
@@ -70,14 +76,21 @@ _PAGE = "LIMIT :limit OFFSET :offset"
 _NEWEST = {has_match: f"{numbers} DESC {_PAGE}" for has_match, numbers in _NUMBERS.items()}
 _OLDEST = {has_match: f"{numbers} {_PAGE}" for has_match, numbers in _NUMBERS.items()}
 _BY_TITLE = {
-    False: f"SELECT listed.number {_ALL} ORDER BY listed.title, listed.number {_PAGE}",
+    # The index of titles has them in this order, all of them.
+    False: f"SELECT number FROM listed ORDER BY title, number {_PAGE}",  # noqa: S608
     True: f"SELECT listed.number {_LISTED_MATCHES} ORDER BY listed.title, listed.number {_PAGE}",
 }
+# One after the other, each along the index: one condition on both would read every item of the same title.
+_SAME_TITLE = "SELECT number FROM listed WHERE title = :title AND number > :number ORDER BY number LIMIT :limit"
+_TITLES_AFTER = "SELECT number FROM listed WHERE title > :title ORDER BY title, number LIMIT :limit"
 _COUNT = {has_match: f"SELECT count(*), min(number) FROM ({newest})" for has_match, newest in _NEWEST.items()}  # noqa: S608
 _FACETS = {
     False: f"SELECT facets {_ALL} ORDER BY number DESC LIMIT :limit",
     True: f"SELECT listed.facets AS facets {_LISTED_MATCHES} ORDER BY search.rowid DESC LIMIT :limit",
 }
+_NUMBER_OF: Final = "SELECT number FROM items WHERE rep = ?"
+_NAME_OF: Final = "SELECT rep FROM items WHERE number = ?"
+_TITLE_OF: Final = "SELECT title FROM listed WHERE number = ?"
 _ALL_FACETS = {has_match: f"SELECT group_concat(facets, char(10)) FROM ({rows})" for has_match, rows in _FACETS.items()}  # noqa: S608
 
 
@@ -87,6 +100,8 @@ class _Matches:
     def __init__(self, connection: Connection, match: str | None, most: int) -> None:
         self._execute = connection.execute
         self._match, self._most = match, most
+        self.are_all = match is None
+        """Whether this is everything listed."""
 
     @cached_property
     def _number_and_lowest(self) -> tuple[int, int]:
@@ -110,12 +125,29 @@ class _Matches:
         """`within`: an expression that finds some of these matches."""
         return self._numbers(_NEWEST, offset, limit, lowest=self._lowest, match=within or self._match)
 
+    def oldest_ranked(self) -> int:
+        return self.newest(self.number - 1, 1)[0]
+
     def oldest(self, offset: int, limit: int) -> list[int]:
         """The oldest of all there are, beyond the newest ones."""
         return self._numbers(_OLDEST, offset, min(limit, self._most - offset))
 
     def by_title(self, offset: int, limit: int) -> list[int]:
-        return self._numbers(_BY_TITLE, offset, limit, lowest=self._lowest)
+        """Of everything the first of all there are; of matches the newest ones, in the order of their titles."""
+        return self._numbers(_BY_TITLE, offset, min(limit, self._most - offset), lowest=self._lowest)
+
+    def older_than(self, number: int, limit: int) -> list[int]:
+        return self._numbers(_NEWEST, 0, limit, highest=number - 1)
+
+    def newer_than(self, number: int, limit: int) -> list[int]:
+        return self._numbers(_OLDEST, 0, limit, lowest=number + 1)
+
+    def titles_after(self, title: str, number: int, limit: int) -> list[int]:
+        """Of everything listed."""
+        given = {"title": title, "number": number, "limit": limit}
+        numbers = [each for (each,) in self._execute(_SAME_TITLE, given).fetchall()]
+        rest = {"title": title, "limit": limit - len(numbers)}
+        return [*numbers, *(each for (each,) in self._execute(_TITLES_AFTER, rest).fetchall())]
 
     def facets(self) -> str:
         return self._ask(_ALL_FACETS, limit=self._most)[0][0] or ""
@@ -124,7 +156,7 @@ class _Matches:
         return [number for (number,) in self._ask(statements, offset=offset, limit=max(limit, 0), **others)]
 
     def _ask(self, statements: dict[bool, str], **values: Any) -> list[Any]:
-        given = {"match": self._match, "lowest": _FIRST, "offset": 0, **values}
+        given = {"match": self._match, "lowest": _FIRST, "highest": _LAST, "offset": 0, **values}
         return self._execute(statements[given["match"] is not None], given).fetchall()
 
 
@@ -146,8 +178,8 @@ class SqliteSearch:
             if terms.is_hopeless:
                 return SearchPage()
             terms, found = self._find_matches(terms, query)
-            numbers = _page(found, terms, query)
-            return SearchPage(tuple(self._items(numbers)), found.number, found.is_more)
+            numbers, following = self._page(found, terms, query)
+            return SearchPage(tuple(self._items(numbers)), found.number, found.is_more, following)
 
     def facets(self, query: SearchQuery) -> FacetCounts:
         terms = read_terms(query.text)
@@ -177,6 +209,40 @@ class SqliteSearch:
                 return whole, found
         return terms, _Matches(self._connection, _expression(terms, query), query.most)
 
+    def _page(self, found: _Matches, terms: Terms, query: SearchQuery) -> tuple[list[int], ListPlace | None]:
+        """The numbers of a page, and where the next one begins."""
+        order = _effective_order(found, terms, query)
+        if query.after is not None:
+            numbers = self._page_after(found, order, query.after, query.size + 1)
+            is_more, numbers = len(numbers) > query.size, numbers[: query.size]
+            return numbers, self._place(numbers[-1], order) if is_more else None
+        numbers = _numbered_page(found, order, terms, query)
+        end = query.offset + len(numbers)
+        if order in _RANKED:
+            # What was not ranked is older than all that was.
+            is_end = found.is_more and end >= found.number
+            return numbers, self._place(found.oldest_ranked(), order) if is_end else None
+        is_more = bool(numbers) and (found.is_more or end < found.number)
+        return numbers, self._place(numbers[-1], order) if is_more else None
+
+    def _page_after(self, found: _Matches, order: _Order, place: ListPlace, limit: int) -> list[int]:
+        row = self._connection.execute(_NUMBER_OF, (label_key(place.name),)).fetchone()
+        # One that is gone meanwhile leaves its numbers: an item may be seen twice then, and none is missed.
+        first = first_rowid(place.name)
+        if order is Order.OLDEST:
+            return found.newer_than(first - 1 if row is None else row[0], limit)
+        if order is Order.TITLE:
+            title = place.title.encode(errors="replace").decode()  # a stranger's text may hold what is no character
+            return found.titles_after(title, first - 1 if row is None else row[0], limit)
+        return found.older_than(first + ROWIDS_PER_TICK if row is None else row[0], limit)
+
+    def _place(self, number: int, order: _Order) -> ListPlace:
+        (key,) = self._connection.execute(_NAME_OF, (number,)).fetchone()
+        if order is not Order.TITLE:
+            return ListPlace(repository_name(key))
+        (title,) = self._connection.execute(_TITLE_OF, (number,)).fetchone()
+        return ListPlace(repository_name(key), title)
+
     def _items(self, numbers: list[int]) -> Iterator[Item]:
         places = ",".join("?" * len(numbers))
         rows = self._connection.execute(f"SELECT number, item, local FROM items WHERE number IN ({places})", numbers)  # noqa: S608
@@ -187,12 +253,31 @@ class SqliteSearch:
 # --- the order of a page ---------------------------------------------------------------------------------------------
 
 
-def _page(found: _Matches, terms: Terms, query: SearchQuery) -> list[int]:
-    if query.order is Order.OLDEST:
+class _Ranking(Enum):
+    """Orders of the newest matches, behind which the others come newest first."""
+
+    RELEVANCE = "relevance"
+    TITLE = "title"
+
+
+_Order = Order | _Ranking
+_RANKED: Final = frozenset(_Ranking)
+
+
+def _effective_order(found: _Matches, terms: Terms, query: SearchQuery) -> _Order:
+    if query.order is Order.TITLE and not found.are_all:
+        return _Ranking.TITLE
+    if query.order is Order.RELEVANCE:
+        return _Ranking.RELEVANCE if terms.wanted else Order.NEWEST
+    return query.order
+
+
+def _numbered_page(found: _Matches, order: _Order, terms: Terms, query: SearchQuery) -> list[int]:
+    if order is Order.OLDEST:
         return found.oldest(query.offset, query.size)
-    if query.order is Order.TITLE:
+    if order in {Order.TITLE, _Ranking.TITLE}:
         return found.by_title(query.offset, query.size)
-    if query.order is Order.NEWEST or not terms.wanted:
+    if order is Order.NEWEST:
         return found.newest(query.offset, query.size)
     return _most_relevant(found, terms, query)
 

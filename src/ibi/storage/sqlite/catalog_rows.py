@@ -230,6 +230,8 @@ MIGRATIONS: Final[tuple[Migration, ...]] = (
     """,
     begin_feed,
     BEGIN_HOLDINGS,
+    # A list of everything by title, to its end.
+    "CREATE INDEX listed_by_title ON listed (title)",
 )
 
 FIND_SEATED: Final = {

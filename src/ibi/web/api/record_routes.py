@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -20,6 +21,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.claims import ItemClaimPages
 from ibi.web.api.drafts import DraftPages
+from ibi.web.api.item_search import ItemSearch
 from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.status import StandingPages
 from ibi.web.api.uploads import UploadPages
@@ -68,12 +70,24 @@ def record_routes(
         ),
         _route("/api/items/{label:path}/publish", POST=drafts.publish),
         _route("/api/items/{label:path}", GET=records.get, PUT=drafts.describe, DELETE=records.delete),
-        _route("/api/items", GET=drafts.list, POST=by_body(whole.deposit, drafts.begin)),
+        _route("/api/items", GET=_lists(site, callers, drafts), POST=by_body(whole.deposit, drafts.begin)),
         Route("/api/records", MovedPath()),
         Route("/api/records/{rest:path}", MovedPath()),
         _route("/api/usage", GET=standing.usage),
         _route("/api/archive", GET=standing.archive),
     ]
+
+
+def _lists(site: ArchiveSite, callers: Callers, drafts: DraftPages) -> Handler:
+    """Published items, which are public, or with `state` the caller's drafts."""
+    if site.search is None:
+        return drafts.list
+    items = ItemSearch(callers, site.search)
+
+    async def get(request: Request) -> Response:
+        return await (drafts.list if "state" in request.query_params else items.get)(request)
+
+    return get
 
 
 def _route(path: str, **handlers: Handler) -> Route:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.errors import InvalidInput
-from ibi.model.search import Facet, FacetCounts, Order, SearchQuery
+from ibi.model.search import Facet, FacetCounts, ListPlace, Order, SearchQuery
 from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.web.pages import redirect
@@ -26,14 +26,23 @@ _MOST_FILTERS = 20
 
 
 def query_of(parameters: QueryParams) -> SearchQuery:
-    """Parse the query of an address: `q`, the facets by their names, `sort` and `page`. Invalid values are ignored."""
+    """Parse the query of an address: `q`, the facets by their names, `sort`, `page`, and `after`, where pages have no
+    numbers any more. Invalid values are ignored."""
     text = parameters.get("q", "")
     filters = tuple((facet, value) for facet in Facet for value in parameters.getlist(facet.value) if value.strip())
     orders = {order.value: order for order in Order}
-    order = orders.get(parameters.get("sort", ""), _usual(text.strip()))
+    order = orders.get(parameters.get("sort", ""), usual_order(text.strip()))
     number = parameters.get("page", "1")
     page = int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1
-    return SearchQuery(text=text, filters=filters[:_MOST_FILTERS], order=order, page=page)
+    after = _place(parameters.get("after"))
+    return SearchQuery(text=text, filters=filters[:_MOST_FILTERS], order=order, page=page, after=after)
+
+
+def _place(text: str | None) -> ListPlace | None:
+    try:
+        return None if text is None else ListPlace.parse(text)
+    except InvalidInput:
+        return None
 
 
 def search_address(query: SearchQuery) -> str:
@@ -45,15 +54,21 @@ def feed_address(query: SearchQuery) -> str:
 
 
 def _address(path: str, query: SearchQuery) -> str:
-    """The address of a query, without parameters at their defaults."""
-    pairs = [("q", query.text)] if query.text else []
-    pairs += [(facet.value, value) for facet, value in query.filters]
-    pairs += [("sort", query.order.value)] if query.order is not _usual(query.text) else []
-    pairs += [("page", str(query.page))] if query.page > 1 else []
+    pairs = query_pairs(query)
     return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
-def _usual(text: str) -> Order:
+def query_pairs(query: SearchQuery) -> list[tuple[str, str]]:
+    """The parameters of a query's address that are not at their defaults."""
+    pairs = [("q", query.text)] if query.text else []
+    pairs += [(facet.value, value) for facet, value in query.filters]
+    pairs += [("sort", query.order.value)] if query.order is not usual_order(query.text) else []
+    pairs += [("after", str(query.after))] if query.after is not None else []
+    pairs += [("page", str(query.page))] if query.page > 1 else []
+    return pairs
+
+
+def usual_order(text: str) -> Order:
     """The default order: relevance, or without words the newest first."""
     return Order.RELEVANCE if text else Order.NEWEST
 
@@ -84,7 +99,7 @@ def chosen_filters(query: SearchQuery) -> Iterator[tuple[str, Choice]]:
     """The name of each filter that is set, and the link to the list without it."""
     for facet, value in query.filters:
         rest = tuple(pair for pair in query.filters if pair != (facet, value))
-        yield FACETS[facet], _choice(replace(query, filters=rest, page=1), facet, value)
+        yield FACETS[facet], _choice(replace(query, filters=rest, page=1, after=None), facet, value)
 
 
 def offered_facets(query: SearchQuery, counts: FacetCounts) -> Iterator[tuple[str, tuple[Choice, ...]]]:
@@ -100,7 +115,7 @@ def offered_facets(query: SearchQuery, counts: FacetCounts) -> Iterator[tuple[st
 
 
 def _narrow(query: SearchQuery, facet: Facet, value: str) -> SearchQuery:
-    return replace(query, filters=(*query.filters, (facet, value)), page=1)
+    return replace(query, filters=(*query.filters, (facet, value)), page=1, after=None)
 
 
 def _choice(changed: SearchQuery, facet: Facet, value: str, number: int | None = None) -> Choice:
@@ -128,7 +143,8 @@ class SearchPages:
         if direct is not None:
             return redirect(direct)
         found, counts = await self._searching.page(query)
-        pages = max(1, -(-found.total // query.size))
+        following = query.next_page(found, by_number=True)
+        first = replace(query, page=1, after=None)
         return render(
             request.scope,
             "search.html",
@@ -139,11 +155,17 @@ class SearchPages:
             facets=tuple(offered_facets(query, counts)),
             shown=_SHOWN,
             orders=tuple(_orders(query)),
-            feed=feed_address(replace(query, page=1)),
-            pages=pages,
-            previous=search_address(replace(query, page=query.page - 1)) if query.page > 1 else None,
-            following=search_address(replace(query, page=query.page + 1)) if query.page < pages else None,
+            feed=feed_address(first),
+            pages=None if found.is_more or query.after else max(1, -(-found.total // query.size)),
+            first=None if query.after is None else search_address(first),
+            previous=search_address(replace(query, page=query.page - 1)) if _has_previous(query) else None,
+            following=None if following is None else search_address(following),
         )
+
+
+def _has_previous(query: SearchQuery) -> bool:
+    """Whether the page before has a number."""
+    return query.page > 1 and query.after is None
 
 
 async def direct_link(site: ArchiveSite, text: str) -> str | None:
@@ -164,7 +186,7 @@ def _orders(query: SearchQuery) -> Iterator[tuple[str, str, bool]]:
     """The name and address of each order, and whether it is the one of this page."""
     for order, words in _ORDERS.items():
         if order is not Order.RELEVANCE or query.text:
-            yield words, search_address(replace(query, order=order, page=1)), order is query.order
+            yield words, search_address(replace(query, order=order, page=1, after=None)), order is query.order
 
 
 class FeedPage:
@@ -178,17 +200,18 @@ class FeedPage:
         query = asked if "sort" in request.query_params else replace(asked, order=Order.NEWEST)
         found = await self._searching.search(query)
         site, facts = self._site, request.scope.get(SITE, SiteFacts())
+        following = query.next_page(found, by_number=True)
 
-        def page(number: int) -> str:
-            return f"{site.public_url}{feed_address(replace(asked, page=number))}"
+        def address(other: SearchQuery) -> str:
+            return f"{site.public_url}{feed_address(replace(asked, page=other.page, after=other.after))}"
 
         feed = Feed(
             title=f"{facts.name}: {query.text}" if query.text else facts.name,
-            own_url=page(query.page),
+            own_url=address(query),
             page_url=f"{site.public_url}{search_address(asked)}",
             author=facts.name,
-            previous_url=page(query.page - 1) if query.page > 1 else None,
-            next_url=page(query.page + 1) if query.page * query.size < found.total else None,
+            previous_url=address(replace(query, page=query.page - 1)) if _has_previous(query) else None,
+            next_url=None if following is None else address(following),
         )
         body = atom(
             feed,

@@ -311,6 +311,7 @@ def as_an_earlier_version(data: Path) -> None:
             connection.execute(f"DROP TRIGGER {trigger}")
         for table in ("standing", "transfers", "changes", "feed", "held", "held_totals"):
             connection.execute(f"DROP TABLE {table}")
+        connection.execute("DROP INDEX listed_by_title")
         connection.execute("PRAGMA user_version = 2")
         connection.execute("PRAGMA application_id = 0")
 

@@ -15,8 +15,10 @@ from ibi.model.account import Scope
 from ibi.model.alternate import LONGEST_ALTERNATE, MOST_ALTERNATES
 from ibi.model.belief import ClaimKind
 from ibi.model.metadata import DC_ELEMENTS
-from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES
+from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
+from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, Order
 from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
+from ibi.web.api.item_search import MOST_FILTERS
 from ibi.web.api.openapi import document
 from ibi.web.api.record_requests import MOST_JSON
 from ibi.web.api.records import MOST_REASON
@@ -36,6 +38,7 @@ BOUNDS = {
     "max_count": MAX_COUNT,
     "limit": MOST_LISTED,
     "results": MOST_ITEMS,
+    "size": LARGEST_PAGE,
     "message": MOST_MESSAGE,
     "host_port": 65535,
     "ip_port": 65535,
@@ -90,6 +93,16 @@ def test_the_size_of_a_body_is_that_of_the_code(path: str, method: str, most: in
 
 def test_the_number_of_files_is_that_of_the_code() -> None:
     assert PATHS[f"{RECORD}/files/{{path}}"]["put"]["summary"].endswith(f" at most {MOST_FILES}.")
+
+
+def test_the_parameters_of_a_search_are_those_of_the_code() -> None:
+    listed = {each["name"]: each for each in PATHS["/api/items"]["get"]["parameters"]}
+    assert listed["sort"]["schema"]["enum"] == [order.value for order in Order]
+    assert {facet.value for facet in Facet} <= set(listed)
+    assert f"at most {MOST_FILTERS}." in listed["year"]["description"]
+    assert f"; {PAGE_SIZE} if " in listed["size"]["description"]
+    assert f"the {MOST}th item" in listed["page"]["description"]
+    assert list(SCHEMAS["Items"]["properties"]["facets"]["properties"]) == [facet.value for facet in Facet]
 
 
 def test_the_length_of_a_reason_is_that_of_the_code() -> None:

@@ -110,7 +110,7 @@ async def test_use_is_told_by_day() -> None:
         (f"{RECORD}/", 404),
         (f"{RECORD}//files", 404),
         (f"/api%2Fitems/{REP}", 404),
-        ("/api/items", 401),
+        ("/api/items?state=draft", 401),
     ],
 )
 async def test_what_is_not_there_is_a_problem(path: str, status: int) -> None:

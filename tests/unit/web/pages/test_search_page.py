@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -13,11 +14,13 @@ from starlette.datastructures import QueryParams
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
-from ibi.model.search import Facet, Order
+from ibi.model.search import Facet, FacetCounts, Order, SearchPage, SearchQuery
 from ibi.model.visibility import Visibility
+from ibi.services.items.searching import Searching
 from ibi.web.pages.routes import RECENT
 from ibi.web.pages.search_page import query_of, search_address
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, ArchiveApp, archive_app, deleted, kept
+from tests.support.memory.search import MemorySearch
 from tests.support.page_reader import Page, read_page
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -215,3 +218,66 @@ async def test_pages_name_their_feeds() -> None:
 
     (feed,) = page.all("link", type="application/atom+xml")
     assert feed.get("href") == "/search.atom?q=trees&type=Dataset"
+
+
+# --- beyond the pages that have numbers ------------------------------------------------------------------------------
+
+
+class FewRanked(MemorySearch):
+    """Ranks, numbers and counts forty items, as if those were twenty thousand."""
+
+    def search(self, query: SearchQuery) -> SearchPage:
+        return super().search(replace(query, most=40))
+
+    def facets(self, query: SearchQuery) -> FacetCounts:
+        return super().facets(replace(query, most=40))
+
+
+def long_library() -> ArchiveApp:
+    names = [f"lab.br/arq/2011/01.01.{number // 60:02}.{number % 60:02}" for number in range(95)]
+    items = [kept(name, metadata=described(f"Volume {number:02}")) for number, name in enumerate(names)]
+    return archive_app(*items, search=Searching(FewRanked(archive_app(*items).site.catalog)))
+
+
+def next_of(page: Page) -> str | None:
+    return next((each.get("href") for each in page.all("a") if "next" in (each.get("rel") or "").split()), None)
+
+
+@pytest.mark.parametrize("path", ["/search", "/search?sort=oldest", "/search?sort=title", "/search?q=volume"])
+async def test_a_reader_comes_to_the_end_of_a_long_list(path: str) -> None:
+    app, pages = long_library(), []
+    following: str | None = path
+    while following is not None:
+        pages.append(await page_of(app, following))
+        following = next_of(pages[-1])
+
+    assert [len(titles(page)) for page in pages] == [20, 20, 20, 20, 15]
+    assert len({title for page in pages for title in titles(page)}) == 95
+    assert "page 3" in pages[2].text
+    assert "page 3 of" not in pages[2].text
+    assert "First page" in pages[2].text
+
+
+async def test_a_feed_goes_on_to_the_end_of_a_long_list() -> None:
+    app, entries = long_library(), 0
+    following: str | None = "/search.atom?q=volume"
+    while following is not None:
+        feed = ElementTree.fromstring((await app.get(following.removeprefix(BASE))).body)
+        entries += len(feed.findall(f"{ATOM}entry"))
+        following = next((each.get("href") for each in feed.findall(f"{ATOM}link") if each.get("rel") == "next"), None)
+    assert entries == 95
+
+
+async def test_counts_say_that_there_are_more() -> None:
+    page = await page_of(long_library(), "/search")
+    assert "More than 40 items" in page.text
+    assert "Counted among the newest 40 items; there may be more." in page.text
+    assert all("".join(each.itertext()).endswith("+") for each in page.all("span") if each.get("class") == "count")
+    assert "Counted among" not in (await page_of(library(), "/search")).text
+
+
+@pytest.mark.parametrize(
+    "after", ["", "nonsense", HOSTILE, "lab.br/arq/2020/13.01.00.00", "lab.br/arq/2001/01.01.00.00"]
+)
+async def test_a_place_that_is_none_does_no_harm(after: str) -> None:
+    await page_of(library(), f"/search?after={quote(after)}&page=7")

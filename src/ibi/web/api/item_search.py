@@ -1,0 +1,167 @@
+"""`GET /api/items`: the search of the pages, for programs.
+
+A list of any length is read to its end by following `links.next`. What is refused here the pages ignore: a program
+whose filter is misspelt should not get everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha512
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ibi.errors import InvalidInput
+from ibi.model.item import Item
+from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, FacetCounts, ListPlace, Order, SearchQuery
+from ibi.services.items.searching import Searching
+from ibi.services.sites import ArchiveSite
+from ibi.web.api.authentication import Callers
+from ibi.web.archive.metadata import item_record
+from ibi.web.http.preconditions import Validators
+from ibi.web.http.request import values
+from ibi.web.http.request_errors import InvalidParameter
+from ibi.web.pages.search_page import query_pairs, usual_order
+
+MOST_FILTERS: Final = 20
+_SINGLE: Final = ("q", "sort", "page", "size", "after", "facets")
+_KNOWN: Final = frozenset({*_SINGLE, *(facet.value for facet in Facet)})
+_LISTED_LINKS: Final = ("self", "persistent", "metadata")
+_NOT_LISTED: Final = frozenset({"files", "target"})
+_IN_SHORT: Final = ("labels", "state", "created", "updated", "links")
+_LONGEST_ENTRY: Final = 64 * 1024
+"""Bytes of an item in a list. What is said of one may be a mebibyte, and is in its own record."""
+_JSON: Final = "application/json"
+
+
+class ItemSearch:
+    """Public: what is found is what the search pages show."""
+
+    def __init__(self, callers: Callers, searching: Searching) -> None:
+        self._callers, self._site, self._searching = callers, callers.site, searching
+
+    async def get(self, request: Request) -> Response:
+        await self._callers.is_known(request)  # a token that is not valid is refused, as everywhere
+        query, has_facets = read_query(request.query_params)
+        found = await self._searching.search(query)
+        counts = await self._searching.facets(query) if has_facets else None
+        following = query.next_page(found, by_number=False)
+        links = {"self": self._address(query, has_facets=has_facets)}
+        if query.after is not None or query.page > 1:
+            links["first"] = self._address(replace(query, page=1, after=None), has_facets=has_facets)
+        if following is not None:
+            links["next"] = self._address(following, has_facets=has_facets)
+        if counts is None:
+            links["facets"] = self._address(replace(query, page=1, after=None), has_facets=True)
+        document: dict[str, Any] = {
+            "total": found.total,
+            "is_more": found.is_more,
+            **({} if counts is None else {"facets": facets_document(counts)}),
+            "links": links,
+        }
+        # A page may have a hundred long descriptions.
+        body = await asyncio.to_thread(lambda: _encode(self._site, found.items, document))
+        return _answer(request, body)
+
+    def _address(self, query: SearchQuery, *, has_facets: bool) -> str:
+        # Where there is a place, the number of the page says nothing.
+        pairs = query_pairs(query if query.after is None else replace(query, page=1))
+        pairs += [("size", str(query.size))] if query.size != PAGE_SIZE else []
+        pairs += [("facets", "true")] if has_facets else []
+        base = f"{self._site.public_url}/api/items"
+        return f"{base}?{urlencode(pairs)}" if pairs else base
+
+
+def _encode(site: ArchiveSite, items: Sequence[Item], rest: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"items": [_encode_item(site, item) for item in items], **rest})
+
+
+def _encode_item(site: ArchiveSite, item: Item) -> msgspec.Raw:
+    listed = listed_item(site, item)
+    encoded = msgspec.json.encode(listed)
+    if len(encoded) > _LONGEST_ENTRY:
+        encoded = msgspec.json.encode({name: listed[name] for name in _IN_SHORT} | {"in_short": True})
+    return msgspec.Raw(encoded)
+
+
+def listed_item(site: ArchiveSite, item: Item) -> dict[str, Any]:
+    """The item as its record shows it, without its files: a list has none of them."""
+    record = item_record(site, item)
+    links = {name: record["links"][name] for name in _LISTED_LINKS}
+    return {name: value for name, value in record.items() if name not in _NOT_LISTED} | {"links": links}
+
+
+def facets_document(counts: FacetCounts) -> dict[str, list[dict[str, object]]]:
+    return {facet.value: [{"value": each.value, "number": each.number} for each in counts.of(facet)] for facet in Facet}
+
+
+def read_query(given: QueryParams) -> tuple[SearchQuery, bool]:
+    """The query, and whether its facets are wanted; `InvalidParameter` names what cannot be read."""
+    unknown = next((name for name in given if name not in _KNOWN), None)
+    if unknown is not None:
+        raise InvalidParameter(field=unknown[:40], reason=f"there is no such parameter; known are: {_known_names()}")
+    twice = next((name for name in _SINGLE if len(given.getlist(name)) > 1), None)
+    if twice is not None:
+        raise InvalidParameter(field=twice, reason="it is given once")
+    filters = tuple((facet, value) for facet in Facet for value in given.getlist(facet.value))
+    if len(filters) > MOST_FILTERS:
+        raise InvalidParameter(field=filters[-1][0].value, reason=f"there are at most {MOST_FILTERS} filters")
+    text, size = given.get("q", ""), _number(given, "size", PAGE_SIZE, LARGEST_PAGE)
+    after = _place(given)
+    # The number of a page that has a place says nothing, and is not looked at.
+    page = 1 if after is not None else _number(given, "page", 1, MOST // size + 1)
+    query = SearchQuery(text=text, filters=filters, order=_order(given, text), page=page, size=size, after=after)
+    return query, _is_true(given, "facets")
+
+
+def _known_names() -> str:
+    return ", ".join((*_SINGLE, *(facet.value for facet in Facet)))
+
+
+def _order(given: QueryParams, text: str) -> Order:
+    sort = given.get("sort")
+    if sort is None:
+        return usual_order(text.strip())
+    try:
+        return Order(sort)
+    except ValueError:
+        known = ", ".join(order.value for order in Order)
+        raise InvalidParameter(field="sort", reason=f"it is one of {known}") from None
+
+
+def _number(given: QueryParams, name: str, default: int, most: int) -> int:
+    text = given.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and 1 <= int(text) <= most):
+        further = ", and links.next leads further" if name == "page" else ""
+        raise InvalidParameter(field=name, reason=f"it is a number from 1 to {most}{further}")
+    return int(text)
+
+
+def _place(given: QueryParams) -> ListPlace | None:
+    try:
+        return ListPlace.parse(given["after"]) if "after" in given else None
+    except InvalidInput:
+        raise InvalidParameter(field="after", reason="it is what links.next of a page before has") from None
+
+
+def _is_true(given: QueryParams, name: str) -> bool:
+    text = given.get(name, "false")
+    if text not in {"true", "false"}:
+        raise InvalidParameter(field=name, reason="it is true or false")
+    return text == "true"
+
+
+def _answer(request: Request, body: bytes) -> Response:
+    validators, headers = Validators(sha512(body).hexdigest(), 0), request.scope["headers"]
+    told = {"etag": validators.etag, "cache-control": "no-cache"}
+    if values(headers, b"if-none-match") and validators.is_known(headers):
+        return Response(None, HTTPStatus.NOT_MODIFIED, told)
+    return Response(body, HTTPStatus.OK, told, _JSON)
