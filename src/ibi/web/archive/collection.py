@@ -6,32 +6,26 @@ meaning.
 
 from __future__ import annotations
 
-import asyncio
-from http import HTTPStatus
 from typing import Final
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ibi.archive.counting import counted_download, counts_as_download
 from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import Reader, encoded_path
 from ibi.errors import IbiError, InvalidPersistentUrl
 from ibi.label import Label, match_label
 from ibi.messages.query import decode_query
 from ibi.messages.values import IpAddress
-from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.persistent_url import PersistentUrl
-from ibi.ports.content import ContentDamaged
-from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.archive.content_host import ContentHost
-from ibi.web.archive.file_answer import FileAnswer
+from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.metadata import MetadataPage, gone_answer
 from ibi.web.http.content_security import is_to_run, safety_headers
-from ibi.web.http.request import media_type_in_full, percent_decode, raw_path, raw_query, reader_address, values
+from ibi.web.http.request import percent_decode, raw_path, raw_query, reader_address
 from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound
 from ibi.web.pages import redirect, refusal
 from ibi.web.pages.item_page import FilePage
@@ -40,8 +34,6 @@ from ibi.web.pages.versions_page import VERSIONS, VersionsPage, version_in
 
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
-_CONDITIONS: Final = frozenset({b"if-none-match", b"if-modified-since"})
-"""Headers with which a reader who has the file already is sent none of it."""
 
 
 class Collection:
@@ -51,8 +43,7 @@ class Collection:
         """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one."""
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
         self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
-        self._versions = VersionsPage(site)
-        self._first_reading = FirstReading()
+        self._versions, self._delivery = VersionsPage(site), FileDelivery(site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -142,53 +133,21 @@ class Collection:
             raise PathNotFound()
         if shown is None or file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
-        at_once = scope["method"] == "GET" and not any(name in _CONDITIONS for name, _ in scope["headers"])
-        opened, media_type = await asyncio.to_thread(self._open, item, file, number, at_once=at_once)
-        with opened:
-            answer = FileAnswer(shown, opened, scope["method"], scope["headers"])
-            await self._check(item, file, opened, answer, number)
-            looked_at = scope["query_string"] == PREVIEW.encode()
-            if counts_as_download(scope["method"], answer.status, answer.offset) and not looked_at:
-                self._count(item, file.path, str(address), scope)
-            await answer.send(receive, send, self._headers(item, file.path, media_type))
+        is_looked_at = scope["query_string"] == PREVIEW.encode()
+        await self._delivery.send(
+            item,
+            file,
+            scope,
+            receive,
+            send,
+            lambda kind: self._headers(item, file.path, kind),
+            version=None if number is None else (number, shown),
+            is_use=not is_looked_at,
+        )
         return None
 
     async def _shown_version(self, item: Item, number: int) -> Item | None:
         return (await asyncio.to_thread(self._site.versions.find, item, number)).item
-
-    def _open_file(self, item: Item, path: str, number: int | None) -> VerifiedFile:
-        if number is None:
-            return self._site.open_file(item, path)
-        return self._site.versions.open_file(item, number, path)
-
-    async def _check(
-        self, item: Item, file: File, opened: VerifiedFile, answer: FileAnswer, number: int | None
-    ) -> None:
-        """Refuse to send bytes that are known to be damaged. A reader who has the file already is not told: their bytes
-        are right. A part of a large file is sent once its blocks are known."""
-        integrity = self._site.integrity
-        if integrity is not None and answer.status != HTTPStatus.NOT_MODIFIED:
-            integrity.require_file(str(item.rep), file.path, opened.digest)
-        if answer.is_part and not await asyncio.to_thread(opened.knows_blocks):
-            try:
-                await self._first_reading.learn(opened.digest, lambda: self._open_file(item, file.path, number))
-            except TimeoutError:
-                raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
-
-    def _open(self, item: Item, file: File, number: int | None, *, at_once: bool) -> tuple[VerifiedFile, str]:
-        """Open the file and return it with its media type. Blocks. A file that lost bytes on the disk is never sent as
-        if it were whole. A small one that is certainly sent is read `at_once`: another trip to a thread would cost
-        more."""
-        opened = self._open_file(item, file.path, number)
-        try:
-            if opened.digest == file.sha512 and opened.size != file.size:
-                raise opened.damage("it has lost or gained bytes")
-            if at_once:
-                opened.take_in_hand()
-            return opened, _media_type(file, opened)
-        except BaseException:
-            opened.close()
-            raise
 
     def _headers(self, item: Item, path: str, media_type: str) -> dict[str, str]:
         """Headers that let caches store the file but revalidate it each time: visibility and content may have
@@ -196,11 +155,6 @@ class Collection:
         caching = "no-cache" if item.visibility.is_public else "private, no-cache"
         safe = safety_headers(media_type, path, pages=self._site.origin)
         return {**safe, "cache-control": caching}
-
-    def _count(self, item: Item, path: str, address: str, scope: Scope) -> None:
-        site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
-        robot = site.is_robot(agent)
-        site.count(counted_download(item, path, f"{address} {agent}", site.recent, site.now, robot=robot))
 
     # --- what is not here ---
 
@@ -212,13 +166,6 @@ class Collection:
         if resolver is None or wanted is None:
             raise UnknownItem(label=label.spelling)
         return redirect(wanted.text(resolver, keep_spelling=True))
-
-
-def _media_type(file: File, opened: VerifiedFile) -> str:
-    try:
-        return media_type_in_full(file.media_type, opened)
-    except ContentDamaged:
-        return file.media_type  # noted; a reader who has the file already still gets 304
 
 
 def _persistent(label: Label, rest: str, query: str) -> PersistentUrl | None:
