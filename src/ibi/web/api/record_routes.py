@@ -21,6 +21,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.claims import ItemClaimPages
 from ibi.web.api.drafts import DraftPages
+from ibi.web.api.item_content import ContentPages
 from ibi.web.api.item_search import ItemSearch
 from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.status import StandingPages
@@ -48,6 +49,7 @@ def record_routes(
     )
     records, standing, claims = RecordPages(callers, drafts), StandingPages(callers), ItemClaimPages(callers)
     versions, whole = VersionPages(callers), WholeDepositPages(callers, queue)
+    content = ContentPages(callers)
     return [
         _version_route("/files/{path:path}", GET=versions.file),
         _version_route("/restore", POST=versions.restore),
@@ -55,8 +57,9 @@ def record_routes(
         _route("/api/items/{label:path}/versions", GET=versions.list),
         _route("/api/items/batch", POST=whole.deposit_many),
         _route("/api/items/claims", GET=claims.list, POST=claims.answer),
-        _route("/api/items/{label:path}/files/{path:path}", PUT=uploads.put, DELETE=uploads.delete),
+        _route("/api/items/{label:path}/files/{path:path}", GET=content.file, PUT=uploads.put, DELETE=uploads.delete),
         _route("/api/items/{label:path}/files", GET=records.files),
+        _route("/api/items/{label:path}/manifest", GET=content.manifest),
         _route("/api/items/{label:path}/usage", GET=records.usage),
         _route(
             "/api/items/{label:path}/relations", GET=relations.get, POST=relations.record, DELETE=relations.withdraw

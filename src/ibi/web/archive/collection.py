@@ -6,6 +6,7 @@ meaning.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from starlette.responses import Response

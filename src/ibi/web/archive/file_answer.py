@@ -19,7 +19,7 @@ from ibi.model.item import Item
 from ibi.ports.content import ContentDamaged
 from ibi.services.integrity.verified_file import PIECE, VerifiedFile
 from ibi.web.http.preconditions import Validators, byte_range
-from ibi.web.http.request import RawHeaders, values
+from ibi.web.http.request import RawHeaders, repr_digest, values
 from ibi.web.http.request_middleware import AnswerBroken
 
 MOST_SENT: Final = 256 * 1024
@@ -98,6 +98,7 @@ class FileAnswer:
         headers = {
             "etag": self._validators.etag,
             "last-modified": self._validators.last_modified,
+            "repr-digest": repr_digest(self._file.digest),
             "accept-ranges": "bytes",
         }
         if self.status == HTTPStatus.PARTIAL_CONTENT:

@@ -95,8 +95,12 @@ def item_record(site: ArchiveSite, item: Item, *, in_full: bool = False) -> dict
     return {**shared, **local, **damaged, "links": record_links(site, item)}
 
 
+def record_url(site: ArchiveSite, item: Item) -> str:
+    return f"{site.public_url}/api/items/{encoded_path(item.rep.spelling)}"
+
+
 def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
-    urls, base = site.urls, f"{site.public_url}/api/items/{encoded_path(item.rep.spelling)}"
+    urls, base = site.urls, record_url(site, item)
     page = urls.metadata(item, None, None)
     links = {
         "self": base,
@@ -112,7 +116,7 @@ def record_links(site: ArchiveSite, item: Item) -> dict[str, str]:
     if item.state is State.ORIGINAL:
         links["draft"] = f"{base}/draft"
     if item.visibility.listing and item.files:
-        links |= {"files": f"{base}/files", "file_list": urls.file_list(item)}
+        links |= {"files": f"{base}/files", "manifest": f"{base}/manifest", "file_list": urls.file_list(item)}
     if item.target is not None or item.target_url is not None:
         links["content"] = public_service_url(site, item) or target_place(site, item)
     return links

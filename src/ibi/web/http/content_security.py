@@ -48,6 +48,16 @@ def safety_headers(media_type: str, path: str, *, pages: str) -> dict[str, str]:
     return headers
 
 
+def attachment_headers(media_type: str, path: str) -> dict[str, str]:
+    """The headers of a file that is saved and never shown, whatever its type."""
+    sent = media_type if is_media_type(media_type) else DEFAULT_MEDIA_TYPE
+    return {
+        "content-type": sent,
+        "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+        "content-disposition": _attachment(path),
+    }
+
+
 def is_to_run(headers: RawHeaders) -> bool:
     """Whether a browser fetches a file to run it: as a page's script, which no document here may have, or as a service
     worker. Our pages load scripts from this host, and must never load those of depositors."""

@@ -89,7 +89,7 @@ async def test_a_listed_item_has_what_its_record_has_but_no_files() -> None:
         ("?q=nothing", []),
     ],
 )
-async def test_it_finds_what_the_page_finds(query: str, expected: list[str]) -> None:
+async def test_a_search_finds_what_the_page_finds(query: str, expected: list[str]) -> None:
     assert sorted(names(await found(library(), query))) == sorted(expected)
 
 

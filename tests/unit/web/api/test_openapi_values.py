@@ -15,7 +15,7 @@ from ibi.model.account import Scope
 from ibi.model.alternate import LONGEST_ALTERNATE, MOST_ALTERNATES
 from ibi.model.belief import ClaimKind
 from ibi.model.metadata import DC_ELEMENTS
-from ibi.model.registration import MOST_HOSTS, MOST_NETWORKS, MOST_PREFIXES
+from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES
 from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, Order
 from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.item_search import MOST_FILTERS

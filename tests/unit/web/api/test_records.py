@@ -59,6 +59,7 @@ async def test_a_record_has_links() -> None:
         "versions": f"{BASE}{RECORD}/versions",
         "draft": f"{BASE}{RECORD}/draft",
         "files": f"{BASE}{RECORD}/files",
+        "manifest": f"{BASE}{RECORD}/manifest",
         "file_list": f"{BASE}/col/{REP}/doc/?list",
         "content": f"{BASE}/col/{REP}/doc/",
     }
@@ -76,7 +77,7 @@ async def test_files_that_may_not_be_listed_are_not() -> None:
     record = (await app.get(RECORD)).json()
     assert "files" not in record
     assert "target" not in record
-    assert not {"files", "file_list"} & set(record["links"])
+    assert not {"files", "file_list", "manifest"} & set(record["links"])
     answer = await app.get(f"{RECORD}/files")
     assert (answer.status, answer.json()["type"]) == (403, "urn:ibi:problem:listing-not-permitted")
 
@@ -123,7 +124,8 @@ async def test_what_is_not_there_is_a_problem(path: str, status: int) -> None:
     [
         ("", "DELETE, GET, HEAD, PUT"),
         ("/files", "GET, HEAD"),
-        ("/files/a.txt", "DELETE, PUT"),
+        ("/files/a.txt", "DELETE, GET, HEAD, PUT"),
+        ("/manifest", "GET, HEAD"),
         ("/usage", "GET, HEAD"),
         ("/relations", "DELETE, GET, HEAD, POST"),
         ("/draft", "DELETE, GET, HEAD, POST, PUT"),
