@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from unicodedata import normalize
 
+from ibi.archive.citation.identifiers import IdentifierScheme
 from ibi.archive.citation.names import Name
 from ibi.archive.citation.work import Day, Work, WorkKind
 
@@ -78,8 +79,17 @@ def _fields(work: Work, kind: str) -> Iterator[tuple[str, str]]:
         yield "abstract", _text(work.abstract)
     if work.keywords:
         yield "keywords", _text(", ".join(work.keywords))
+    doi = work.identifier(IdentifierScheme.DOI)
+    if doi is not None:
+        yield "doi", f"{{{doi.translate(_URL_SPECIALS)}}}"
     yield "url", f"{{{work.url.translate(_URL_SPECIALS)}}}"
-    yield "note", _text(f"IBI: {work.label}")
+    yield "note", _text("; ".join((f"IBI: {work.label}", *_named_elsewhere(work))))
+
+
+def _named_elsewhere(work: Work) -> Iterator[str]:
+    """Names for which a format has no field of its own."""
+    doi = work.identifier(IdentifierScheme.DOI)
+    return (f"{each.scheme}: {each.value}" for each in work.identifiers if each.value != doi)
 
 
 def _bibtex_name(name: Name) -> str:
@@ -146,7 +156,11 @@ def _lines(work: Work, accessed: Day | None) -> Iterator[tuple[str, str]]:
     yield from (("KW", keyword) for keyword in work.keywords)
     if work.abstract is not None:
         yield "AB", work.abstract
+    doi = work.identifier(IdentifierScheme.DOI)
+    if doi is not None:
+        yield "DO", doi
     yield "UR", work.url
+    yield from (("UR", each.url) for each in work.identifiers if each.value != doi)
     if accessed is not None:
         yield "Y2", f"{accessed.year:04}/{accessed.month:02}/{accessed.day:02}/"
     yield "ER", ""
@@ -167,6 +181,8 @@ def csl_json(work: Work, accessed: Day | None = None) -> dict[str, Any]:
         "abstract": work.abstract,
         "keyword": ", ".join(work.keywords),
         "URL": work.url,
+        "DOI": work.identifier(IdentifierScheme.DOI),
+        "note": "\n".join(_named_elsewhere(work)),
     }
     if work.issued is not None:
         item["issued"] = {"date-parts": [[part for part in work.issued if part is not None]]}

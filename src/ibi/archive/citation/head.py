@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ibi.archive.citation.identifiers import IdentifierScheme
 from ibi.archive.citation.names import Name
 from ibi.archive.citation.work import Work, WorkKind
 from ibi.model.metadata import Licence, Orcid
@@ -56,6 +57,9 @@ def _highwire(work: Work, pdf_url: str | None) -> Iterator[tuple[str, str]]:
     if work.language is not None:
         yield "citation_language", work.language
     yield from (("citation_keywords", keyword) for keyword in work.keywords)
+    doi = work.identifier(IdentifierScheme.DOI)
+    if doi is not None:
+        yield "citation_doi", doi
     yield "citation_public_url", work.url
     if pdf_url is not None:
         yield "citation_pdf_url", pdf_url
@@ -68,7 +72,8 @@ def json_ld(work: Work, licence: Licence | None = None) -> dict[str, Any]:
         "@type": _TYPES[work.kind],
         "@id": work.url,
         "url": work.url,
-        "identifier": {"@type": "PropertyValue", "propertyID": "IBI", "value": work.label},
+        "identifier": _identifiers(work),
+        "sameAs": [each.url for each in work.identifiers],
         "name": work.title,
         "author": [_agent(*pair) for pair in zip(work.authors, work.orcids, strict=True)],
         "contributor": [_agent(name, None) for name in work.contributors],
@@ -80,6 +85,15 @@ def json_ld(work: Work, licence: Licence | None = None) -> dict[str, Any]:
         "license": None if licence is None else licence.url,
     }
     return {name: value for name, value in description.items() if value}
+
+
+def _identifiers(work: Work) -> dict[str, str] | list[dict[str, str]]:
+    own = {"@type": "PropertyValue", "propertyID": "IBI", "value": work.label}
+    others = [
+        {"@type": "PropertyValue", "propertyID": str(each.scheme), "value": each.value, "url": each.url}
+        for each in work.identifiers
+    ]
+    return [own, *others] if others else own
 
 
 def _agent(name: Name, orcid: Orcid | None) -> dict[str, str]:

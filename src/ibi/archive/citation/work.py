@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from ibi.archive.citation.identifiers import IdentifierScheme, OtherIdentifier, identifiers_of
 from ibi.archive.citation.names import Name, one_line, read_name
 from ibi.archive.counting import IssueDate, issue_date
 from ibi.instant import Instant, civil
@@ -125,6 +126,12 @@ class Work:
     language: str | None
     abstract: str | None
     keywords: tuple[str, ...]
+    identifiers: tuple[OtherIdentifier, ...] = ()
+    """Its names in other systems."""
+
+    def identifier(self, scheme: IdentifierScheme) -> str | None:
+        """The first of that kind."""
+        return next((each.value for each in self.identifiers if each.scheme is scheme), None)
 
 
 def work_of(item: Item, url: str, *, most: int | None = None) -> Work:
@@ -147,6 +154,7 @@ def work_of(item: Item, url: str, *, most: int | None = None) -> Work:
         language=None if item.language is None else str(item.language),
         abstract=_first(map(str, metadata.description), _LONGEST_ABSTRACT),
         keywords=tuple(filter(None, (_line(subject.value, _LONGEST_KEYWORD) for subject in metadata.subject[:most]))),
+        identifiers=identifiers_of(item),
     )
 
 
