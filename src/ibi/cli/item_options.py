@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,7 +16,7 @@ from ibi.languages import LanguageTag
 from ibi.model.alternate import parse_alternate
 from ibi.model.errors import InvalidMetadata
 from ibi.model.item import Draft
-from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
+from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, Text
 from ibi.model.metadata_dates import checked_date
 from ibi.model.visibility import Visibility, network
 
@@ -48,6 +49,36 @@ _OPTIONS = (
         multiple=True,
         help="What it is: Text, Dataset, Software and so on (DCMI), or any other word; may be repeated.",
     ),
+    click.option(
+        "--contributor",
+        "contributors",
+        metavar="NAME",
+        multiple=True,
+        help="Who helped to make it, written as a creator is; may be repeated.",
+    ),
+    click.option(
+        "--identifier",
+        "identifiers",
+        metavar="TEXT",
+        multiple=True,
+        help="Another identifier of it, such as a DOI or an ISBN; may be repeated.",
+    ),
+    click.option("--source", "sources", metavar="TEXT", multiple=True, help="What it is part of; may be repeated."),
+    click.option(
+        "--relation", "relations", metavar="TEXT", multiple=True, help="Something related to it; may be repeated."
+    ),
+    click.option(
+        "--coverage", "coverages", metavar="TEXT", multiple=True, help="Place or time it is about; may be repeated."
+    ),
+    click.option("--format", "formats", metavar="TEXT", multiple=True, help="Its format or extent; may be repeated."),
+    click.option("--rights", metavar="TEXT", multiple=True, help="Rights in it, in words; may be repeated."),
+    click.option(
+        "--metadata",
+        "metadata_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="A JSON file that describes it, as a draft is described over HTTP; other flags outrank it.",
+    ),
     click.option("--license", "licence", metavar="LICENCE", help="An SPDX identifier such as CC-BY-4.0, or a URL."),
     click.option(
         "--alternate",
@@ -76,6 +107,22 @@ _OPTIONS = (
 )
 
 
+_TEXTS = {
+    "title": "titles",
+    "description": "descriptions",
+    "subject": "subjects",
+    "date": "dates",
+    "publisher": "publishers",
+    "identifier": "identifiers",
+    "source": "sources",
+    "relation": "relations",
+    "coverage": "coverages",
+    "format": "formats",
+    "rights": "rights",
+}
+_AGENTS = {"creator": "creators", "contributor": "contributors"}
+
+
 def item_options(command: Command) -> Command:
     """Add all flags of an item to a command; its function passes their values to `described`."""
     for option in reversed(_OPTIONS):
@@ -85,6 +132,10 @@ def item_options(command: Command) -> Command:
 
 def described(draft: Draft, given: dict[str, Any]) -> Draft:
     """Return `draft` with the values of the flags; the rest is unchanged."""
+    if given["metadata_file"] is not None:
+        from ibi.cli.metadata_file import described_by_file
+
+        draft = described_by_file(draft, given["metadata_file"])
     language = given["language"]
     return replace(
         draft,
@@ -96,22 +147,15 @@ def described(draft: Draft, given: dict[str, Any]) -> Draft:
 
 
 def _metadata(metadata: DescriptiveMetadata, given: dict[str, Any]) -> DescriptiveMetadata:
-    elements = ("title", "description", "subject", "date", "publisher")
-    values: dict[str, Any] = {
-        element: tuple(map(Text, given[f"{element}s"])) for element in elements if given[f"{element}s"]
-    }
     for date in given["dates"]:
         checked_date(date)
-    if given["creators"]:
-        values["creator"] = tuple(map(_agent, given["creators"]))
+    values: dict[str, Any] = {element: tuple(map(Text, given[flag])) for element, flag in _TEXTS.items() if given[flag]}
+    values |= {element: tuple(map(_agent, given[flag])) for element, flag in _AGENTS.items() if given[flag]}
     if given["types"]:
-        kinds = {str(kind).lower(): kind for kind in ResourceType}
-        known = next((name for name in given["types"] if name.lower() in kinds), None)
-        values["resource_type"] = None if known is None else kinds[known.lower()]
-        values["type"] = tuple(Text(name) for name in given["types"] if name != known)
+        values |= {"type": tuple(map(Text, given["types"])), "resource_type": None}
     if given["licence"] is not None:
         values["licence"] = Licence(given["licence"])
-    return replace(metadata, **values)
+    return replace(metadata, **values).with_kind()
 
 
 def _agent(text: str) -> Agent:

@@ -6,7 +6,7 @@ Nothing here has a meaning for resolution. What an item is to others, its editio
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Final
 
@@ -160,6 +160,9 @@ class ResourceType(StrEnum):
     TEXT = "Text"
 
 
+_KINDS: Final = {str(kind).lower(): kind for kind in ResourceType}
+
+
 @dataclass(frozen=True, slots=True)
 class DescriptiveMetadata:
     """The values of each element in the order in which they were given, and what Dublin Core has no place for."""
@@ -186,6 +189,14 @@ class DescriptiveMetadata:
         """The values of one of `DC_ELEMENTS`."""
         values: tuple[Text, ...] | tuple[Agent, ...] = getattr(self, element)
         return values
+
+    def with_kind(self) -> DescriptiveMetadata:
+        """The same, with the kind of thing where it belongs: a term of DCMI among the types is the `resource_type`,
+        unless that says another, and is not said twice. So an item is described alike whichever way it came."""
+        kinds = [_KINDS.get("".join(text.value.split()).lower()) for text in self.type]
+        kind = self.resource_type or next(filter(None, kinds), None)
+        rest = tuple(text for text, named in zip(self.type, kinds, strict=True) if named is None or named is not kind)
+        return self if rest == self.type else replace(self, type=rest, resource_type=kind)
 
     def titles(self, language: LanguageTag | None = None) -> tuple[str, ...]:
         """The titles, those in `language` first."""

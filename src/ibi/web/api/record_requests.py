@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -144,7 +144,8 @@ def parse_description(document: dict[str, Any]) -> Description:
         if isinstance(language, str):
             LanguageTag.parse(language, registered=True)
     with refusing_members():
-        return read_description(written, _PLACE)
+        description = read_description(written, _PLACE)
+    return replace(description, metadata=description.metadata.with_kind())
 
 
 def _expand(name: str, value: Any) -> Any:
