@@ -83,11 +83,19 @@ def test_the_command_does_the_same_through_a_server_as_on_a_data_directory(remot
     assert made["url"] == f"{remote.url}/col/{made['rep']}/doc/a.txt"
     data = ("--data", str(remote.command.data))
     # Where the server listens, the data directory's settings say too: port 0 was written down when the sandbox began.
-    for arguments in (("show", made["ibip"]), ("show", made["rep"], "--json"), ("stats",), ("stats", made["rep"])):
+    looks = (("show", made["ibip"]), ("show", made["rep"], "--json"), ("stats",), ("stats", made["persistent_url"]))
+    for arguments in (*looks, ("list", "--json"), ("list", "--sort", "title"), ("search", "tese", "--language", "pt")):
         there, here = remote(*arguments), remote.command(*arguments, *data)
         assert (there.code, there.out) == (0, here.out), arguments
+    out = folder.parent / "out"
+    (out / "sub").mkdir(parents=True)
+    (out / "sub" / "ção b.txt.ibi-part").write_text("do")  # what a fetch that broke off has left
+    assert remote("get", made["persistent_url"], str(out)).code == 0
+    assert [(out / name).read_text() for name in ("a.txt", "sub/ção b.txt")] == ["one", "dois"]
     updated = remote.json("update", made["rep"], "--title", "Outra", "--remove", "sub/ção b.txt", "--message", "why")
     assert (updated["version"], updated["removed"]) == (2, ["sub/ção b.txt"])
+    assert remote("get", made["rep"], str(folder.parent / "first"), "--version", "1").code == 0
+    assert (folder.parent / "first/sub/ção b.txt").read_text() == "dois"
     new = remote.json("deposit", str(folder), "--title", "Segunda", "--edition-of", made["rep"])
     assert remote.json("show", made["rep"])["item"]["next_edition"]["rep"] == new["rep"]
     undone = remote.json("relate", made["rep"], "--next-edition", new["rep"], "--undo")

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ibi.cli.item_output import Links
+from ibi.cli.labels import read_label
 from ibi.config import Settings
 from ibi.errors import InvalidInput
-from ibi.label import parse
+from ibi.model.file import File
 from ibi.model.item import Item
-from ibi.model.item_json import SCHEMA, decode_item
+from ibi.model.item_json import SCHEMA, decode_item, read_file
 from ibi.model.usage import Usage
 from ibi.transport.api_client import one_line
 from ibi.transport.api_clients import RecordsClient
@@ -59,6 +60,14 @@ def item_of(record: dict[str, Any], settings: Settings) -> Item:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no item: {error}")) from None
 
 
+def file_of(each: dict[str, Any], settings: Settings) -> File:
+    """Decode a file in a server's manifest, with the checks for one read from disk."""
+    try:
+        return read_file({name: each[name] for name in _FILE}, "manifest")
+    except (InvalidInput, KeyError, TypeError) as error:
+        raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no file: {error}")) from None
+
+
 def _encoded(document: dict[str, Any]) -> bytes:
     return json.dumps({"schema": SCHEMA, **document}).encode("ascii")
 
@@ -84,7 +93,7 @@ def remote_usage(settings: Settings, label: str | None) -> Iterator[tuple[dict[s
         for each in client.usage():
             yield {"rep": one_line(str(each.get("rep")))}, _usage(each, settings)
         return
-    this = parse(label)
+    this = read_label(label)
     rep = str(item_of(client.record(this), settings).rep)
     for each in client.usage_of(this):
         yield {"rep": rep, "date": one_line(str(each.get("date")))}, _usage(each, settings)

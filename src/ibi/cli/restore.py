@@ -27,9 +27,9 @@ from ibi.cli.output import as_json_option
 def restore(label: str, number: int, message: str | None, *, as_json: bool, **flags: str | None) -> None:
     """Make description and files of an earlier version those of a new one; relations and visibility stay."""
     from ibi.cli.item_output import links, print_updated
-    from ibi.label import parse
+    from ibi.cli.labels import read_label
 
-    settings, this = settings_from(**flags), parse(label)
+    settings, this = settings_from(**flags), read_label(label)
     gone: list[str] = []
     if settings.is_remote:
         from ibi.cli.remote_items import item_of, links_of, records_client

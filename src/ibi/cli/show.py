@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def show(labels: tuple[str, ...], number: int | None, *, as_json: bool, **flags: str | None) -> None:
     """Show items: their labels, description, relations and files."""
     from ibi.cli.item_output import links, print_item
-    from ibi.label import parse
+    from ibi.cli.labels import read_label
 
     settings = settings_from(**flags)
     if settings.is_remote:
@@ -33,7 +33,7 @@ def show(labels: tuple[str, ...], number: int | None, *, as_json: bool, **flags:
         client = records_client(settings)
 
         def read(label: str) -> tuple[Item, Links]:
-            this = parse(label)
+            this = read_label(label)
             record = client.record(this) if number is None else client.version(this, number)
             item = item_of(record, settings)
             return item, links_of(record, item)
@@ -45,7 +45,7 @@ def show(labels: tuple[str, ...], number: int | None, *, as_json: bool, **flags:
     with opened_store(settings) as store:
         each(
             labels,
-            lambda label: _item(store, parse(label), number),
+            lambda label: _item(store, read_label(label), number),
             lambda item: print_item(item, links(item, settings), as_json=as_json),
         )
 

@@ -54,11 +54,11 @@ def _totals(settings: Settings) -> Iterator[tuple[dict[str, str], Usage]]:
 
 def _days(settings: Settings, label: str) -> Iterator[tuple[dict[str, str], Usage]]:
     from ibi.cli.archive_store import opened_store
-    from ibi.label import parse
+    from ibi.cli.labels import read_label
     from ibi.storage.sqlite.usage import FILE_NAME, SqliteUsageLog
 
     with opened_store(settings) as store:
-        rep = store.find(parse(label)).rep
+        rep = store.find(read_label(label)).rep
     path = settings.data / FILE_NAME
     if not path.exists():
         return

@@ -48,7 +48,7 @@ def update(
     **given: Any,
 ) -> None:
     """Give an item more files, newer ones of the same name, or another description; the rest stays as it is."""
-    from ibi.label import parse
+    from ibi.cli.labels import read_label
 
     settings = settings_from(**{name: given.pop(name) for name in WHERE})
     if paths and url is not None:
@@ -67,14 +67,14 @@ def update(
 
         keeps = url is None and not replaces
         changes = Changes(removed, target, url, message, keeps=keeps, public=public)
-        remote_update(settings, parse(label), found, changes, given, as_json=as_json)
+        remote_update(settings, read_label(label), found, changes, given, as_json=as_json)
         return
     from ibi.cli.archive_store import account_named, opened_archive, who
     from ibi.cli.item_output import links, print_updated, progress
 
     account = account_named(settings, owner)
     with opened_archive(settings) as archive, progress("updating", found.size) as on_bytes:
-        item = archive.store.find(parse(label))
+        item = archive.store.find(read_label(label))
         if owner is not None:
             item = archive.deposits.give(item.rep, account, who())
         if not is_changed:

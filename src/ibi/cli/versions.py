@@ -27,9 +27,9 @@ _FILES = ("files_added", "files_changed", "files_removed")
 @setting_options("data", "config", "server", "token")
 def versions(label: str, *, as_json: bool, **flags: str | None) -> None:
     """List the versions of an item, newest first: who made each, when and why, and what changed."""
-    from ibi.label import parse
+    from ibi.cli.labels import read_label
 
-    settings, this = settings_from(**flags), parse(label)
+    settings, this = settings_from(**flags), read_label(label)
     found = _remote(settings, this) if settings.is_remote else _local(settings, this)
     for each in found:
         if as_json:

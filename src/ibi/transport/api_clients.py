@@ -15,9 +15,10 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from socket import SHUT_RDWR
 from typing import Any, BinaryIO, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from ibi.label import Label
+from ibi.model.file import File
 from ibi.persistent_url import PersistentUrl
 from ibi.transport.api_client import ApiClient, object_of, refusal_of
 from ibi.transport.errors import ServerRefused, ServerUnreachable, SourceChanged, UnexpectedAnswer
@@ -76,6 +77,8 @@ _PIECE: Final = 1024 * 1024
 _MOST_BODY: Final = 64 * 1024
 _SHOWN: Final = frozenset({200, 410})
 """What is left of a deleted item is an answer too."""
+_PARTIAL: Final = 206
+_BYTES: Final = frozenset({200, _PARTIAL})
 _ATTEMPTS: Final = 3
 _PUBLISHING: Final = 3600.0
 """Seconds: before it answers, the server reads everything that it publishes."""
@@ -108,6 +111,46 @@ class RecordsClient(ApiClient):
 
     def record(self, label: Label) -> dict[str, Any]:
         return self._object("GET", _place(label), accepted=_SHOWN)
+
+    def search(self, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+        """The items that a search finds, page by page, as the server lists them."""
+        place = f"/api/items?{urlencode(pairs)}"
+        seen: set[str] = set()
+        while True:
+            page = self._object("GET", place)
+            yield from self._list_in(page, "items")
+            following = urlsplit(str(self._members(page, "links").get("next", "")))
+            # Of the address only what it asks for: it is this server that is asked, whatever its own links say.
+            if not following.query or following.query in seen:
+                return
+            seen.add(following.query)
+            place = f"/api/items?{following.query}"
+
+    def manifest(self, label: Label, number: int | None = None) -> list[dict[str, Any]]:
+        """The files of an item, with their digests; of an earlier version, if it is named."""
+        rest = "/manifest" if number is None else f"/versions/{number}"
+        answer = self._object("GET", f"{_place(label)}{rest}")
+        return self._list_in(answer, "files") if number is None or "files" in answer else []
+
+    def file_from(self, label: Label, file: File, number: int | None, offset: int) -> Iterator[bytes]:
+        """The bytes of a file from an offset on; those before are left out if the server sends all of them."""
+        version = "" if number is None else f"/versions/{number}"
+        place = f"{_place(label)}{version}/files/{quote(file.path, safe='/')}"
+        headers = {"Accept": "*/*"}
+        if offset:
+            headers |= {"Range": f"bytes={offset}-", "If-Range": f'"{file.sha512[:64]}"'}
+        try:
+            with self._request("GET", place, None, headers, _BYTES) as answer:
+                skip = 0 if answer.status == _PARTIAL else offset
+                if answer.status == _PARTIAL and not (answer.getheader("Content-Range") or "").startswith(
+                    f"bytes {offset}-"
+                ):
+                    raise UnexpectedAnswer(server=self._server, reason="another part of the file came")
+                while piece := answer.read(_PIECE):
+                    yield piece[skip:]
+                    skip = max(0, skip - len(piece))
+        except (HTTPException, OSError) as error:
+            raise ServerUnreachable(server=self._server, reason=str(error) or type(error).__name__) from error
 
     def delete(self, label: Label, reason: str, replaced_by: Label | None, *, purge: bool) -> dict[str, Any]:
         said = {"reason": reason} | ({} if replaced_by is None else {"replaced_by": str(replaced_by)})

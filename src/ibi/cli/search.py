@@ -1,0 +1,125 @@
+"""`ibi search` and, without words, `ibi list`: the items of an Archive, in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option, print_json
+from ibi.errors import InvalidInput
+from ibi.safe_text import printable
+
+if TYPE_CHECKING:
+    from ibi.config import Settings
+    from ibi.label import Label
+    from ibi.model.item import Item
+    from ibi.model.search import SearchQuery
+    from ibi.ports.catalog import Search
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_FACETS = ("year", "creator", "type", "language", "prefix")
+_OPTIONS = (
+    click.option("--year", metavar="YEAR", multiple=True, help="Only items of this year of publication."),
+    click.option("--creator", metavar="NAME", multiple=True, help="Only items of this creator."),
+    click.option("--type", metavar="TYPE", multiple=True, help="Only items of this kind."),
+    click.option("--language", metavar="TAG", multiple=True, help="Only items in this language."),
+    click.option("--prefix", metavar="PREFIX", multiple=True, help="Only items whose repository name begins so."),
+    click.option("--sort", type=click.Choice(["relevance", "newest", "oldest", "title"]), help="The order."),
+    click.option("-n", "--most", metavar="N", type=click.IntRange(min=1), help="At most so many; without it, all."),
+)
+
+
+def list_options(command: Command) -> Command:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("words", metavar="TEXT...", nargs=-1, required=True)
+@list_options
+@as_json_option
+@setting_options("data", "config", "server", "token")
+def search(words: tuple[str, ...], *, as_json: bool, **given: Any) -> None:
+    """Find items by words, phrases in quotes, labels or links, as the search of the pages does."""
+    print_found(" ".join(words), given, as_json=as_json)
+
+
+def print_found(text: str, given: dict[str, Any], *, as_json: bool) -> None:
+    """Print what is found for `text`, or everything if it is empty."""
+    settings = settings_from(**{name: given.pop(name) for name in ("data", "config", "server", "token")})
+    with _remote(settings, text, given) if settings.is_remote else _local(settings, text, given) as found:
+        for each in islice(found, given["most"]):
+            print_json(each) if as_json else click.echo(_line(each))
+
+
+def _line(each: dict[str, Any]) -> str:
+    title = printable(each["title"]) if each["title"] else "(without a title)"
+    creators = f" ({printable('; '.join(each['creators']))})" if each["creators"] else ""
+    return f"{each['ibip'] or each['rep']}  {title}{creators}"
+
+
+def _told(item: Item, persistent_url: str | None) -> dict[str, Any]:
+    creators = [str(creator) for creator in item.metadata.creator]
+    return {
+        "rep": item.rep.spelling,
+        "ibip": None if item.labels.ibip is None else item.labels.ibip.spelling,
+        "persistent_url": persistent_url,
+        "title": "; ".join(item.metadata.titles(item.language)),
+        "creators": creators,
+        "state": item.state.value,
+        "updated": str(item.updated),
+    }
+
+
+@contextmanager
+def _remote(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[Iterator[dict[str, Any]]]:
+    from ibi.cli.remote_items import item_of, links_of, records_client
+
+    pairs = [("q", text)] if text else []
+    pairs += [(facet, value) for facet in _FACETS for value in given[facet]]
+    pairs += [("sort", given["sort"])] if given["sort"] else []
+    client = records_client(settings)
+    records = client.search([*pairs, ("size", str(min(given["most"] or 50, 50)))])
+    # One that is too long for a list is asked for alone.
+    whole = (client.record(_name(record, settings)) if record.get("in_short") else record for record in records)
+    items = ((record, item_of(record, settings)) for record in whole)
+    yield (_told(item, links_of(record, item)["persistent_url"]) for record, item in items)
+
+
+def _name(record: dict[str, Any], settings: Settings) -> Label:
+    from ibi.label import parse
+    from ibi.transport.errors import UnexpectedAnswer
+
+    try:
+        return parse(record["labels"]["rep"])
+    except (InvalidInput, KeyError, TypeError):
+        raise UnexpectedAnswer(server=settings.server, reason="it lists what has no name") from None
+
+
+@contextmanager
+def _local(settings: Settings, text: str, given: dict[str, Any]) -> Iterator[Iterator[dict[str, Any]]]:
+    from ibi.cli.archive_store import opened_store
+    from ibi.cli.item_output import links
+    from ibi.model.search import Facet, Order, SearchQuery
+
+    order = Order(given["sort"]) if given["sort"] else Order.RELEVANCE if text else Order.NEWEST
+    filters = tuple((Facet(name), value) for name in _FACETS for value in given[name])
+    size = min(given["most"] or 100, 100)
+    with opened_store(settings) as store:
+        query = SearchQuery(text=text, filters=filters, order=order, size=size)
+        found = _walk(store.search, query)
+        yield (_told(item, links(item, settings)["persistent_url"]) for item in found)
+
+
+def _walk(search: Search, query: SearchQuery | None) -> Iterator[Item]:
+    while query is not None:
+        page = search.search(query)
+        yield from page.items
+        query = query.next_page(page, by_number=False)
