@@ -49,12 +49,13 @@ pictures: dev browser ## Take the pictures of the pages under docs/pictures anew
 bench: dev nginx ## Measure; fails on a missed aim
 	$(BIN)/python -m bench.run
 
-soak: dev ## The long runs: properties a hundred times over, a thousand kills of a server, a million labels, 100,000 simulated networks, every lie
+soak: dev ## The long runs: properties a hundred times over, a thousand kills of a server, a million labels, 100,000 simulated networks, every lie, a harvest of 100,000 records
 	$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=soak
 	SOAK_KILLS=1000 $(BIN)/pytest -q tests/faults/test_mint_server_kills.py
 	SOAK_LABELS=1 $(BIN)/pytest -q tests/faults/test_mint_beside_server.py
 	SIMULATOR_SEEDS=100000 $(BIN)/pytest -q -n $(JOBS) tests/simulator
 	SOAK_LIES=full $(BIN)/pytest -q tests/scenarios/test_lying_archive.py
+	SOAK_HARVEST=1 $(BIN)/pytest -q tests/scenarios/test_harvest.py
 
 # What no package index has. Where it cannot be installed, its tests are skipped and say so, and its reference is left out.
 INSTALL = [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \

@@ -12,6 +12,8 @@ import pytest
 from ibi.archive import life_cycle
 from ibi.archive.errors import LabelTaken
 from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.messages import LabelForms
 from ibi.model.change import ChangeKind, Revision
 from ibi.model.transfer import Transfer
 from ibi.ports.archive_store import StoreCatalog
@@ -132,6 +134,33 @@ def test_an_entry_says_whether_the_item_has_or_had_relations(catalog: StoreCatal
     catalog.put(item(1), Revision(3, LATER))
     catalog.remove(item(1).rep, LATER)
     assert [each.related for each in catalog.changes.since(0, MOST).changes] == [False, True, True, True]
+
+
+def test_current_entries_of_a_prefix_are_those_of_its_labels_alone(catalog: StoreCatalog) -> None:
+    hosts = ("arq.lab.br", 80), ("arq.lab.br", 8080), ("arq2.lab.br", 80), ("b.arq.lab.br", 80)
+    names = [RepositoryName.from_parts(host, port, Instant(1_300_000_000)) for host, port in hosts]
+    catalog.put_all(item(labels=LabelForms(name, None)) for name in names)
+    for number, name in enumerate(names, 1):
+        assert [each.number for each in catalog.changes.current(0, MOST, name.prefix).changes] == [number]
+        assert catalog.changes.current(number, MOST, name.prefix).changes == ()
+    assert catalog.changes.current(0, MOST, "lab.br/ar").changes == ()
+    catalog.remove(names[0])
+    assert [each.number for each in catalog.changes.current(0, MOST, names[0].prefix).changes] == [5]
+
+
+def test_prefixes_are_listed_once_each_in_pages(catalog: StoreCatalog) -> None:
+    hosts = ("b.lab.br", "arq.lab.br", "arq2.lab.br", "arq-3.lab.br")
+    names = [RepositoryName.from_parts(host, port, Instant(1_300_000_000)) for host in hosts for port in (80, 8080)]
+    assert catalog.changes.prefixes("", MOST) == ()
+    catalog.put_all(item(labels=LabelForms(name, None)) for name in names)
+    catalog.put_all(item(minute) for minute in range(5))
+    catalog.remove(names[0])
+    found = catalog.changes.prefixes("", MOST)
+    assert sorted(found) == sorted({name.prefix for name in names})
+    in_pages: list[str] = []
+    while page := catalog.changes.prefixes(in_pages[-1] if in_pages else "", 3):
+        in_pages += page
+    assert tuple(in_pages) == found
 
 
 def test_a_label_is_found_in_whatever_case(catalog: StoreCatalog) -> None:

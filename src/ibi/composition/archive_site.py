@@ -127,6 +127,7 @@ def open_archive_site(
         item_services=_item_services(settings, store, minter, record),
         search=searching,
         integrity=store.integrity,
+        admin_email=settings.archive.admin_email,
         served_elsewhere=None if address == public_url else address,
         is_switched_on=partial(_is_switched_on, MembershipFiles(settings.data)),
         warn_of_url=partial(undeclared_host, settings, public_url),

@@ -25,8 +25,12 @@ class ChangeFeed(Protocol):
     def since(self, number: int, most: int) -> ChangePage:
         """The entries after that number, at most so many."""
 
-    def current(self, number: int, most: int) -> ChangePage:
-        """The same, of which those are left out whose item has a later entry."""
+    def current(self, number: int, most: int, prefix: str | None = None) -> ChangePage:
+        """The same, of which those are left out whose item has a later entry; with a `prefix`, spelled as labels have
+        it, only those of its labels, for which a slow adapter may look at every entry."""
+
+    def prefixes(self, after: str, most: int) -> tuple[str, ...]:
+        """The prefixes of all labels in the feed, in the order of their text, from the first one after `after`."""
 
     def last_of(self, label: Label) -> ItemChange | None:
         """The last entry of the item of that repository name."""

@@ -146,6 +146,8 @@ class ArchiveSite:
     warn_of_url: Callable[[str], str | None] = _no_warning
     """A warning about a Web service whose host resolvers do not know, for who deposits it; None if there is none."""
     integrity: Integrity | None = None
+    admin_email: str | None = None
+    """Of who runs the Archive, as harvesters are told it."""
     served_elsewhere: str | None = None
     watch: ChangeWatch | None = field(init=False, default=None)
     """Tells caches of this process what changed."""

@@ -38,6 +38,7 @@ from ibi.web.api.status import HealthPage, IdentityPage, healthz
 from ibi.web.api.tokens import TokenPages
 from ibi.web.archive.collection import Collection
 from ibi.web.archive.content_host import BytesAlone, ContentHost
+from ibi.web.archive.oai import HarvestPages
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.archive.service import ArchiveService
 from ibi.web.archive.switched_off import SwitchGuard
@@ -134,6 +135,7 @@ def create_app(
             if archive is None or readers is None
             else [Route("/api/changes", ChangePages(readers, archive.public_url).get)]
         ),
+        *([] if archive is None or archive.feed is None else HarvestPages(archive, archive.feed).routes()),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
         *(
             ArchivePages(resolver.registrations, authentication).routes()

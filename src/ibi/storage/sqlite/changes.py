@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from ibi.label import Label
+from ibi.label import Label, RepositoryName
 from ibi.model.change import ChangeKind, ChangePage, FeedPosition, ItemChange, Revision
 from ibi.storage.sqlite.connection import Connection, snapshot
 
@@ -19,6 +19,11 @@ _COLUMNS = "number, label, kind, at, head, listed, related"
 _EPOCH = "SELECT epoch, (SELECT coalesce(max(number), 0) FROM changes) FROM feed"
 _SINCE = f"SELECT {_COLUMNS} FROM changes WHERE number > ? ORDER BY number LIMIT ?"  # noqa: S608
 _CURRENT = f"SELECT {_COLUMNS} FROM changes WHERE number > ? AND is_last ORDER BY number LIMIT ?"  # noqa: S608
+# The plus keeps SQLite from sorting all of a large prefix for each page.
+_CURRENT_OF = f"""
+    SELECT {_COLUMNS} FROM changes WHERE number > ? AND is_last AND +label >= ? AND +label < ? ORDER BY number LIMIT ?
+"""  # noqa: S608
+_FIRST_FROM = "SELECT label FROM changes WHERE is_last = 1 AND label >= ? ORDER BY label LIMIT 1"
 _LAST = f"SELECT {_COLUMNS} FROM changes WHERE label = ? AND is_last = 1"  # noqa: S608
 _LISTED = "SELECT listed FROM changes WHERE number = ?"
 _OVERTAKE = "UPDATE changes SET is_last = 0 WHERE number = ?"
@@ -141,8 +146,14 @@ class SqliteChanges:
     def since(self, number: int, most: int) -> ChangePage:
         return self._connections.read(partial(_page, statement=_SINCE, number=number, most=most))
 
-    def current(self, number: int, most: int) -> ChangePage:
-        return self._connections.read(partial(_page, statement=_CURRENT, number=number, most=most))
+    def current(self, number: int, most: int, prefix: str | None = None) -> ChangePage:
+        if prefix is None:
+            return self._connections.read(partial(_page, statement=_CURRENT, number=number, most=most))
+        bounds = f"{prefix}/", _after_labels_of(prefix)
+        return self._connections.read(partial(_page, statement=_CURRENT_OF, number=number, most=most, bounds=bounds))
+
+    def prefixes(self, after: str, most: int) -> tuple[str, ...]:
+        return self._connections.read(partial(_prefixes, after=after, most=most))
 
     def last_of(self, label: Label) -> ItemChange | None:
         row = self._connections.read(lambda connection: connection.execute(_LAST, (str(label),)).fetchone())
@@ -156,11 +167,26 @@ class SqliteChanges:
         return self._connections.write(_position)
 
 
-def _page(connection: Connection, statement: str, number: int, most: int) -> ChangePage:
+def _page(connection: Connection, statement: str, number: int, most: int, bounds: tuple[str, ...] = ()) -> ChangePage:
     with snapshot(connection):
         epoch, end = connection.execute(_EPOCH).fetchone()
-        rows = connection.execute(statement, (number, most)).fetchall()
+        rows = connection.execute(statement, (number, *bounds, most)).fetchall()
     return ChangePage(epoch, tuple(map(_entry, rows)), end)
+
+
+def _after_labels_of(prefix: str) -> str:
+    """What comes after all labels of the prefix, and before those of the next."""
+    return f"{prefix}{chr(ord('/') + 1)}"
+
+
+def _prefixes(connection: Connection, after: str, most: int) -> tuple[str, ...]:
+    """From one to the next by the index of labels, however many labels each has."""
+    found: list[str] = []
+    place = _after_labels_of(after) if after else ""
+    while len(found) < most and (row := connection.execute(_FIRST_FROM, (place,)).fetchone()) is not None:
+        found.append(RepositoryName.parse(row[0]).prefix)
+        place = _after_labels_of(found[-1])
+    return tuple(found)
 
 
 def _last_before(connection: Connection, second: int) -> int:

@@ -30,8 +30,8 @@ from ibi.web.pages.item_page import ItemPage, tombstone_page
 from ibi.web.pages.signposting import FORMATS as FOR_PROGRAMS
 
 # OAI-PMH 2.0, oai_dc.xsd: the fifteen elements, in any order and number, each perhaps with xml:lang
-_BEGINNING = (
-    '<?xml version="1.0" encoding="UTF-8"?>\n'
+_DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_BEGINNING: Final = (
     '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/"'
     ' xmlns:dc="http://purl.org/dc/elements/1.1/"'
     ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
@@ -41,12 +41,18 @@ _BEGINNING = (
 
 
 def oai_dc(item: Item, persistent_url: str) -> bytes:
-    """Write the document. Facts that the record has outside its description go into the elements meant for them."""
+    """Write the document."""
+    return f"{_DECLARATION}{dublin_core(item, persistent_url)}".encode()
+
+
+def dublin_core(item: Item, persistent_url: str) -> str:
+    """The one element of the document. Facts that the record has outside its description go into the elements meant
+    for them."""
     lines = (
         f"  <dc:{name}{_language(language)}>{escape(value, quote=False)}</dc:{name}>\n"
         for name, value, language in _values(item, persistent_url)
     )
-    return f"{_BEGINNING}{''.join(lines)}</oai_dc:dc>\n".encode()
+    return f"{_BEGINNING}{''.join(lines)}</oai_dc:dc>\n"
 
 
 def _language(language: str | None) -> str:

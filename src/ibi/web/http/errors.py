@@ -59,6 +59,8 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "invalid-member": ErrorStatus(400),
     "invalid-parameter": ErrorStatus(400),
     "epoch-ended": ErrorStatus(410),
+    "harvest-refused": ErrorStatus(400),
+    "harvest-busy": ErrorStatus(503),
     # values of the standard
     "invalid-input": ErrorStatus(400),
     "invalid-instant": ErrorStatus(400),

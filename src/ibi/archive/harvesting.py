@@ -1,0 +1,308 @@
+"""The rules of OAI-PMH 2.0, by which aggregators harvest an Archive: its requests, sets, identifiers and tokens.
+
+**Identifiers** are `oai:<host>:<repository name>`: the host is that of the Archive's own label, which never changes,
+so that an Archive that moves to another address keeps the identifiers of its records. (A persistent URL would change
+with the resolver.)
+
+**Sets** are `prefix:…`, the items named by one host, and `type:…`, those of one kind; `prefix` and `type` are all of
+them. What a setSpec may not contain is written as `~` and two hexadecimal digits.
+
+**Tokens** say where a list goes on: in which epoch of the feed of changes, after which number, and in which second that
+entry was listed. Nothing is kept for them, so that they survive a restart; after a rebuild, which begins another epoch,
+the list goes on from that second, and repeats at most what was listed in it. They are no secret and grant nothing:
+whatever is made up in one selects records that anyone may have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from ibi.errors import IbiError, InvalidInput
+from ibi.instant import Instant
+from ibi.label import RepositoryName
+from ibi.model.metadata import ResourceType
+
+METADATA_PREFIX: Final = "oai_dc"
+LONGEST_TOKEN: Final = 1_000
+"""Characters; those given out have at most some four hundred."""
+
+Arguments = Mapping[str, str]
+
+
+class HarvestRefused(IbiError):
+    """{error}: {reason}."""
+
+    code = "harvest-refused"
+
+    @property
+    def error(self) -> str:
+        """The code of the protocol."""
+        return str(self.parameters["error"])
+
+    @property
+    def reason(self) -> str:
+        return str(self.parameters["reason"])
+
+
+class HarvestVerb(StrEnum):
+    """What may be asked."""
+
+    IDENTIFY = "Identify"
+    FORMATS = "ListMetadataFormats"
+    SETS = "ListSets"
+    IDENTIFIERS = "ListIdentifiers"
+    RECORDS = "ListRecords"
+    RECORD = "GetRecord"
+
+
+_VERBS: Final = frozenset(map(str, HarvestVerb))
+_TYPES: Final = frozenset(map(str, ResourceType))
+_LISTS: Final = frozenset({"from", "until", "set", "metadataPrefix", "resumptionToken"})
+_LEGAL: Final[Mapping[HarvestVerb, frozenset[str]]] = {
+    HarvestVerb.IDENTIFY: frozenset(),
+    HarvestVerb.FORMATS: frozenset({"identifier"}),
+    HarvestVerb.SETS: frozenset({"resumptionToken"}),
+    HarvestVerb.IDENTIFIERS: _LISTS,
+    HarvestVerb.RECORDS: _LISTS,
+    HarvestVerb.RECORD: frozenset({"identifier", "metadataPrefix"}),
+}
+_REQUIRED: Final[Mapping[HarvestVerb, tuple[str, ...]]] = {
+    HarvestVerb.IDENTIFIERS: ("metadataPrefix",),
+    HarvestVerb.RECORDS: ("metadataPrefix",),
+    HarvestVerb.RECORD: ("identifier", "metadataPrefix"),
+}
+# OAI-PMH.xsd: metadataPrefixType and setSpecType; identifiers are URIs (RFC 3986).
+_WORD: Final = r"[A-Za-z0-9\-_.!~*'()]+"
+_SYNTAX: Final = {
+    "metadataPrefix": re.compile(_WORD),
+    "set": re.compile(rf"{_WORD}(?::{_WORD})*"),
+    "identifier": re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?#\[\]]|%[0-9A-Fa-f]{2})+"),
+}
+
+
+def read_arguments(pairs: Sequence[tuple[str, str]]) -> Arguments:
+    """The arguments of a request, the verb among them; `badVerb` or `badArgument` if they break the protocol."""
+    verbs = [value for name, value in pairs if name == "verb"]
+    if len(verbs) != 1 or verbs[0] not in _VERBS:
+        known = ", ".join(HarvestVerb)
+        reason = "the argument verb is missing" if not verbs else "there is more than one verb"
+        raise _refusal("badVerb", reason if len(verbs) != 1 else f"verb is one of {known}")
+    verb, arguments = HarvestVerb(verbs[0]), dict(pairs)
+    if len(arguments) != len(pairs):
+        raise _refusal("badArgument", "an argument is repeated")
+    given = arguments.keys() - {"verb"}
+    if illegal := given - _LEGAL[verb]:
+        shown = min(illegal)[:40]
+        raise _refusal("badArgument", f"{verb} has no argument {shown!r}")
+    if "resumptionToken" in given:
+        if len(given) > 1:
+            raise _refusal("badArgument", "resumptionToken stands alone")
+        return arguments
+    for name in _REQUIRED.get(verb, ()):
+        if name not in given:
+            raise _refusal("badArgument", f"{verb} needs the argument {name}")
+    for name, syntax in _SYNTAX.items():
+        if name in given and not (len(arguments[name]) <= 1_000 and syntax.fullmatch(arguments[name])):
+            raise _refusal("badArgument", f"{name} is not written as the protocol has it")
+    return arguments
+
+
+def _refusal(error: str, reason: str) -> HarvestRefused:
+    return HarvestRefused(error=error, reason=reason)
+
+
+class RecordSet(NamedTuple):
+    """A set of records: by the `prefix` of their labels or by their `type`; without a value, all that have one."""
+
+    kind: str
+    value: str | None = None
+
+    @property
+    def spec(self) -> str:
+        return self.kind if self.value is None else f"{self.kind}:{escape_spec(self.value)}"
+
+
+PREFIXES: Final = RecordSet("prefix")
+TYPES: Final = RecordSet("type")
+_NOT_IN_SPEC: Final = re.compile(rb"[^A-Za-z0-9._\-]")
+
+
+def escape_spec(text: str) -> str:
+    escaped = _NOT_IN_SPEC.sub(lambda match: b"~%02x" % match[0][0], text.encode())
+    return escaped.decode("ascii")
+
+
+def unescape_spec(text: str) -> str | None:
+    """What was escaped; None if it was not written by `escape_spec`."""
+    raw = re.sub(rb"~([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), text.encode())
+    try:
+        found = raw.decode()
+    except UnicodeDecodeError:
+        return None
+    return found if escape_spec(found) == text else None
+
+
+def read_set(spec: str) -> RecordSet | None:
+    """The set of that name; None if there can be none."""
+    kind, colon, rest = spec.partition(":")
+    if not colon:
+        return next((known for known in (PREFIXES, TYPES) if known.kind == kind), None)
+    value = unescape_spec(rest)
+    if value is None or (kind != "prefix" and not (kind == "type" and value in _TYPES)):
+        return None
+    return RecordSet(kind, value)
+
+
+class Selection(NamedTuple):
+    """Which records a list has: those whose current entry was listed in these seconds, of that set."""
+
+    since: int | None = None
+    until: int | None = None
+    record_set: RecordSet | None = None
+
+
+class Resumption(NamedTuple):
+    """Where a list goes on: after the entry of that number and second in that epoch."""
+
+    selection: Selection
+    epoch: str
+    number: int
+    second: int
+    cursor: int
+    """How many records came before."""
+
+
+def read_selection(arguments: Arguments) -> Selection:
+    """What a list is asked for that does not go on with another."""
+    since, until = arguments.get("from"), arguments.get("until")
+    if since is not None and until is not None and len(since) != len(until):
+        raise _refusal("badArgument", "from and until have different granularities")
+    first = None if since is None else _second("from", since, is_end=False)
+    last = None if until is None else _second("until", until, is_end=True)
+    if first is not None and last is not None and last < first:
+        raise _refusal("badArgument", "from is later than until")
+    check_format(arguments)
+    spec = arguments.get("set")
+    found = None if spec is None else read_set(spec)
+    if spec is not None and found is None:
+        raise _refusal("noRecordsMatch", "there is no such set; ListSets names them all")
+    return Selection(first, last, found)
+
+
+def check_format(arguments: Arguments) -> None:
+    if arguments["metadataPrefix"] != METADATA_PREFIX:
+        raise _refusal("cannotDisseminateFormat", f"the one metadata format is {METADATA_PREFIX}")
+
+
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?", re.ASCII)
+
+
+def _second(name: str, text: str, *, is_end: bool) -> int:
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise _refusal("badArgument", f"{name} looks like 2026-11-20 or 2026-11-20T10:00:00Z")
+    whole = text if match[1] else f"{text}T{'23:59:59' if is_end else '00:00:00'}Z"
+    try:
+        return Instant.parse(whole).seconds
+    except InvalidInput as error:
+        raise _refusal("badArgument", f"{name} is not a date: {str(error).rstrip('.')}") from None
+
+
+_TOKEN: Final = re.compile(
+    r"1,([0-9a-f]{1,64}),(\d{1,18}),(\d{1,12}),(\d{1,18}),(-?\d{1,12}|),(-?\d{1,12}|),([^,]*)", re.ASCII
+)
+
+
+def write_token(resumption: Resumption) -> str:
+    (since, until, chosen), *place = resumption
+    epoch, number, second, cursor = place
+    bounds = ("" if each is None else str(each) for each in (since, until))
+    fields = ("1", epoch, number, second, cursor, *bounds, "" if chosen is None else chosen.spec)
+    return _checked(",".join(map(str, fields)))
+
+
+def read_token(text: str) -> Resumption:
+    """What `write_token` wrote; `badResumptionToken` if it is anything else."""
+    match = _TOKEN.fullmatch(_unchecked(text))
+    if match is None:
+        raise bad_token()
+    epoch, number, second, cursor, since, until, spec = match.groups()
+    chosen = read_set(spec) if spec else None
+    if spec and chosen is None:
+        raise bad_token()
+    first, last = (int(each) if each else None for each in (since, until))
+    return Resumption(Selection(first, last, chosen), epoch, int(number), int(second), int(cursor))
+
+
+def write_set_token(prefix: str) -> str:
+    """A list of sets goes on after that of `prefix`."""
+    return _checked(f"sets,{escape_spec(prefix)}")
+
+
+def read_set_token(text: str) -> str:
+    kind, _, rest = _unchecked(text).partition(",")
+    prefix = unescape_spec(rest)
+    if kind != "sets" or not prefix:
+        raise bad_token()
+    return prefix
+
+
+def _checked(text: str) -> str:
+    """With a checksum: a token that was cut or mistyped is told from one that is whole."""
+    return f"{text},{crc32(text.encode()):08x}"
+
+
+def _unchecked(text: str) -> str:
+    body, _, _ = text.rpartition(",")
+    if len(text) > LONGEST_TOKEN or not text.isascii() or text != _checked(body):
+        raise bad_token()
+    return body
+
+
+def bad_token() -> HarvestRefused:
+    return _refusal("badResumptionToken", "it is not one that was given out here, or is cut; begin the list again")
+
+
+# oai-identifier.xsd: what may stand for a repository. A host with a label that begins with a digit is left undescribed.
+_REPOSITORY: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9\-]*(?:\.[a-zA-Z][a-zA-Z0-9\-]*)+")
+
+
+class RecordIdentifiers:
+    """The identifiers of the records of the Archive whose own label has that host."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self._beginning = f"oai:{host}:"
+
+    @property
+    def is_described(self) -> bool:
+        """Whether they are of the form that the guidelines of the protocol call `oai-identifier`."""
+        return _REPOSITORY.fullmatch(self.host) is not None
+
+    def of(self, label: str) -> str:
+        return f"{self._beginning}{label}"
+
+    def label(self, identifier: str) -> RepositoryName:
+        """The repository name in an identifier; `idDoesNotExist` if it is none of this Archive's."""
+        if identifier.startswith(self._beginning):
+            try:
+                return RepositoryName.parse(identifier.removeprefix(self._beginning))
+            except InvalidInput:
+                pass
+        raise unknown_identifier()
+
+
+def unknown_identifier() -> HarvestRefused:
+    return _refusal("idDoesNotExist", "no record here has that identifier")
+
+
+def no_records() -> HarvestRefused:
+    return _refusal("noRecordsMatch", "there is no record in these bounds")
+
+
+def no_formats() -> HarvestRefused:
+    return _refusal("noMetadataFormats", "the record is deleted, and has no metadata any more")
