@@ -41,6 +41,7 @@ from ibi.web.archive.content_host import BytesAlone, ContentHost
 from ibi.web.archive.oai import HarvestPages
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.archive.service import ArchiveService
+from ibi.web.archive.sitemap import SitemapPages
 from ibi.web.archive.switched_off import SwitchGuard
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.fast.fast_path import (
@@ -135,7 +136,7 @@ def create_app(
             if archive is None or readers is None
             else [Route("/api/changes", ChangePages(readers, archive.public_url).get)]
         ),
-        *([] if archive is None or archive.feed is None else HarvestPages(archive, archive.feed).routes()),
+        *_feed_routes(archive),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
         *(
             ArchivePages(resolver.registrations, authentication).routes()
@@ -261,6 +262,13 @@ def _routes(
         Route("/readyz", HealthPage(readiness).readyz),
         Route("/metrics", MetricsPage(metrics, readiness, figures).get),
     ]
+
+
+def _feed_routes(archive: ArchiveSite | None) -> list[Route]:
+    """What harvesters and crawlers read of the feed of changes."""
+    if archive is None or archive.feed is None:
+        return []
+    return [*HarvestPages(archive, archive.feed).routes(), *SitemapPages(archive, archive.feed).routes()]
 
 
 def _token_routes(pages: TokenPages) -> list[Route]:
