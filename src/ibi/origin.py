@@ -174,3 +174,15 @@ def readable_origin(authority: str) -> Origin | None:
 def served_origin(url: str) -> Origin | None:
     """The same of a URL."""
     return readable_origin(authority_of(url))
+
+
+def is_same_place(url: str, other: str) -> bool:
+    """Whether two URLs of servers lead to one place: the same origin, and the same path but for a final slash."""
+    try:
+        return Origin.of_url(url) == Origin.of_url(other) and _path(url) == _path(other)
+    except InvalidOrigin:
+        return url.rstrip("/") == other.rstrip("/")
+
+
+def _path(url: str) -> str:
+    return url.partition("://")[2].partition("/")[2].rstrip("/")

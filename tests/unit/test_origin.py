@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from ibi.origin import InvalidOrigin, Origin, authority_of, bracketed, host_of
+from ibi.origin import InvalidOrigin, Origin, authority_of, bracketed, host_of, is_same_place
 
 
 @pytest.mark.parametrize(
@@ -153,3 +153,20 @@ def test_texts_are_taken_apart_as_they_are_spelled(url: str, authority: str, hos
 
 def test_addresses_with_colons_stand_in_brackets() -> None:
     assert (bracketed("::1"), bracketed("127.0.0.1")) == ("[::1]", "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "same"),
+    [
+        ("http://ibi.example.org", "http://IBI.example.org:80/", True),
+        ("https://ibi.example.org:443", "https://ibi.example.org", True),
+        ("https://ibi.example.org/a", "https://ibi.example.org/a/", True),
+        ("https://ibi.example.org/a", "https://ibi.example.org/A", False),
+        ("https://ibi.example.org/a", "https://ibi.example.org", False),
+        ("http://ibi.example.org", "https://ibi.example.org", False),
+        ("http://ibi.example.org:8080", "http://ibi.example.org", False),
+        ("http://[::1]:80", "http://[0:0::1]", True),
+    ],
+)
+def test_urls_of_servers_are_compared_by_where_they_lead(url: str, other: str, same: bool) -> None:
+    assert is_same_place(url, other) is is_same_place(other, url) is same

@@ -12,7 +12,7 @@ from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import FEED_PATH, InclusionRequest
 from ibi.messages.values import ip_address
-from ibi.origin import Origin
+from ibi.origin import Origin, is_same_place
 from ibi.storage.archive_state import MembershipFiles
 from ibi.vocabulary import ArchiveProtocol
 
@@ -33,7 +33,7 @@ def membership_request(settings: Settings, public_url: str, service: LabelForms)
     `MembershipIncomplete` if a setting is missing beside them, `InvalidMessage` if one has no place in a request.
     """
     key, ip = settings.archive.registration_key, settings.archive.ip or settings.mint.ip
-    if key is None or settings.resolver is None or settings.resolver.lower() == public_url.lower():
+    if key is None or settings.resolver is None or is_same_place(settings.resolver, public_url):
         return None
     if settings.archive.admin_email is None:
         raise MembershipIncomplete(missing="archive.admin_email")

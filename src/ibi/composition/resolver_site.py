@@ -21,7 +21,7 @@ from ibi.label import Ibip, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
-from ibi.origin import Origin
+from ibi.origin import Origin, is_same_place
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Beliefs, Registry
@@ -56,7 +56,7 @@ def resolves_here(settings: Settings, public_url: str) -> bool:
     """Whether this server resolves persistent URLs itself."""
     if settings.resolve.enabled is not None:
         return settings.resolve.enabled
-    return settings.resolver is None or settings.resolver.lower() == public_url.lower()
+    return settings.resolver is None or is_same_place(settings.resolver, public_url)
 
 
 def open_registry(settings: Settings, public_url: str, opened: ExitStack) -> SqliteRegistry | None:

@@ -9,12 +9,13 @@ import os
 import re
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from ibi.clock import Granularity
 from ibi.config.declaration import ValueKind
 from ibi.errors import InvalidGranularity, InvalidInput, InvalidLabel, InvalidMessage
 from ibi.label.generate import mount_prefix_of_ibip, mount_prefix_of_repository_name
+from ibi.origin import InvalidOrigin, Origin
 
 
 class Secret:
@@ -94,7 +95,30 @@ def _read_url(text: str) -> str:
         raise ValueError
     if "?" in text or "#" in text:
         raise ValueError("it has no ? and no #")
+    _check_origin(text)
     return text.rstrip("/")
+
+
+_LONGEST_NAME: Final = 253
+_PART_OF_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)")
+
+
+def _check_origin(url: str) -> None:
+    """Refuse a host that no name server and no address can be, which would be noticed only when it is asked."""
+    try:
+        origin = Origin.of_url(url)
+    except InvalidOrigin as error:
+        raise ValueError(error.reason) from None
+    if origin.port == 0:
+        raise ValueError("a port is between 1 and 65535")
+    if origin.address is None and not _is_host_name(origin.host.removesuffix(".")):
+        raise ValueError(f"{origin.host} is neither the name of a host nor an IP address")
+
+
+def _is_host_name(name: str) -> bool:
+    """Whether it can be one: parts of letters, digits and hyphens, of which the last is no number, as in 999.1.1.1."""
+    parts = name.split(".")
+    return len(name) <= _LONGEST_NAME and all(map(_PART_OF_NAME.fullmatch, parts)) and not parts[-1].isdigit()
 
 
 def _read_secret(text: str) -> Secret:

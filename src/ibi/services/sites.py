@@ -17,7 +17,7 @@ from ibi.model.account import Actor
 from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
-from ibi.origin import Origin, served_origin
+from ibi.origin import Origin, is_same_place, served_origin
 from ibi.ports.archive_state import UsageLog
 from ibi.ports.catalog import Catalog
 from ibi.ports.changes import ChangeFeed
@@ -159,9 +159,10 @@ class ArchiveSite:
         object.__setattr__(self, "content_url", (self.content_url or self.public_url).rstrip("/"))
         resolver = (self.resolver or "").rstrip("/")
         # An Archive that is its own resolver has none to redirect to.
-        object.__setattr__(self, "resolver", None if resolver.lower() in {"", self.public_url.lower()} else resolver)
         if self.changes is not None:
             object.__setattr__(self, "watch", ChangeWatch(self.catalog, self.changes, self.feed))
+        is_own = not resolver or is_same_place(resolver, self.public_url)
+        object.__setattr__(self, "resolver", None if is_own else resolver)
         answers = ArchiveAnswers(
             self.profile,
             self.catalog,
