@@ -131,7 +131,7 @@ class DraftPublishing:
 
     def changes_of(self, who: Depositor) -> Deposits:
         """Changes of published items, as far as the depositor may make them."""
-        return Deposits(self.kept, _NOBODY, self.clocks, service=self.service, actor=who.actor)
+        return Deposits(self.kept, _NO_LABELS, self.clocks, service=self.service, actor=who.actor)
 
     def _known(self, labels: LabelForms) -> Publication | None:
         item = find_forms(self.kept.catalog, labels)
@@ -141,12 +141,12 @@ class DraftPublishing:
         return lambda forms: self.files.write(replace(record, reserved=forms))
 
 
-class _Nobody:
+class _NoMinter:
     def reserve(self, key: str | None = None) -> LabelForms:
         raise AssertionError("an update takes no label")
 
 
-_NOBODY = _Nobody()
+_NO_LABELS = _NoMinter()
 
 
 def _sources(files: tuple[File, ...], uploads: Mapping[str, Uploaded]) -> dict[str, Source]:
