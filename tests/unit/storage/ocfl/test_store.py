@@ -357,22 +357,29 @@ def failing(descriptor: int) -> bool:
     raise OSError(5, "Input/output error")
 
 
-def test_a_sync_serves_everybody_who_came_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sync_serves_all_who_came_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from concurrent.futures import ThreadPoolExecutor
-    from time import sleep
+    from threading import Event
 
-    calls = []
+    calls: list[int] = []
+    begun, go_on = Event(), Event()
 
     def slow(descriptor: int) -> bool:
         calls.append(descriptor)
-        sleep(0.05)
-        return True
+        begun.set()
+        return go_on.wait(60)
 
     monkeypatch.setattr(durability, "sync_file_system", slow)
     file_system = FileSystem(str(tmp_path))
     with ThreadPoolExecutor(16) as pool:
-        assert all(pool.map(lambda _: file_system.sync(), range(16)))
-    assert len(calls) <= 4
+        first = pool.submit(file_system.sync)
+        assert begun.wait(60)
+        others = [pool.submit(file_system.sync) for _ in range(15)]
+        while len(file_system._shared._finish._waiters) < 15:  # type: ignore[attr-defined]
+            pass
+        go_on.set()
+        assert all(each.result(60) for each in (first, *others))
+    assert len(calls) == 2  # of the first, and of all who came meanwhile
     file_system.close()
 
 
