@@ -67,7 +67,7 @@ def progress(listener: socket) -> object:
     ("language", "words"),
     [("en", "2 of 7 items so far"), ("pt", "2 de 7 itens até agora"), ("es", "2 de 7 ítems hasta ahora")],
 )
-def test_its_page_tells_it_too(language: str, words: str) -> None:
+def test_the_page_of_a_starting_server_tells_how_far_it_has_come(language: str, words: str) -> None:
     app = StartingApp()
     app.read, app.expected = 2, 7
     with running(app) as server:
