@@ -24,7 +24,7 @@ def sent(text: str, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
     async def run() -> Answer:
         resolver = MembershipApp()
         answer = await ask(resolver.service, "GET", f"{J}?{text}", headers)
-        await resolver.desk.close()
+        await resolver.admin.close()
         return answer
 
     return asyncio.run(run())

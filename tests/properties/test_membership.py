@@ -60,7 +60,7 @@ class Membership(RuleBasedStateMachine):
         return archive.address not in self.silent
 
     def teardown(self) -> None:
-        self.loop.run_until_complete(self.resolver.desk.close())
+        self.loop.run_until_complete(self.resolver.admin.close())
         self.loop.close()
 
     def send(self, service: int, form: int, key: str, address: str, subject: str) -> int:
@@ -87,7 +87,7 @@ class Membership(RuleBasedStateMachine):
     @rule(data=st.data())
     def forget(self, data: st.DataObject) -> None:
         service = data.draw(st.sampled_from(sorted(self.members)))
-        self.loop.run_until_complete(self.resolver.desk.forget(parse(SERVICES[service][-1])))
+        self.loop.run_until_complete(self.resolver.admin.forget(parse(SERVICES[service][-1])))
         del self.members[service]
 
     @precondition(lambda self: self.members)
@@ -96,7 +96,9 @@ class Membership(RuleBasedStateMachine):
         service = data.draw(st.sampled_from(sorted(self.members)))
         given = [network(allowed)]
         self.loop.run_until_complete(
-            self.resolver.desk.allow_networks(parse(SERVICES[service][0]), () if undo else given, given if undo else ())
+            self.resolver.admin.allow_networks(
+                parse(SERVICES[service][0]), () if undo else given, given if undo else ()
+            )
         )
         member = self.members[service]
         member.networks = member.networks - {allowed} if undo else member.networks | {allowed}

@@ -321,7 +321,7 @@ async def test_a_server_that_runs_sees_what_the_command_does_at_once(ibi: IbiCom
     assert server.addresses == ["mtc-m21.sid.inpe.br"]
     assert ibi("resolver", "forget", REP).code == 0
     assert server.addresses == []
-    await server.desk.close()
+    await server.admin.close()
     registry.close()
 
 
@@ -329,7 +329,7 @@ async def test_a_server_that_runs_sees_what_the_command_does_at_once(ibi: IbiCom
 def served() -> Iterator[tuple[str, MembershipApp, dict[str, str]]]:
     """A server's register, its URL, and the variables of an administrator there."""
     resolver, tokens = MembershipApp(post=Post()), MemoryTokens()
-    app = Starlette(routes=ArchivePages(resolver.desk, Authentication(tokens, resolver.clocks)).routes())
+    app = Starlette(routes=ArchivePages(resolver.admin, Authentication(tokens, resolver.clocks)).routes())
     with running(app) as server:
         yield server.url, resolver, {"IBI_SERVER": server.url, "IBI_TOKEN": add_token(tokens, Scope.ADMIN)}
 

@@ -78,7 +78,7 @@ class MembershipApp:
     ask: Ask | None = None
 
     def __post_init__(self) -> None:
-        self.desk = RegistrationAdmin(
+        self.admin = RegistrationAdmin(
             self.registry,
             self._confirm,
             self.clocks,
@@ -90,7 +90,7 @@ class MembershipApp:
             ask=self.ask,
             monotonic=lambda: self.seconds,
         )
-        self.service = ResolverEndpoint(self.desk, structlog.get_logger("tests"))
+        self.service = ResolverEndpoint(self.admin, structlog.get_logger("tests"))
         self.directory = ArchiveDirectory(self.registry, None)
 
     async def _confirm(self, archive: ArchiveRef) -> CallBack:
@@ -100,7 +100,7 @@ class MembershipApp:
 
     async def register(self, *labels: str, key: str = "1234567890", **others: object) -> Registration:
         application = Application.of_words(labels or (REP,), key, **others)  # type: ignore[arg-type]
-        return (await self.desk.register(application, allow_weak_key=True)).registration
+        return (await self.admin.register(application, allow_weak_key=True)).registration
 
     async def send(
         self,
@@ -117,7 +117,7 @@ class MembershipApp:
 
     async def settle(self) -> None:
         """Wait for what is done beside the requests: letters, and questions about forms."""
-        await self.desk.settle()
+        await self.admin.settle()
 
     def found(self, label: str = REP) -> Registration | None:
         return self.registry.find(parse(label))

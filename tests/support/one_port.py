@@ -50,14 +50,14 @@ class OnePort:
         site, log = self.archive.site, structlog.get_logger("test")
         gateway = LocalOnly(LocalArchive(SERVICE, site.answers, partial(log_untold, log=log)))
         own = ArchiveRef(SERVICE, "arq.lab.br")
-        self.desk = MembershipApp().desk
+        self.admin = MembershipApp().admin
         self.resolver = ResolverSite(
             resolving=ResolverService(
                 ArchiveDirectory(None, own), gateway, memory=Memory(MemoryBeliefs()), own=own, changes=site.watch
             ),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
-            registrations=self.desk,
+            registrations=self.admin,
             is_robot=lambda agent: "bot" in agent,
         )
         self.app = made(clocks=self.archive.clocks, archive=site, resolver=self.resolver, **options).app

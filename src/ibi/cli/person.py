@@ -24,7 +24,7 @@ _from_stdin = click.option("--password-stdin", is_flag=True, help="Read the pass
 
 
 @contextmanager
-def opened_desk(settings: Settings) -> Iterator[PersonAdmin]:
+def opened_admin(settings: Settings) -> Iterator[PersonAdmin]:
     from ibi.services.accounts.account_admin import PersonAdmin
     from ibi.services.accounts.hashing import SecretHasher
     from ibi.storage.audit_log import FileAuditLog
@@ -58,8 +58,8 @@ def person() -> None:
 def create(name: str, role: str, *, password_stdin: bool, as_json: bool, **flags: str | None) -> None:
     """Give NAME an account; without a password they sign in by a link (`ibi person link`)."""
     password = _password() if password_stdin else None
-    with opened_desk(settings_from(**flags)) as desk:
-        made = desk.create(name, role, password)
+    with opened_admin(settings_from(**flags)) as admin:
+        made = admin.create(name, role, password)
     if as_json:
         print_json(_fields(made))
     else:
@@ -71,8 +71,8 @@ def create(name: str, role: str, *, password_stdin: bool, as_json: bool, **flags
 @_where
 def list_people(*, as_json: bool, **flags: str | None) -> None:
     """List the people who have an account."""
-    with opened_desk(settings_from(**flags)) as desk:
-        for each in desk.list():
+    with opened_admin(settings_from(**flags)) as admin:
+        for each in admin.list():
             if as_json:
                 print_json(_fields(each))
             else:
@@ -86,8 +86,8 @@ def list_people(*, as_json: bool, **flags: str | None) -> None:
 def link(name: str, **flags: str | None) -> None:
     """Print a link that signs NAME in, once, within the hour."""
     settings = settings_from(**flags)
-    with opened_desk(settings) as desk:
-        click.echo(sign_in_url(settings.own_url, desk.link(name)))
+    with opened_admin(settings) as admin:
+        click.echo(sign_in_url(settings.own_url, admin.link(name)))
 
 
 @person.command()
@@ -96,9 +96,9 @@ def link(name: str, **flags: str | None) -> None:
 @_where
 def password(name: str, *, password_stdin: bool, **flags: str | None) -> None:
     """Give NAME a new password, asked for twice; sessions under the old one end."""
-    with opened_desk(settings_from(**flags)) as desk:
+    with opened_admin(settings_from(**flags)) as admin:
         secret = _password() if password_stdin else click.prompt("Password", hide_input=True, confirmation_prompt=True)
-        changed = desk.set_password(name, secret)
+        changed = admin.set_password(name, secret)
     click.echo(f"{changed.name} has a new password.")
 
 
@@ -107,8 +107,8 @@ def password(name: str, *, password_stdin: bool, **flags: str | None) -> None:
 @_where
 def disable(name: str, **flags: str | None) -> None:
     """Sign NAME out everywhere and let them in no more."""
-    with opened_desk(settings_from(**flags)) as desk:
-        disabled = desk.disable(name)
+    with opened_admin(settings_from(**flags)) as admin:
+        disabled = admin.disable(name)
     click.echo(f"{disabled.name} can no longer sign in.")
 
 

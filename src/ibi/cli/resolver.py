@@ -104,8 +104,8 @@ def list_archives(*, as_json: bool, **flags: str | None) -> None:
     """List the Archives that are registered, switched on or not."""
     from ibi.composition.register import open_register
 
-    with open_register(settings_from(**flags)) as desk:
-        for each in desk.list_archives():
+    with open_register(settings_from(**flags)) as admin:
+        for each in admin.list_archives():
             if as_json:
                 print_json(each)
             else:
@@ -192,8 +192,8 @@ def forget(label: str, *, as_json: bool, **flags: str | None) -> None:
     """Take an Archive off the register: it is no longer asked, and its key is worth nothing any more."""
     from ibi.composition.register import open_register
 
-    with open_register(settings_from(**flags)) as desk:
-        forgotten = desk.forget_archive(label)
+    with open_register(settings_from(**flags)) as admin:
+        forgotten = admin.forget_archive(label)
     if as_json:
         print_json(forgotten)
     else:
@@ -210,8 +210,8 @@ def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: 
     """Let an Archive be dialled in a network that is not of the whole Internet, such as 10.0.0.0/8."""
     from ibi.composition.register import open_register
 
-    with open_register(settings_from(**flags)) as desk:
-        changed = desk.allow_networks(label, () if undo else (cidr,), (cidr,) if undo else ())
+    with open_register(settings_from(**flags)) as admin:
+        changed = admin.allow_networks(label, () if undo else (cidr,), (cidr,) if undo else ())
     if as_json:
         print_json(changed)
         return
@@ -252,8 +252,8 @@ def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) 
     change = _change_words({"label": form, **options})
     if not change:
         raise click.UsageError("say what to change: `ibi resolver set --help` lists it")
-    with open_register(settings) as desk:
-        changed = desk.change_archive(label, change)
+    with open_register(settings) as admin:
+        changed = admin.change_archive(label, change)
     if as_json:
         print_json(changed)
     else:
@@ -303,8 +303,8 @@ def _register(
         "allow_weak_key": allow_weak_key,
         "replace": replace,
     }
-    with open_register(settings) as desk:
-        registered = desk.register_archive(wanted)
+    with open_register(settings) as admin:
+        registered = admin.register_archive(wanted)
     if as_json:
         print_json(registered)
     else:

@@ -173,7 +173,7 @@ async def test_an_archive_of_another_make_is_asked_for_the_other_form() -> None:
     assert [request.label for request in asked] == [parse(REP)]
     assert (await resolver.send(plain)).body == SUCCESSFUL
     assert len(asked) == 1
-    await resolver.desk.close()
+    await resolver.admin.close()
 
 
 LOOPBACK = LabelForms.parse("rep host.example.org/archive/2013/09.04.12.27.57 ibip LK47B6W/3EPGUE5")

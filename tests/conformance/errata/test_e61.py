@@ -16,13 +16,13 @@ EASY = Application.of_words([REP], "4712345678")
 async def test_the_key_of_the_standards_example_is_refused_where_it_matters() -> None:
     resolver = MembershipApp()
     with pytest.raises(WeakKey):
-        await resolver.desk.register(EXAMPLE)
+        await resolver.admin.register(EXAMPLE)
     assert resolver.found() is None
 
 
 async def test_the_key_of_the_example_is_accepted_with_a_warning_in_a_sandbox_and_where_it_is_allowed() -> None:
     for resolver, allowed in ((MembershipApp(sandbox=True), False), (MembershipApp(), True)):
-        registered = await resolver.desk.register(EXAMPLE, allow_weak_key=allowed)
+        registered = await resolver.admin.register(EXAMPLE, allow_weak_key=allowed)
         assert resolver.found() == registered.registration
         (warning,) = registered.warnings
         assert "easy to guess" in warning
@@ -31,7 +31,7 @@ async def test_the_key_of_the_example_is_accepted_with_a_warning_in_a_sandbox_an
 async def test_an_easy_key_is_accepted_with_a_warning_and_not_shown() -> None:
     resolver = MembershipApp()
     with capture_logs() as logged:
-        registered = await resolver.desk.register(EASY)
+        registered = await resolver.admin.register(EASY)
     (warning,) = registered.warnings
     assert "its digits follow one another" in warning
     assert any(line["log_level"] == "warning" and "easy to guess" in line["event"] for line in logged)
@@ -39,5 +39,5 @@ async def test_an_easy_key_is_accepted_with_a_warning_and_not_shown() -> None:
 
 
 async def test_a_key_by_chance_gets_no_warning() -> None:
-    registered = await MembershipApp().desk.register(Application.of_words([REP], "7730914258"))
+    registered = await MembershipApp().admin.register(Application.of_words([REP], "7730914258"))
     assert registered.warnings == ()

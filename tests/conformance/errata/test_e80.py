@@ -98,7 +98,7 @@ async def test_a_question_that_does_not_reach_an_archive_is_on_record_until_one_
     assert registered is not None
     archive = archive_ref(registered)
     assert archive is not None
-    contacts = resolver.desk.contacts
+    contacts = resolver.admin.contacts
     contacts.note(archive, Failure.CONNECTION_REFUSED)
     contacts.note(archive, Failure.CONNECTION_REFUSED)
     await contacts.close()
@@ -117,6 +117,6 @@ async def test_a_question_that_does_not_reach_an_archive_is_on_record_until_one_
 async def test_an_archive_that_is_gone_from_the_register_is_no_error() -> None:
     resolver = MembershipApp()
     ref = ArchiveRef(LabelForms.of(parse(REP)), str(ip_address("150.163.34.239")))
-    resolver.desk.contacts.note(ref, Failure.TIMED_OUT)
-    await resolver.desk.contacts.close()
+    resolver.admin.contacts.note(ref, Failure.TIMED_OUT)
+    await resolver.admin.contacts.close()
     assert resolver.found() is None

@@ -16,7 +16,7 @@ async def test_an_archive_that_asked_before_is_included_at_the_next_look_at_the_
     resolver = MembershipApp()
     await refused(resolver)
     await resolver.register()
-    await resolver.desk.retries.step()
+    await resolver.admin.retries.step()
     found = resolver.found()
     assert found is not None
     assert found.inclusion is not None
@@ -28,7 +28,7 @@ async def test_a_request_with_another_key_is_not_taken_up() -> None:
     resolver = MembershipApp()
     await refused(resolver, registrationkey="9876598765")
     await resolver.register()
-    await resolver.desk.retries.step()
+    await resolver.admin.retries.step()
     found = resolver.found()
     assert found is not None
     assert found.inclusion is None
@@ -42,7 +42,7 @@ async def test_a_stranger_who_names_the_archive_does_not_push_it_out() -> None:
         await resolver.send(query(registrationkey=f"987659876{number}"), client=f"203.0.{number}.7")
         await resolver.settle()
     await resolver.register()
-    await resolver.desk.retries.step()
+    await resolver.admin.retries.step()
     found = resolver.found()
     assert found is not None
     assert found.inclusion is not None
@@ -52,9 +52,9 @@ async def test_a_new_key_is_a_new_chance() -> None:
     resolver = MembershipApp()
     await resolver.register(key="1357924680")
     await refused(resolver)
-    await resolver.desk.forget(parse(REP))
+    await resolver.admin.forget(parse(REP))
     await resolver.register()
-    await resolver.desk.retries.step()
+    await resolver.admin.retries.step()
     found = resolver.found()
     assert found is not None
     assert found.inclusion is not None
@@ -65,5 +65,5 @@ async def test_a_refused_request_is_forgotten_after_half_an_hour() -> None:
     await refused(resolver)
     resolver.seconds += KEPT_FOR
     await resolver.register()
-    await resolver.desk.retries.step()
+    await resolver.admin.retries.step()
     assert not resolver.called

@@ -103,7 +103,7 @@ class SlowServer:
             ),
             acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
             public_url=BASE,
-            registrations=MembershipApp(registry).desk,
+            registrations=MembershipApp(registry).admin,
             beliefs=beliefs,
             report=BeliefReport(registry, beliefs, own, lambda: 0.0),
             close=gateway.close,

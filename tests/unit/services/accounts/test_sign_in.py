@@ -51,18 +51,18 @@ class Office:
     def __init__(self, *, is_slow: bool = False) -> None:
         clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
         self.people, self.hasher = MemoryPeople(), Interrupted()
-        self.desk = PersonAdmin(self.people, clocks, self.hasher)
+        self.admin = PersonAdmin(self.people, clocks, self.hasher)
         self.storage = SlowStorage(0.0)
         asked = self.storage.slow(self.people) if is_slow else self.people
         self.sign_in = SignIn(asked, clocks, self.hasher, monotonic=lambda: 0.0)
-        self.desk.create("ada", "librarian", PASSWORD)
-        self.desk.create("eva", "reader")
+        self.admin.create("ada", "librarian", PASSWORD)
+        self.admin.create("eva", "reader")
 
     async def ada(self) -> SignedIn:
         return await self.sign_in.with_password("ada", PASSWORD, NETWORK)
 
     async def eva(self) -> SignedIn:
-        return await self.sign_in.with_link(self.desk.link("eva"))
+        return await self.sign_in.with_link(self.admin.link("eva"))
 
 
 @pytest.fixture(params=["prompt", "slow"])
@@ -74,7 +74,7 @@ def office(request: pytest.FixtureRequest) -> Iterator[Office]:
 
 
 async def test_a_password_that_is_changed_meanwhile_signs_in_no_more(office: Office) -> None:
-    office.hasher.meanwhile = lambda: office.desk.set_password("ada", NEW)
+    office.hasher.meanwhile = lambda: office.admin.set_password("ada", NEW)
 
     with pytest.raises(BadSignIn):
         await office.ada()
@@ -82,7 +82,7 @@ async def test_a_password_that_is_changed_meanwhile_signs_in_no_more(office: Off
 
 async def test_somebody_who_is_disabled_meanwhile_stays_so(office: Office) -> None:
     signed = await office.eva()
-    office.hasher.meanwhile = lambda: office.desk.disable("eva")
+    office.hasher.meanwhile = lambda: office.admin.disable("eva")
 
     with pytest.raises(BadSignIn):
         await office.sign_in.change_password(signed, "", NEW)
@@ -95,7 +95,7 @@ async def test_somebody_who_is_disabled_meanwhile_stays_so(office: Office) -> No
 
 async def test_of_two_changes_at_once_the_first_counts(office: Office) -> None:
     first = await office.ada()
-    office.hasher.meanwhile = lambda: office.desk.set_password("ada", NEW)
+    office.hasher.meanwhile = lambda: office.admin.set_password("ada", NEW)
 
     with pytest.raises(BadSignIn):
         await office.sign_in.change_password(first, PASSWORD, "sete mares calmos")

@@ -25,7 +25,7 @@ class Town:
         self.silent: set[str] = set()
         options = {} if registry is None else {"registry": registry}
         self.resolver = MembershipApp(answers=self._answer, post=Post(), **options)  # type: ignore[arg-type]
-        self.retries = self.resolver.desk.retries
+        self.retries = self.resolver.admin.retries
 
     async def _answer(self, archive: ArchiveRef) -> bool:
         return archive.address not in self.silent
@@ -121,7 +121,7 @@ async def test_what_is_pending_is_tried_by_the_next_process(tmp_path: Path) -> N
     registry = SqliteRegistry(tmp_path)
     town = Town(registry)
     await town.begin()
-    await town.resolver.desk.close()
+    await town.resolver.admin.close()
     registry.close()
     registry = SqliteRegistry(tmp_path)
     after = Town(registry)
@@ -167,10 +167,10 @@ async def test_one_that_is_excluded_or_forgotten_is_called_no_more() -> None:
 async def test_calling_again_runs_beside_a_server_and_ends_with_it() -> None:
     town = Town()
     await town.begin()
-    town.resolver.desk.start()
-    town.resolver.desk.start()
-    await town.resolver.desk.close()
-    await town.resolver.desk.close()
+    town.resolver.admin.start()
+    town.resolver.admin.start()
+    await town.resolver.admin.close()
+    await town.resolver.admin.close()
     assert town.resolver.addresses == [HOME]
 
 

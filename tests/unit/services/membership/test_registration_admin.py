@@ -40,17 +40,17 @@ async def test_a_weak_key_is_refused_unless_it_is_allowed() -> None:
     resolver = MembershipApp()
     weak = Application.of_words([REP], "1234567890")
     with pytest.raises(WeakKey):
-        await resolver.desk.register(weak)
+        await resolver.admin.register(weak)
     assert resolver.found() is None
-    await resolver.desk.register(weak, allow_weak_key=True)
+    await resolver.admin.register(weak, allow_weak_key=True)
     assert resolver.found() is not None
 
 
 async def test_an_archive_is_registered_once() -> None:
     resolver = MembershipApp()
-    first = (await resolver.desk.register(APPLICATION)).registration
+    first = (await resolver.admin.register(APPLICATION)).registration
     with pytest.raises(AlreadyRegistered):
-        await resolver.desk.register(Application.of_words([REP], "5985125171"))
+        await resolver.admin.register(Application.of_words([REP], "5985125171"))
     assert resolver.found() == first
 
 
@@ -59,7 +59,7 @@ async def test_a_new_key_leaves_the_rest_and_ends_the_old_one() -> None:
     await resolver.register(key=KEY, hosts=["cdn.example.org"], networks=["10.0.0.0/8"], admin_mail="a@example.org")
     assert (await resolver.send(query(registrationkey=KEY))).status == 200
     wanted = Application.of_words([REP], "5985125171", hosts=["files.example.org"])
-    after = (await resolver.desk.register(wanted, replace_key=True)).registration
+    after = (await resolver.admin.register(wanted, replace_key=True)).registration
     assert after.hosts == {"cdn.example.org", "files.example.org"}
     assert (after.networks, after.admin_mail) == ((network("10.0.0.0/8"),), "a@example.org")
     assert resolver.addresses == ["mtc-m21.sid.inpe.br"]
@@ -69,7 +69,7 @@ async def test_a_new_key_leaves_the_rest_and_ends_the_old_one() -> None:
 
 async def test_there_has_to_be_one_to_give_a_new_key_to() -> None:
     with pytest.raises(UnknownArchive):
-        await MembershipApp().desk.register(APPLICATION, replace_key=True)
+        await MembershipApp().admin.register(APPLICATION, replace_key=True)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ async def test_what_cannot_be_put_on_record_is_refused(others: dict[str, object]
     resolver = MembershipApp()
     given = {"labels": [REP], "key": KEY, **others}
     with pytest.raises(InvalidInput) as refused:
-        await resolver.desk.register(Application.of_words(**given))  # type: ignore[arg-type]
+        await resolver.admin.register(Application.of_words(**given))  # type: ignore[arg-type]
     assert "12345" not in str(refused.value)
     assert resolver.registry.all() == ()
 
@@ -100,25 +100,25 @@ async def test_networks_are_allowed_and_no_longer() -> None:
     resolver = MembershipApp()
     await resolver.register(networks=["10.0.0.0/8"])
     label = parse(REP)
-    both = await resolver.desk.allow_networks(label, [network("192.168.0.0/16"), network("10.0.0.0/8")])
+    both = await resolver.admin.allow_networks(label, [network("192.168.0.0/16"), network("10.0.0.0/8")])
     assert list(map(str, both.networks)) == ["10.0.0.0/8", "192.168.0.0/16"]
-    one = await resolver.desk.allow_networks(label, remove=[network("10.0.0.0/8"), network("172.16.0.0/12")])
+    one = await resolver.admin.allow_networks(label, remove=[network("10.0.0.0/8"), network("172.16.0.0/12")])
     assert list(map(str, one.networks)) == ["192.168.0.0/16"]
     with pytest.raises(UnknownArchive):
-        await resolver.desk.allow_networks(parse("a.br/b/2012/06.05.15.34"), [network("10.0.0.0/8")])
+        await resolver.admin.allow_networks(parse("a.br/b/2012/06.05.15.34"), [network("10.0.0.0/8")])
 
 
 async def test_what_is_forgotten_can_no_longer_be_included() -> None:
     resolver = MembershipApp()
     await resolver.register()
     await resolver.send()
-    assert (await resolver.desk.forget(parse(REP))).inclusion is not None
+    assert (await resolver.admin.forget(parse(REP))).inclusion is not None
     assert resolver.addresses == []
     assert (await resolver.send()).status == 403
     with pytest.raises(UnknownArchive):
-        await resolver.desk.forget(parse(REP))
+        await resolver.admin.forget(parse(REP))
     with pytest.raises(UnknownArchive):
-        await resolver.desk.find(parse(REP))
+        await resolver.admin.find(parse(REP))
 
 
 # --- changes by hand -------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ async def test_everything_of_a_registration_is_changed_but_its_key_its_date_and_
     before = resolver.found(BOTH[0])
     assert before is not None
     resolver.clocks.advance(1000)
-    after = await resolver.desk.set(
+    after = await resolver.admin.set(
         parse(BOTH[0]),
         change(
             label=BOTH[1],
@@ -169,7 +169,7 @@ async def test_everything_of_a_registration_is_changed_but_its_key_its_date_and_
         ["192.168.0.0/16"],
         "ana@example.org",
     )
-    undone = await resolver.desk.set(
+    undone = await resolver.admin.set(
         parse(BOTH[1]),
         change(remove_prefixes=["sid.inpe.br/mtc-m18"], vouched=False, shared=False, no_successor=True),
     )
@@ -184,7 +184,7 @@ async def test_a_form_that_waits_is_confirmed_by_hand() -> None:
     waiting = resolver.found(BOTH[0])
     assert waiting is not None
     assert str(waiting.waiting) == BOTH[1]
-    after = await resolver.desk.set(parse(BOTH[0]), change(label=BOTH[1]))
+    after = await resolver.admin.set(parse(BOTH[0]), change(label=BOTH[1]))
     assert (after.waiting, [label.spelling for label in after.labels]) == (None, [*BOTH])
 
 
@@ -210,13 +210,13 @@ async def test_what_cannot_be_changed_changes_nothing(words: dict[str, object], 
     before = await resolver.register(BOTH[0])
     await resolver.register(OTHER)
     with pytest.raises(error):
-        await resolver.desk.set(parse(BOTH[0]), change(**words))
+        await resolver.admin.set(parse(BOTH[0]), change(**words))
     assert resolver.found(BOTH[0]) == before
 
 
 async def test_one_that_is_not_registered_cannot_be_changed() -> None:
     with pytest.raises(UnknownArchive):
-        await MembershipApp().desk.set(parse(REP), change(vouched=True))
+        await MembershipApp().admin.set(parse(REP), change(vouched=True))
 
 
 # --- a prefix has one home -------------------------------------------------------------------------------------------
@@ -226,16 +226,16 @@ async def test_the_archive_of_the_server_itself_counts_as_registered() -> None:
     own = Application.of_words(["sid.inpe.br/mtc-m21.80/2001/01.01.01.01"], KEY).service
     resolver = MembershipApp(own=own)
     with pytest.raises(PrefixTaken, match=r"mtc-m21\.80/2001"):
-        await resolver.desk.register(APPLICATION)
+        await resolver.admin.register(APPLICATION)
     await resolver.register(OTHER)
     with pytest.raises(PrefixTaken):
-        await resolver.desk.set(parse(OTHER), change(add_prefixes=["sid.inpe.br/mtc-m21"]))
-    assert (await resolver.desk.register(replace(APPLICATION, shared=True))).registration.shared
+        await resolver.admin.set(parse(OTHER), change(add_prefixes=["sid.inpe.br/mtc-m21"]))
+    assert (await resolver.admin.register(replace(APPLICATION, shared=True))).registration.shared
     with pytest.raises(PrefixTaken):
-        await resolver.desk.set(parse(REP), change(shared=False))
+        await resolver.admin.set(parse(REP), change(shared=False))
     # The server's own Archive may itself be registered, and be a successor.
-    await resolver.desk.register(Application.of_words([own.labels[0].spelling], KEY, shared=True))
-    assert (await resolver.desk.set(parse(OTHER), change(successor=str(own.labels[0])))).successor == own
+    await resolver.admin.register(Application.of_words([own.labels[0].spelling], KEY, shared=True))
+    assert (await resolver.admin.set(parse(OTHER), change(successor=str(own.labels[0])))).successor == own
 
 
 async def test_a_new_key_may_add_prefixes_and_takes_none() -> None:
@@ -243,11 +243,11 @@ async def test_a_new_key_may_add_prefixes_and_takes_none() -> None:
     await resolver.register()
     await resolver.register(OTHER)
     wanted = Application.of_words([REP], "5985125171", prefixes=["sid.inpe.br/mtc-m18"])
-    after = (await resolver.desk.register(wanted, replace_key=True)).registration
+    after = (await resolver.admin.register(wanted, replace_key=True)).registration
     assert after.prefixes == {"sid.inpe.br/mtc-m18"}
     taking = Application.of_words([REP], "5985125171", prefixes=["dpi.inpe.br/banon"])
     with pytest.raises(PrefixTaken):
-        await resolver.desk.register(taking, replace_key=True)
+        await resolver.admin.register(taking, replace_key=True)
     assert resolver.found() == after
 
 
@@ -256,7 +256,7 @@ async def test_a_new_key_may_add_prefixes_and_takes_none() -> None:
 
 async def test_an_administrator_is_told_when_there_is_an_address() -> None:
     resolver = MembershipApp(post=Post())
-    registered = await resolver.desk.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
+    registered = await resolver.admin.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
     assert resolver.post is not None
     (letter,) = resolver.post.letters
     assert registered.posted is not None
@@ -268,11 +268,11 @@ async def test_an_administrator_is_told_when_there_is_an_address() -> None:
 
 async def test_without_an_address_nobody_is_told() -> None:
     resolver = MembershipApp(post=Post())
-    assert (await resolver.desk.register(APPLICATION)).posted is None
+    assert (await resolver.admin.register(APPLICATION)).posted is None
 
 
 async def test_without_a_mail_server_the_letter_is_there_to_be_shown() -> None:
-    registered = await MembershipApp().desk.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
+    registered = await MembershipApp().admin.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
     facts = letter_facts(registered.posted)
     assert facts is not None
     assert (facts["to"], facts["sent"], facts["reason"]) == ("banon@dpi.inpe.br", False, None)
@@ -284,7 +284,7 @@ async def test_a_mail_server_that_is_away_undoes_nothing() -> None:
             raise MailNotSent(recipient=letter.to, server="mail:25", reason="it is away")
 
     resolver = MembershipApp(post=Away())
-    registered = await resolver.desk.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
+    registered = await resolver.admin.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
     assert resolver.found() == registered.registration
     assert registered.posted is not None
     assert registered.posted.reason == "The mail to banon@dpi.inpe.br was not sent through mail:25: it is away."
@@ -389,7 +389,7 @@ async def test_one_that_is_forgotten_while_it_is_called_is_told_so() -> None:
     await resolver.register()
     inclusion = asyncio.create_task(resolver.send())
     await called.wait()
-    await resolver.desk.forget(parse(REP))
+    await resolver.admin.forget(parse(REP))
     answer.set()
     assert (await inclusion).status == 403
     assert str(KeyRefused()).encode() in (await inclusion).body
@@ -407,7 +407,7 @@ async def test_one_that_gets_another_key_while_it_is_called_is_told_so() -> None
     await resolver.register()
     inclusion = asyncio.create_task(resolver.send())
     await called.wait()
-    await resolver.desk.register(APPLICATION, replace_key=True)
+    await resolver.admin.register(APPLICATION, replace_key=True)
     answer.set()
     assert (await inclusion).status == 403
 
@@ -424,7 +424,7 @@ async def test_closing_breaks_off_the_calls_under_way() -> None:
     await resolver.register()
     inclusion = asyncio.create_task(resolver.send())
     await called.wait()
-    await resolver.desk.close()
+    await resolver.admin.close()
     with pytest.raises(asyncio.CancelledError):
         await inclusion
     assert resolver.addresses == ["mtc-m21.sid.inpe.br"]
@@ -528,12 +528,12 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
 async def test_keys_reach_no_log_no_text_and_no_register() -> None:
     resolver = MembershipApp(post=Post())
     with capture_logs() as logged:
-        registered = await resolver.desk.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
+        registered = await resolver.admin.register(replace(APPLICATION, admin_mail="banon@dpi.inpe.br"))
         await resolver.send(query(registrationkey=KEY))
         await resolver.send(query(registrationkey="7730914259"))
         await resolver.send(query(registrationkey=KEY, servicesubject="exclusionRequest"))
-        await resolver.desk.allow_networks(parse(REP), [network("10.0.0.0/8")])
-        await resolver.desk.forget(parse(REP))
+        await resolver.admin.allow_networks(parse(REP), [network("10.0.0.0/8")])
+        await resolver.admin.forget(parse(REP))
     assert len(logged) == 5
     for shown in (repr(logged), repr(registered), repr(APPLICATION), repr(registered.registration)):
         assert KEY not in shown

@@ -59,7 +59,7 @@ class Api:
 
 def api(**options: Any) -> Api:
     resolver, tokens = MembershipApp(**options), MemoryTokens()
-    routes = ArchivePages(resolver.desk, Authentication(tokens, resolver.clocks)).routes()
+    routes = ArchivePages(resolver.admin, Authentication(tokens, resolver.clocks)).routes()
     return Api(resolver, tokens, Starlette(routes=routes, exception_handlers={IbiError: _refuse}))
 
 

@@ -33,7 +33,7 @@ class Served:
         self.membership, self.beliefs = MembershipApp(answers=call), MemoryBeliefs()
         report = BeliefReport(self.membership.registry, self.beliefs, own, lambda: now)
         self.report = report
-        self.app = Starlette(routes=RegisterPages(self.membership.desk, report).routes())
+        self.app = Starlette(routes=RegisterPages(self.membership.admin, report).routes())
 
     async def page(self, path: str = "/resolver", language: str = "en") -> str:
         answer = await ask(self.app, "GET", path, {"accept-language": language})

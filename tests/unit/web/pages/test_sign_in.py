@@ -67,7 +67,7 @@ class Site:
     def __init__(self, integrity: Integrity | None = None) -> None:
         self.clocks = SetClocks(Instant.parse("2026-11-15T12:00:00Z"))
         self.people, self.hasher = MemoryPeople(), SecretHasher(PasswordHasher(1, 8, 1))
-        self.desk = PersonAdmin(self.people, self.clocks, self.hasher)
+        self.admin = PersonAdmin(self.people, self.clocks, self.hasher)
         self.seconds = 0.0
         sign_in = SignIn(self.people, self.clocks, self.hasher, monotonic=lambda: self.seconds)
         pages = SignInPages(sign_in, Sessions(sign_in, "https://ibi.example"), integrity=integrity)
@@ -77,7 +77,7 @@ class Site:
             return problem(error)
 
         self.app = Starlette(routes=pages.routes(), exception_handlers={IbiError: refuse})
-        self.desk.create("ada", "librarian", PASSWORD)
+        self.admin.create("ada", "librarian", PASSWORD)
 
     def browser(self) -> Browser:
         return Browser(self.app)
@@ -142,7 +142,7 @@ async def test_nobody_learns_who_has_an_account(site: Site, fields: dict[str, st
 
 
 async def test_a_link_signs_in_once(site: Site) -> None:
-    path = f"/sign-in/{site.desk.link('ada')}"
+    path = f"/sign-in/{site.admin.link('ada')}"
     browser = site.browser()
 
     assert (await browser.post(path, {})).status == 303
@@ -152,7 +152,7 @@ async def test_a_link_signs_in_once(site: Site) -> None:
 
 
 async def test_a_link_that_is_only_looked_at_signs_in_nobody(site: Site) -> None:
-    path = f"/sign-in/{site.desk.link('ada')}"
+    path = f"/sign-in/{site.admin.link('ada')}"
     browser = site.browser()
 
     assert (await ask(site.app, "HEAD", path, HOST)).status == 200
@@ -165,8 +165,8 @@ async def test_a_link_that_is_only_looked_at_signs_in_nobody(site: Site) -> None
 
 
 async def test_another_site_can_sign_nobody_in_by_a_link_of_its_own(site: Site) -> None:
-    site.desk.create("mallory", "reader")
-    path = f"/sign-in/{site.desk.link('mallory')}"
+    site.admin.create("mallory", "reader")
+    path = f"/sign-in/{site.admin.link('mallory')}"
     victim = await signed_in(site)
 
     for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "http://["}):
@@ -299,7 +299,7 @@ async def test_an_administrator_sees_whether_what_is_kept_is_whole(tmp_path: Pat
     name = "lab.br/arq/2009/07.21.14.43"
     with closing(SqliteIntegrity(tmp_path / FILE_NAME)) as ledger:
         site = Site(Integrity(ledger, lambda: 1_800_000_000))
-        site.desk.create("eva", "admin", PASSWORD)
+        site.admin.create("eva", "admin", PASSWORD)
         seen = {}
         for person in ("ada", "eva"):
             browser = site.browser()
