@@ -1,28 +1,40 @@
-"""Items as people name them to a command: by a label, or by a link that has one in it.
+"""The item that a person names on the command line: by a label, or by a link to it.
 
-Short: every command that takes an item needs it, and most of them nothing else of each other.
+Short: every command that takes an item reads it here, so that all of them understand the same.
 """
 
 from __future__ import annotations
 
 from ibi.errors import InvalidLabel, InvalidPersistentUrl
-from ibi.label import Label, parse
+from ibi.label import Ibip, Label, RepositoryName, parse
+
+_ELSEWHERE = "it leads from the item to another, or to a part of it; if the item itself is meant, give {label}"
+_LEGACY = "items are related by their repository name or IBIp, and it is neither"
 
 
 def read_label(text: str) -> Label:
-    """The label that `text` is, or that the persistent URL has which it is. What a link asks for beside the item, such
-    as its last edition, is not followed: the command is about the item that is named."""
+    """The label in `text`, which is one or is a persistent URL with one. `InvalidLabel` or `InvalidPersistentUrl` if
+    it is neither, or leads from the item to another or to a part of it: what is changed or shown is the item that is
+    named, and none other."""
     try:
         return parse(text)
     except InvalidLabel as reason:
         from ibi.persistent_url import PersistentUrl
 
         try:
-            label = PersistentUrl.parse(text).label
+            link = PersistentUrl.parse(text)
         except InvalidPersistentUrl:
             if "://" in text:
                 raise
             raise reason from None
-        if not label.is_dated:
-            raise
-        return label
+        if link.relation.steps or link.file_path is not None or link.file_list:
+            raise InvalidPersistentUrl(text, 0, _ELSEWHERE, label=str(link.label)) from None
+        return link.label
+
+
+def read_related(text: str) -> RepositoryName | Ibip:
+    """`read_label` of an item to which another is related: what is recorded there has one of the two forms."""
+    label = read_label(text)
+    if not isinstance(label, RepositoryName | Ibip):
+        raise InvalidLabel(text, 0, _LEGACY)
+    return label

@@ -155,8 +155,10 @@ class Item:
     def _check_relations(self) -> None:
         for name in ("edition_of", "next_edition", "translation_of", "metadata_item", "describes"):
             other: LabelForms | None = getattr(self, name)
-            if other is not None and name_one_item(other, self.labels):
-                raise InvalidItem(str(other), 0, "{field} names the item itself", field=name)
+            if other is not None:
+                check_recordable(other, name)
+                if name_one_item(other, self.labels):
+                    raise InvalidItem(str(other), 0, "{field} names the item itself", field=name)
         if self.edition_of and self.next_edition and name_one_item(self.edition_of, self.next_edition):
             raise InvalidItem(str(self.next_edition), 0, "it is the edition before this one", field="next_edition")
         if self.describes and self.metadata_item:
@@ -223,6 +225,12 @@ def _check_owner(owner: str) -> None:
     if not owner.strip() or len(owner) > LONGEST_OWNER or not owner.isprintable():
         reason = "the name of an account has between 1 and {most} characters that can be shown"
         raise InvalidItem(owner, 0, reason, field="owner", most=LONGEST_OWNER)
+
+
+def check_recordable(forms: LabelForms, field: str) -> None:
+    """`InvalidItem` for a label of before 2008 alone, which a record has no place for among its relations."""
+    if forms.rep is None and forms.ibip is None:
+        raise InvalidItem(str(forms), 0, "items are related by repository name or IBIp, and it is neither", field=field)
 
 
 def _path(file: File) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
+from ibi.model.alternate import Alternate
 from ibi.model.change import ItemChange
 from ibi.model.item import Item
 from ibi.ports.catalog import Catalog, Link
@@ -25,8 +26,8 @@ _END: Final = 1 << 62
 class Touched(NamedTuple):
     """What changed since the caches were told last."""
 
-    labels: frozenset[Label] = frozenset()
-    """The labels of the items, and those that they name."""
+    labels: frozenset[Label | Alternate] = frozenset()
+    """The labels of the items, their other names, and the labels that they name."""
     related: bool = True
     """Whether one of them has, or had, relations."""
     everything: bool = False
@@ -76,7 +77,7 @@ class ChangeWatch:
         labels = frozenset(label for change in page.changes for label in self._labels(change))
         return Touched(labels, related=any(change.related for change in page.changes))
 
-    def _labels(self, change: ItemChange) -> Iterator[Label]:
+    def _labels(self, change: ItemChange) -> Iterator[Label | Alternate]:
         """Of what was there before and is not any more, what was made of it is known by the repository name."""
         rep = change.rep
         yield rep
@@ -86,6 +87,7 @@ class ChangeWatch:
             return
         if item is not None:
             yield from item.labels.labels
+            yield from item.alternates
             yield from named_labels(item)
 
 
@@ -102,7 +104,7 @@ class RecordingCatalog:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self.labels: set[Label] = set()
+        self.labels: set[Label | Alternate] = set()
 
     def find(self, label: Label) -> Item | None:
         self.labels.add(label)
@@ -111,6 +113,10 @@ class RecordingCatalog:
     def find_linked(self, link: Link, label: Label) -> tuple[Item, ...]:
         self.labels.add(label)
         return tuple(item for item in self._catalog.find_linked(link, label) if self._note(item))
+
+    def find_alternate(self, alternate: Alternate) -> tuple[Item, ...]:
+        self.labels.add(alternate)
+        return tuple(item for item in self._catalog.find_alternate(alternate) if self._note(item))
 
     def _note(self, item: Item | None) -> Item | None:
         if item is not None:

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from ibi.cli.labels import read_label
-from ibi.errors import InvalidInput
 from tests.unit.cli.test_versions import run
 
 
@@ -69,16 +67,3 @@ def test_every_command_takes_links(data: Path) -> None:
         assert run(data, *arguments).exit_code == 0, arguments
     assert run(data, "relate", link, "--next-edition", other["persistent_url"]).exit_code == 0
     assert run(data, "delete", other["persistent_url"], "--reason", "gone", "--replaced-by", link).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    "text", ["8JMKD3MGP8W/34PGRBS", "http://urlib.net/8JMKD3MGP8W/34PGRBS", "http://urlib.net/ibi/8JMKD3MGP8W/34PGRBS!"]
-)
-def test_a_label_is_read_from_a_link(text: str) -> None:
-    assert str(read_label(text)) == "8JMKD3MGP8W/34PGRBS"
-
-
-@pytest.mark.parametrize("text", ["", "nonsense", "http://urlib.net/", "83LX3pFwXQZ5Jpy/Bkjzd", "http://x/\x00"])
-def test_what_is_neither_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput):
-        read_label(text)

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
-from ibi.archive.related_items import is_declined
+from ibi.archive.related_items import find_labelled, is_declined
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
@@ -170,7 +170,7 @@ class ItemRepository:
 
     def find(self, label: Label) -> Item:
         """The item that the catalogue has under this label; `UnknownItem` if there is none."""
-        item = self.catalog.find(label)
+        item = find_labelled(self.catalog, label)
         if item is None:
             raise UnknownItem(label=str(label))
         return item

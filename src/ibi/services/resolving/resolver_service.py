@@ -16,6 +16,7 @@ from typing import Final, Protocol
 import structlog
 
 from ibi.errors import IbiError
+from ibi.label import Label
 from ibi.language_range import Preference
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
@@ -238,7 +239,8 @@ class ResolverService:
         if touched.everything:
             self._cache.forget_all(now)
             return
-        self._cache.forget_labels(touched.labels, now)
+        # What is found by another name is not kept.
+        self._cache.forget_labels((label for label in touched.labels if isinstance(label, Label)), now)
         if touched.related and self._own is not None:
             self._cache.forget_relations(self._own, now)
 

@@ -1,0 +1,45 @@
+"""Items named on the command line: labels and links alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibi.cli.labels import read_label, read_related
+from ibi.errors import InvalidLabel, InvalidPersistentUrl
+from ibi.label import LegacyLabel, parse
+
+LABELS = ("sid.inpe.br/mtc-m18@80/2009/02.16.17.46", "8JMKD3MGP8W/34PGRBS")
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("form", ["{}", "http://urlib.net/{}", "https://lab.br/ibi/{}", "ibi:{}", "/{}"])
+def test_a_label_and_a_link_name_the_same_item(label: str, form: str) -> None:
+    assert read_label(form.format(label)) == parse(label)
+
+
+@pytest.mark.parametrize("rest", ["!", ":", "+(fr)", "/a.txt", "+"])
+def test_a_link_that_leads_elsewhere_names_no_item(rest: str) -> None:
+    with pytest.raises(InvalidPersistentUrl, match="if the item itself is meant, give 8JMKD3MGP8W/34PGRBS"):
+        read_label(f"http://urlib.net/{LABELS[1]}{rest}")
+
+
+def test_a_mistyped_label_is_explained_as_a_label() -> None:
+    with pytest.raises(InvalidLabel):
+        read_label("8JMKD3MGP8W")
+    with pytest.raises(InvalidPersistentUrl):
+        read_label("http://urlib.net/nothing")
+
+
+def test_an_item_is_related_to_labels_of_the_two_forms_alone() -> None:
+    """A label of before 2008 finds an item; recorded as a relation it could not be read again."""
+    legacy = "83LX3pFwXQZ5Jpy/Bkjzd"
+    assert isinstance(read_label(f"http://urlib.net/{legacy}"), LegacyLabel)
+    assert read_related(f"http://urlib.net/{LABELS[0]}") == parse(LABELS[0])
+    with pytest.raises(InvalidLabel, match="repository name or IBIp"):
+        read_related(legacy)
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "http://urlib.net/", "http://x/\x00"])
+def test_what_is_neither_a_label_nor_a_link_is_refused(text: str) -> None:
+    with pytest.raises((InvalidLabel, InvalidPersistentUrl)):
+        read_label(text)
