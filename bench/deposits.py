@@ -154,7 +154,7 @@ def add_drafts(data: Path, number: int) -> None:
     for each in range(number):
         record = DraftRecord(
             id=new_draft_id(),
-            owner=f"name:depositor-{each % 300}",
+            owner=f"service:depositor-{each % 300}",
             created=Instant(now),
             description=Description(),
             publication=Publication(forms, 1) if each % 2 else None,

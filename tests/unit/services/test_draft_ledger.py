@@ -28,7 +28,7 @@ from ibi.storage.draft_changes import DraftChanges
 from ibi.storage.draft_files import DraftFiles
 from tests.support.set_clocks import SetClocks
 
-OWNERS: Final = ("name:ana", "name:bia")
+OWNERS: Final = ("service:ana", "service:bia")
 QUOTA: Final = DraftQuota(drafts=6, size=2000)
 FORMS: Final = LabelForms(RepositoryName.parse("ibi.lab.br/ibi/2026/01.01.00.00"))
 
@@ -203,7 +203,7 @@ def test_a_draft_costs_the_same_however_many_there_are(tmp_path: Path, open_draf
     own.begin(OWNERS[0])  # with the first one all are looked at
     counts = [calls_of_one_more(own)]
     for number in range(30):
-        made = DraftRecord(id=new_draft_id(), owner=f"name:{number}", created=Instant(0), description=Description())
+        made = DraftRecord(id=new_draft_id(), owner=f"service:{number}", created=Instant(0), description=Description())
         with own.ledger.admit(made.owner, made.id):
             own.files.create(made)
         if not open_drafts:

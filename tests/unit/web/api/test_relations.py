@@ -12,6 +12,7 @@ from ibi.model.account import Scope
 from ibi.model.usage import UsageDay, UsageKind, day_of
 from tests.support.archive_app import BASE, NOW, SERVICE
 from tests.support.asgi_client import Answer
+from tests.support.form_bodies import FORM, batch_form, item_form
 from tests.support.records_app import RECORDS, SAID, RecordsApp, records_app
 from tests.unit.web.api.test_records import DOCUMENT, check
 
@@ -200,6 +201,13 @@ async def test_every_answer_is_as_the_description_says(tmp_path: Path) -> None:
         described(begun, "POST", "/api/items")
         draft = f"{RECORDS}/{begun.json()['id']}"
         described(await app.ask("POST", RECORDS, {"x": 1}), "POST", "/api/items")
+        whole = item_form({"a.txt": b"a"})
+        described(await app.ask("POST", RECORDS, headers=FORM, body=whole), "POST", "/api/items")
+        described(await app.ask("POST", RECORDS, headers=FORM, body=whole[:-9]), "POST", "/api/items")
+        batch = batch_form([(None, {"a.txt": b"a"}), ({}, {"a.txt": b"a"})])
+        for body in (batch, batch[:-9], b""):
+            answer = await app.ask("POST", f"{RECORDS}/batch", headers=FORM, body=body)
+            described(answer, "POST", "/api/items/batch")
         described(await app.ask("GET", f"{RECORDS}?state=draft"), "GET", "/api/items")
         described(await app.ask("GET", RECORDS), "GET", "/api/items")
         file = "/api/items/{label}/files/{path}"
