@@ -198,7 +198,7 @@ class Deposits:
             self._kept.list(stored)
             self._kept.answer_claims(stored.item, held, change)
             self._kept.note(
-                self._entry("publish", name, change.message), *(self._entry("relate", each, name) for each in held)
+                self.entry("publish", name, change.message), *(self.entry("relate", each, name) for each in held)
             )
         return stored.item
 
@@ -234,9 +234,9 @@ class Deposits:
             new = PendingItem(name, revise, files.stored, self._change(who, message))
             stored = self._kept.revise(new, before.head, on_bytes)
             self._kept.settle(name)  # not simply listed: others may have changed it since
-            self._kept.note(self._entry("update", name, message))
+            self._kept.note(self.entry("update", name, message))
             if stored.item.visibility != before.item.visibility:
-                self._kept.note(self._entry("visibility", name, _shown(stored.item.visibility)))
+                self._kept.note(self.entry("visibility", name, _shown(stored.item.visibility)))
         return replace(expected, item=stored.item)
 
     def delete(
@@ -260,7 +260,7 @@ class Deposits:
             else:
                 stored = self._kept.annotate(item, self._change(who, f"Deleted: {reason}"), before.head)
             self._kept.list(stored)
-            self._kept.note(self._entry("purge" if purge else "delete", name, reason))
+            self._kept.note(self.entry("purge" if purge else "delete", name, reason))
         return item
 
     def give(self, label: Label, owner: str | None, who: str) -> Item:
@@ -289,7 +289,7 @@ class Deposits:
             for label, into in changes.items():
                 into(self._kept.read(names[label]).item)  # refused before anything is written, if it is
             changed = {label: self._kept.rewrite(names[label], into, change) for label, into in changes.items()}
-            self._kept.note(*(self._entry(act, name, message) for name in names.values()))
+            self._kept.note(*(self.entry(act, name, message) for name in names.values()))
             return changed
 
     def _known(self, draft: Draft) -> Draft:
@@ -331,9 +331,9 @@ class Deposits:
             return replace(checked, labels=labels, files=files.describe(taken))
 
         name = name_of(_rep(labels))
-        return PendingItem(name, publish, files.stored, change, self._entry("publish", name, change.message))
+        return PendingItem(name, publish, files.stored, change, self.entry("publish", name, change.message))
 
-    def _entry(self, act: str, name: str, detail: str) -> AuditEntry:
+    def entry(self, act: str, name: str, detail: str) -> AuditEntry:
         who = self._actor
         return AuditEntry(self._now(), act, name, who.account, who.token, who.address, detail)
 

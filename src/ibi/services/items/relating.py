@@ -32,6 +32,7 @@ from ibi.instant import Instant
 from ibi.label import Label
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
+from ibi.model.audit import AuditEntry
 from ibi.model.content import Change
 from ibi.model.item import Item, name_one_item
 from ibi.model.transfer import Transfer
@@ -245,4 +246,5 @@ class Transfers:
                 self._kept.list(self._kept.annotate(copy, change, before.head))
             else:
                 self._kept.depart(transfer, change, before.head)
+            self._kept.note(AuditEntry(now, "transfer", name, detail=str(to)))
         return transfer

@@ -140,6 +140,7 @@ class Restoring:
         with self._kept.changing(name):
             self._kept.revise(PendingItem(name, lambda _: restored, files, change), before.head)
             self._kept.settle(name)
+            self._kept.note(self._deposits.entry("restore", name, change.message))
         return replace(expected, item=restored)
 
 
