@@ -28,6 +28,7 @@ ALL = {R, D, E, A, C}
 
 ALLOWED: dict[str, dict[Owner, set[Scope]]] = {
     "read": {"own": ALL, "another's": ALL, "archive's": ALL, "service": ALL},
+    "files": {"own": {D, E, A, C}, "another's": {E, A, C}, "archive's": {E, A, C}},
     "update": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "narrow": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "open": {"own": {D, E, A}, "another's": {A}, "archive's": {A}, "service": {A}},
@@ -35,7 +36,8 @@ ALLOWED: dict[str, dict[Owner, set[Scope]]] = {
     "delete": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}},
     "purge": {"own": {A}, "another's": {A}, "archive's": {A}},
 }
-"""The scopes that allow an act. The Archive's own item cannot be deleted, whatever the scope."""
+"""The scopes that allow an act. The Archive's own item has no files, and cannot be deleted,
+whatever the scope."""
 OWNERS: dict[Owner, str | None] = {"own": "service:ana", "another's": "service:bia", "archive's": None, "service": None}
 
 
@@ -47,6 +49,8 @@ class Cell(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
+        if self.act == "files" and self.visibility == PUBLIC:
+            return True  # for every reader
         return self.scope in ALLOWED[self.act][self.owner]
 
     def __str__(self) -> str:
