@@ -35,6 +35,7 @@ _GROUPS = {
         "restore": "Make an earlier version of an item its newest",
         "delete": "Delete an item; its label stays taken",
         "changes": "List what changed in the Archive, in order",
+        "dump": "Write all public records to a file, as JSON lines",
         "stats": "How often items were resolved and downloaded",
     },
     "Look after it": {

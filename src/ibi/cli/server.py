@@ -10,7 +10,7 @@ import structlog
 
 from ibi import __version__
 from ibi.cli.person import sign_in_url
-from ibi.composition.archive_site import open_archive_site, verification_schedule
+from ibi.composition.archive_site import dump_schedule, open_archive_site, verification_schedule
 from ibi.composition.membership import membership_service
 from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
 from ibi.composition.resolver_site import open_registry, open_resolver_site
@@ -91,6 +91,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
                 settings.connections_per_client, settings.trusted_proxies or (), most_connections(raise_limit())
             ),
             verification=None if archive is None else verification_schedule(settings, archive),
+            dumping=None if archive is None else dump_schedule(settings, archive),
             checks=(check_archive, tokens.check, people.check, *(() if registry is None else (registry.check,))),
         )
 

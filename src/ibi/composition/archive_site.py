@@ -28,6 +28,7 @@ from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_beginning import begin_archive, follow_address
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.items.deposits import Deposits
+from ibi.services.items.dumping import DumpSchedule
 from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
 from ibi.services.minting.mint_queue import LocalLabels
@@ -35,6 +36,7 @@ from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.storage.archive_state import ArchiveRecordFile, MembershipFiles, ServedAddress
 from ibi.storage.draft_files import DraftFiles
+from ibi.storage.dump_files import DumpDirectory
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 
@@ -53,6 +55,13 @@ def verification_schedule(settings: Settings, site: ArchiveSite) -> Verification
         rate=archive.verify_rate,
         mail=_damage_mail(settings, site.public_url),
     )
+
+
+def dump_schedule(settings: Settings, site: ArchiveSite) -> DumpSchedule | None:
+    """The dumps of a server's Archive, if the settings want some."""
+    if site.feed is None or site.dumps is None or settings.archive.dump is None:
+        return None
+    return DumpSchedule(site.feed, site.catalog, site.dumps, settings.archive.dump)
 
 
 def _damage_mail(settings: Settings, public_url: str) -> DamageMail | None:
@@ -128,6 +137,7 @@ def open_archive_site(
         search=searching,
         integrity=store.integrity,
         admin_email=settings.archive.admin_email,
+        dumps=None if settings.archive.dump is None else DumpDirectory(settings.data),
         served_elsewhere=None if address == public_url else address,
         is_switched_on=partial(_is_switched_on, MembershipFiles(settings.data)),
         warn_of_url=partial(undeclared_host, settings, public_url),

@@ -214,6 +214,16 @@ def _read_hosts(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _read_time_of_day(text: str) -> int | None:
+    """Return the second of the day; None stands for `off`."""
+    if text == "off":
+        return None
+    match = re.fullmatch(r"([01][0-9]|2[0-3]):([0-5][0-9])", text)
+    if match is None:
+        raise ValueError
+    return int(match[1]) * 3600 + int(match[2]) * 60
+
+
 _MOST_RELATIONS = 256
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -302,6 +312,7 @@ HostNames = Annotated[
 ]
 SiteName = Annotated[str, ValueKind("a name of at most 80 characters, on one line", _read_site_name)]
 MailAddress = Annotated[str, ValueKind("an e-mail address", _read_mail_address)]
+TimeOfDay = Annotated[int | None, ValueKind("off, or a time of day in UTC like 03:30", _read_time_of_day)]
 Boolean = Annotated[bool, ValueKind("true or false", _read_boolean, frozenset({"boolean"}))]
 MintHost = Annotated[str, ValueKind("a host name like ibi.example.org", _read_host)]
 IpAddress = Annotated[str, ValueKind("an IP address", _read_address)]

@@ -36,6 +36,7 @@ from ibi.config.kinds import (
     SiteName,
     Size,
     SizeBound,
+    TimeOfDay,
     TokenText,
     Url,
     seconds,
@@ -192,6 +193,14 @@ class ArchiveSettings:
     verify_rate: Annotated[
         SizeBound, Setting("How many bytes a second it reads for that at most; 0 is no bound.", default="20 MB")
     ]
+    dump: Annotated[
+        TimeOfDay,
+        Setting(
+            "When a server writes the dump of all public records that is at `/dump.ndjson.gz`, every day at that time.",
+            default="off",
+        ),
+    ]
+    """None means `off`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ibi.label import RepositoryName
@@ -75,6 +75,20 @@ class UsageLog(Protocol):
 
     def close(self) -> None:
         """After a last `flush`. To close again does nothing."""
+
+
+class DumpFiles(Protocol):
+    """The dumps of the Archive's records, of which the newest are kept. Calls wait for the disk."""
+
+    def write(self, name: str, lines: Iterable[bytes]) -> int:
+        """Keep the lines, compressed, under the name of their place in the feed; how many bytes they take. Whole or not
+        at all: if `lines` raises, nothing is left of them."""
+
+    def written(self) -> float | None:
+        """When the newest was written, in seconds since 1970; None if there is none."""
+
+    def newest(self) -> str | None:
+        """The path of the newest, a file that is never changed again; None if there is none."""
 
 
 class UrlBuilder(Protocol):

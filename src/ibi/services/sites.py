@@ -18,7 +18,7 @@ from ibi.model.item import Item
 from ibi.model.usage import UsageDay, UsageKind
 from ibi.model.visibility import IpNetwork
 from ibi.origin import Origin, is_same_place, served_origin
-from ibi.ports.archive_state import UsageLog
+from ibi.ports.archive_state import DumpFiles, UsageLog
 from ibi.ports.catalog import Catalog
 from ibi.ports.changes import ChangeFeed
 from ibi.ports.clocks import Clocks, GivenOut
@@ -148,6 +148,8 @@ class ArchiveSite:
     integrity: Integrity | None = None
     admin_email: str | None = None
     """Of who runs the Archive, as harvesters are told it."""
+    dumps: DumpFiles | None = None
+    """The dumps that the server writes, if it does."""
     served_elsewhere: str | None = None
     watch: ChangeWatch | None = field(init=False, default=None)
     """Tells caches of this process what changed."""

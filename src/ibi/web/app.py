@@ -22,6 +22,7 @@ from ibi.ports.audit import AuditLog
 from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.sign_in import SignIn
+from ibi.services.items.dumping import DumpSchedule
 from ibi.services.items.following import FeedReaders
 from ibi.services.items.verification import VerificationSchedule
 from ibi.services.membership.membership import MembershipService
@@ -38,6 +39,7 @@ from ibi.web.api.status import HealthPage, IdentityPage, healthz
 from ibi.web.api.tokens import TokenPages
 from ibi.web.archive.collection import Collection
 from ibi.web.archive.content_host import BytesAlone, ContentHost
+from ibi.web.archive.dump_page import DumpPage
 from ibi.web.archive.oai import HarvestPages
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.archive.service import ArchiveService
@@ -96,6 +98,7 @@ def create_app(
     bound: ConnectionBound | None = None,
     hosts: ServedHosts | None = None,
     verification: VerificationSchedule | None = None,
+    dumping: DumpSchedule | None = None,
     checks: Sequence[Callable[[], None]] = (),
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to the caller.
@@ -106,8 +109,8 @@ def create_app(
     `audit` log is told of changes of tokens.
     `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
     a disk without room for deposits. The server asks `bound` how many connections a client may have. `hosts` are those
-    for which there are pages and files; without them every host has them. `verification` runs while the application
-    does.
+    for which there are pages and files; without them every host has them. `verification` and `dumping` run while the
+    application does.
     """
     log = log or structlog.get_logger("ibi.web")
     is_prompt = ticks.prompt and tokens.prompt and (archive is None or archive.catalog.prompt)
@@ -190,7 +193,7 @@ def create_app(
         routes=routes,
         middleware=middleware,
         exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
-        lifespan=_lifespan(queue, membership, resolver, verification),
+        lifespan=_lifespan(queue, membership, resolver, verification, dumping),
     )
     app.router.redirect_slashes = False  # one address each; a wrong one costs no second request
     if archive is not None or resolver is not None:
@@ -268,7 +271,11 @@ def _feed_routes(archive: ArchiveSite | None) -> list[Route]:
     """What harvesters and crawlers read of the feed of changes."""
     if archive is None or archive.feed is None:
         return []
-    return [*HarvestPages(archive, archive.feed).routes(), *SitemapPages(archive, archive.feed).routes()]
+    return [
+        *HarvestPages(archive, archive.feed).routes(),
+        *SitemapPages(archive, archive.feed).routes(),
+        *([] if archive.dumps is None else DumpPage(archive.dumps).routes()),
+    ]
 
 
 def _token_routes(pages: TokenPages) -> list[Route]:
@@ -283,6 +290,7 @@ def _lifespan(
     membership: MembershipService | None,
     resolver: ResolverSite | None,
     verification: VerificationSchedule | None,
+    dumping: DumpSchedule | None,
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -293,9 +301,13 @@ def _lifespan(
             resolver.start()
         if verification is not None:
             verification.start()
+        if dumping is not None:
+            dumping.start()
         try:
             yield
         finally:
+            if dumping is not None:
+                await dumping.stop()
             if verification is not None:
                 await verification.stop()
             if membership is not None:

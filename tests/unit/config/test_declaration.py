@@ -87,7 +87,7 @@ def test_a_setting_without_a_default_may_be_none(one: NamedSetting) -> None:
     section, _, name = one.name.rpartition(".")
     owner = declared_sections(Settings).get(section, Settings)
     annotation = next(field.type for field in fields(owner) if field.name == name)
-    assert (type(None) in get_args(get_args(annotation)[0])) is (one.default is None or one.default == "auto")
+    assert (type(None) in get_args(get_args(annotation)[0])) is (one.default in (None, "auto", "off"))
 
 
 @pytest.mark.parametrize("alias", KINDS.values(), ids=KINDS)

@@ -61,6 +61,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "epoch-ended": ErrorStatus(410),
     "harvest-refused": ErrorStatus(400),
     "harvest-busy": ErrorStatus(503),
+    "dump-interrupted": ErrorStatus(503),
     # values of the standard
     "invalid-input": ErrorStatus(400),
     "invalid-instant": ErrorStatus(400),
