@@ -40,6 +40,7 @@ from ibi.web.api.tokens import TokenPages
 from ibi.web.archive.collection import Collection
 from ibi.web.archive.content_host import BytesAlone, ContentHost
 from ibi.web.archive.dump_page import DumpPage
+from ibi.web.archive.items_feed import ItemsFeed
 from ibi.web.archive.oai import HarvestPages
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.archive.service import ArchiveService
@@ -274,6 +275,7 @@ def _feed_routes(archive: ArchiveSite | None) -> list[Route]:
     return [
         *HarvestPages(archive, archive.feed).routes(),
         *SitemapPages(archive, archive.feed).routes(),
+        *ItemsFeed(archive, archive.feed).routes(),
         *([] if archive.dumps is None else DumpPage(archive.dumps).routes()),
     ]
 

@@ -152,8 +152,8 @@ class FastPath:
 
 RESERVED: Final = frozenset(
     ".well-known about account admin api claims col collections deposit dump.ndjson.gz explain healthz"
-    " inbox jobs language metrics oai readyz resolver robots.txt search search.atom sign-in sign-out"
-    " sitemap.xml static".split()
+    " inbox items.atom jobs language metrics oai readyz resolver robots.txt search search.atom sign-in"
+    " sign-out sitemap.xml static".split()
 )
 """First segments that cannot begin a label, those of later parts of a server among them; `/ibi/<label>` leads to an
 item whatever its label begins with."""

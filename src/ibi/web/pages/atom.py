@@ -22,8 +22,8 @@ _MOST: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """Facts about a feed. Every URL is absolute; `own_url` is the feed's address and permanent id. `previous_url` and
-    `next_url` are pages of the same list (RFC 5005 §3)."""
+    """Facts about a feed. Every URL is absolute; `own_url` is the feed's address and, without another, its permanent
+    id. `previous_url` and `next_url` are pages of the same list (RFC 5005 §3)."""
 
     title: str
     own_url: str
@@ -33,6 +33,11 @@ class Feed:
     language: str | None = None
     previous_url: str | None = None
     next_url: str | None = None
+    id_url: str | None = None
+    is_archive: bool = False
+    """Whether it is a part of a feed that goes back to its beginning (RFC 5005 §4); then `archive_urls` lead on."""
+    archive_urls: tuple[tuple[str, str], ...] = ()
+    """Relation and address of other parts."""
 
 
 def atom(
@@ -50,18 +55,22 @@ def atom(
     )
     lines = "".join(f"{line}\n" for part in parts for line in part)
     language = "" if feed.language is None else f' xml:lang="{escape(feed.language)}"'
-    beginning = f'<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom"{language}>\n'
+    history = ' xmlns:fh="http://purl.org/syndication/history/1.0"' if feed.is_archive else ""
+    names = f'xmlns="http://www.w3.org/2005/Atom"{history}{language}'
+    beginning = f'<?xml version="1.0" encoding="UTF-8"?>\n<feed {names}>\n'
     return f"{beginning}{lines}</feed>\n".encode()
 
 
 def _head(feed: Feed, updated: Instant) -> Iterator[str]:
     yield _element("title", feed.title)
-    yield _element("id", feed.own_url)
+    yield _element("id", feed.id_url or feed.own_url)
     yield _element("updated", str(updated))
     yield _author(feed.author)
     yield _link("self", feed.own_url, "application/atom+xml")
     yield _link("alternate", feed.page_url, "text/html")
-    for relation, url in (("previous", feed.previous_url), ("next", feed.next_url)):
+    if feed.is_archive:
+        yield "<fh:archive/>"
+    for relation, url in (("previous", feed.previous_url), ("next", feed.next_url), *feed.archive_urls):
         if url is not None:
             yield _link(relation, url, "application/atom+xml")
 
