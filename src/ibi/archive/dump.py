@@ -3,6 +3,8 @@
 The first line says where the dump stands: the epoch of the feed of changes, and the number after which its reader goes
 on with the feed. A record that changed while the dump was written is in it as it was or as it became, or not at all:
 its change has a later number, and comes with the feed.
+
+Short: records are written as the store writes them; only which of them, and the first line, are decided here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`ibi dump`: all public records of the Archive of a data directory, as lines of JSON."""
+"""`ibi dump`: all public records of the Archive of a data directory, as lines of JSON. Short, as it only calls."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ needed.
 
 from __future__ import annotations
 
-from ibi.config.declaration import NamedSetting, Setting
+from ibi.config.declaration import NamedSetting, Setting, SettingSource
 from ibi.config.errors import (
     IncompleteIdentity,
     InvalidSetting,
@@ -27,7 +27,6 @@ from ibi.config.settings import (
     MintSettings,
     ResolveSettings,
     Settings,
-    SettingSource,
     SiteSettings,
     setting,
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import Field, fields, is_dataclass
+from enum import IntEnum
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 
@@ -123,3 +124,12 @@ def _choice(values: tuple[str, ...]) -> ValueKind:
         return text
 
     return ValueKind(f"one of {', '.join(values)}", read)
+
+
+class SettingSource(IntEnum):
+    """Where a value comes from; a greater source overrides a lesser one."""
+
+    DEFAULT = 0
+    FILE = 1
+    ENVIRONMENT = 2
+    FLAG = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ibi.config.declaration import NamedSetting
+from ibi.config.declaration import NamedSetting, SettingSource
 from ibi.config.errors import (
     IncompleteIdentity,
     InvalidSetting,
@@ -17,7 +17,7 @@ from ibi.config.errors import (
     display,
     display_path,
 )
-from ibi.config.settings import SECTIONS, SETTINGS, Settings, SettingSource, setting
+from ibi.config.settings import SECTIONS, SETTINGS, Settings, setting
 from ibi.config.settings_file import read_settings_file
 
 FILE_NAME = "ibi.toml"

@@ -6,12 +6,11 @@ of docs/settings.md follow from it. The annotations are read at run time, hence 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from ibi.config.declaration import NamedSetting, Setting, declared_sections, declared_settings
+from ibi.config.declaration import NamedSetting, Setting, SettingSource, declared_sections, declared_settings
 from ibi.config.kinds import (
     ArchiveKey,
     Boolean,
@@ -46,15 +45,6 @@ from ibi.origin import bracketed
 
 if TYPE_CHECKING:
     from ibi.minting.minter import Rules
-
-
-class SettingSource(IntEnum):
-    """Where a value comes from; a greater source overrides a lesser one."""
-
-    DEFAULT = 0
-    FILE = 1
-    ENVIRONMENT = 2
-    FLAG = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class InclusionStatus(_OneLineAnswer):
 
     confirmed: bool
     reason: str | None = None
-    """Why it did not: the name of a kind of failure, in a header of its own (`IBI-Reason`, E80)."""
+    """Why it did not: the name of a kind of failure, in a header of its own (`IBI-Reason`, E73)."""
 
     @classmethod
     def from_pairs(cls, pairs: Pairs) -> InclusionStatus:

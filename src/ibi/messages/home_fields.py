@@ -3,7 +3,7 @@
 `IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere (E62). `IBI-Transferred-To: <label>`:
 the service of the Archive to which the Original was given (E63). `IBI-Copies: <label>, <label>`: the services of
 Archives that hold Copies (E64). `IBI-Reason: <word>` on an inclusion that was not confirmed: why the resolver did not
-reach the Archive (E80). `IBI-Accepts: https` on every answer of a resolver: it knows Archives of HTTPS (E22). The
+reach the Archive (E73). `IBI-Accepts: https` on every answer of a resolver: it knows Archives of HTTPS (E22). The
 bodies stay as the standard prints them. A field that is not written like this is ignored.
 """
 

@@ -42,7 +42,7 @@ class _MembershipRequest(ServiceRequest):
     hosts: tuple[str, ...] = ()
     """Where URLs of the Archive lead besides its own address, which it declares with its key (E31)."""
     feed: str | None = None
-    """The path at which it tells of its changes, if it does (E87)."""
+    """The path at which it tells of its changes, if it does (E80)."""
 
     names: ClassVar[frozenset[str]] = frozenset(
         {

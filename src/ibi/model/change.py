@@ -81,7 +81,7 @@ class FollowedChange(NamedTuple):
     related: bool
 
 
-class FeedPage(NamedTuple):
+class FollowedPage(NamedTuple):
     """What such a feed tells at a time: the entries after a number, the number to go on after, and that of the last
     entry that there is."""
 

@@ -143,7 +143,7 @@ _UNREACHED: Final = {
 
 
 def _unreached(code: str | None) -> str | None:
-    """Why the resolver did not reach this Archive, by the word it gave (E80)."""
+    """Why the resolver did not reach this Archive, by the word it gave (E73)."""
     return None if code is None else f"the resolver could not reach it: {_UNREACHED.get(code, code)}"
 
 

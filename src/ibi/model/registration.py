@@ -86,9 +86,9 @@ class Registration:
     waiting: Label | None = None
     """The form of its label that is missing in `service`, as the Archive claims it and nothing proves it yet (E59)."""
     failed: FailedContact | None = None
-    """The last failure since it was last reached (E80)."""
+    """The last failure since it was last reached (E73)."""
     feed: str | None = None
-    """The path on its server at which it tells of its changes, if it said so when it was included (E87)."""
+    """The path on its server at which it tells of its changes, if it said so when it was included (E80)."""
 
     def __post_init__(self) -> None:
         if self.admin_mail is not None:

@@ -162,7 +162,7 @@ class Policy:
     latest_date: int = 300
     """How many seconds a label may be dated later than now: of a later one only the home is asked (E70)."""
     client_address: ClientAddress = ClientAddress.FULL
-    """What other Archives than the home and the known holder learn of the reader's address (E83)."""
+    """What other Archives than the home and the known holder learn of the reader's address (E76)."""
     follow_unproven: bool = False
     """Whether claims are followed that only the silent home of a label could prove (E67)."""
     rules: tuple[Rule, ...] = RULES

@@ -274,7 +274,7 @@ class Question:
         return [Asking(archive, self._request_to(archive), self.number) for archive in due]
 
     def _request_to(self, archive: ArchiveRef) -> UrlRequest:
-        """The reader's address is for those who decide by it, or are vouched for, not for all who are asked (E83)."""
+        """The reader's address is for those who decide by it, or are vouched for, not for all who are asked (E76)."""
         decides = archive in self.deciders or archive == self.holder or is_home(archive, self.label)
         return self.request if decides or archive.vouched else self.coarse_request or self.request
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from ibi.model.change import FeedPage, FollowedChange
+from ibi.model.change import FollowedChange, FollowedPage
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard
@@ -49,7 +49,7 @@ class ArchiveFeeds:
         """`tls` is for Archives of HTTPS; without it the machine's authorities are trusted."""
         self._guard, self._tls = guard, tls
 
-    async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FeedPage | None:
+    async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
         query = "most=1" if after is None else f"after={after}&epoch={quote(epoch, safe='')}&wait={wait}"
         try:
             async with asyncio.timeout(wait + _PATIENCE):
@@ -72,10 +72,10 @@ class ArchiveFeeds:
         return await get(connection, archive.address, target, "application/json")
 
 
-def _read_page(body: bytes) -> FeedPage | None:
+def _read_page(body: bytes) -> FollowedPage | None:
     try:
         page = msgspec.json.decode(body, type=_Page)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     changes = tuple(FollowedChange(entry.label, entry.related) for entry in page.changes)
-    return FeedPage(page.epoch, page.after, page.end, changes)
+    return FollowedPage(page.epoch, page.after, page.end, changes)

@@ -16,7 +16,8 @@ from ibi.model.membership import SECRET_BYTES, ArchiveRecord
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.ports.archive_state import ArchiveRecords
 from ibi.services.items.deposits import Deposits
-from ibi.services.items.item_repository import ITEM, LOCAL, ItemRepository, name_of
+from ibi.services.items.item_object import ITEM, LOCAL
+from ibi.services.items.item_repository import ItemRepository, name_of
 
 _KEY: Final = "the service of this Archive"
 _BEGAN, _MOVED = "The Archive began", "The Archive moved"

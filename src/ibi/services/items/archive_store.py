@@ -27,7 +27,8 @@ from ibi.ports.errors import StorageError, StoreIncomplete
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.items.backlinks import named_by
 from ibi.services.items.errors import ItemTransferred
-from ibi.services.items.item_repository import DOC, ITEM, TRANSFERRED, ItemRepository, StoredItem, name_of
+from ibi.services.items.item_object import DOC, ITEM, TRANSFERRED
+from ibi.services.items.item_repository import ItemRepository, StoredItem, name_of
 
 STEPS: Final = ("items read in",)
 """Where a crash is tried, beside the steps of each change."""

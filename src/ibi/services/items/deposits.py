@@ -35,7 +35,8 @@ from ibi.ports.content import ContentChanged, ContentExists, FileMissing, OnByte
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
 from ibi.services.items.file_selection import media_type_of
-from ibi.services.items.item_repository import DOC, ItemRepository, PendingItem, name_of
+from ibi.services.items.item_object import DOC
+from ibi.services.items.item_repository import ItemRepository, PendingItem, name_of
 from ibi.vocabulary import State
 
 STEPS: Final = ("labels reserved", *kept_items.STEPS)

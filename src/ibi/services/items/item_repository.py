@@ -19,10 +19,10 @@ from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.model.audit import AuditEntry
 from ibi.model.change import Revision
-from ibi.model.content import Bytes, Change, Derived, Keep, KeptObject, NewObject, Source, TakenFile
+from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
-from ibi.model.item_json import decode_item, encode_item, encode_local
+from ibi.model.item_json import decode_item
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.archive_store import Batching, ItemLocks, Job, Journal, Result
 from ibi.ports.audit import AuditLog
@@ -33,62 +33,17 @@ from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.backlinks import items_claimed, with_backlink
 from ibi.services.items.errors import ItemTransferred, unfinished, unfinished_if_refused
-
-ITEM: Final = "item.json"
-LOCAL: Final = "local.json"
-TRANSFERRED: Final = "transferred.json"
-"""All that a version has in which the item is not here any more, since its Original was given to another Archive."""
-DOC: Final = "doc/"
-
-
-MakeItem = Callable[[Mapping[str, TakenFile]], Item]
-"""Makes an item of what its files are, by their paths below `doc/`; those that it keeps are not among them."""
-
-
-def object_of(item: Item, files: Mapping[str, Source]) -> dict[str, Source]:
-    """The logical files of a version."""
-    return {**_documents(files), ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
-
-
-def _documents(files: Mapping[str, Source]) -> dict[str, Source]:
-    return {DOC + path: source for path, source in files.items()}
-
-
-class _LateItem:
-    """An item that is made when the store has taken its files in: what its records tell of them is known only then."""
-
-    def __init__(self, make: MakeItem) -> None:
-        self._make = make
-        self._item: Item | None = None
-
-    @property
-    def item(self) -> Item:
-        """To be asked when the object is kept."""
-        assert self._item is not None  # a store asks for every file before it keeps an object
-        return self._item
-
-    def object_of(self, files: Mapping[str, Source]) -> dict[str, Source]:
-        """The logical files of a version; the records come last."""
-        return {
-            **_documents(files),
-            ITEM: Derived(lambda taken: encode_item(self._make_once(taken))),
-            LOCAL: Derived(lambda taken: encode_local(self._make_once(taken))),
-        }
-
-    def _make_once(self, taken: Mapping[str, TakenFile]) -> Item:
-        if self._item is None:
-            self._item = self._make({path.removeprefix(DOC): each for path, each in taken.items()})
-        return self._item
-
-
-def _is_other(path: str) -> bool:
-    return path not in (ITEM, LOCAL, TRANSFERRED) and not path.startswith(DOC)
-
-
-def is_transferred(kept: KeptObject) -> bool:
-    """Whether the object tells no more than where the item went."""
-    return TRANSFERRED in kept.head.files
-
+from ibi.services.items.item_object import (
+    DOC,
+    ITEM,
+    LOCAL,
+    TRANSFERRED,
+    LateItem,
+    MakeItem,
+    is_other,
+    is_transferred,
+    object_of,
+)
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
 """Where a crash is tried."""
@@ -296,7 +251,7 @@ class ItemRepository:
 
     def _keep_all(self, new: Sequence[PendingItem]) -> list[StoredItem | Exception]:
         """Each item as it is kept, or what kept it from being so."""
-        items = [_LateItem(each.make) for each in new]
+        items = [LateItem(each.make) for each in new]
         objects = [
             NewObject(each.name, late.object_of(each.files), each.change) for each, late in zip(new, items, strict=True)
         ]
@@ -318,14 +273,14 @@ class ItemRepository:
 
     def create(self, new: PendingItem, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep the first version. The item is made when its files were taken in."""
-        late = _LateItem(new.make)
+        late = LateItem(new.make)
         kept = self.content.create(new.name, late.object_of(new.files), new.change, on_bytes=on_bytes)
         self.step("content kept")
         return _stored(late.item, kept)
 
     def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep a version more, as `create` does. `ContentChanged` if the item is not at the version `head` any more."""
-        late = _LateItem(new.make)
+        late = LateItem(new.make)
         files = self._other_files(new.name) | late.object_of(new.files)
         kept = self.content.update(new.name, files, new.change, head=head, on_bytes=on_bytes)
         self.step("content kept")
@@ -341,7 +296,7 @@ class ItemRepository:
 
     def _other_files(self, name: str) -> dict[str, Source]:
         """What an object has beside the item's files and records, such as where it came from: that stays."""
-        return {path: Keep(path) for path in self.content.read(name).head.files if _is_other(path)}
+        return {path: Keep(path) for path in self.content.read(name).head.files if is_other(path)}
 
     def purge_to(self, item: Item, change: Change, head: int) -> StoredItem:
         """Keep the item's records, and nothing of earlier versions."""

@@ -135,7 +135,7 @@ class Relating:
 
     def withdraw_claim(self, label: Label, claim: Claim, named: Label, who: str) -> Item:
         """Withdraw what the item itself says of another, here or elsewhere; and the other half, if it is recorded here
-        and the actor may change it. `NotRelated` if the item does not say so (E86)."""
+        and the actor may change it. `NotRelated` if the item does not say so (E79)."""
         item, forms = self._find_named(label), self.deposits.forms(named)
         said: LabelForms | None = getattr(item, claim)
         if said is None or not name_one_item(said, forms):

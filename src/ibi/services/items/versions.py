@@ -25,7 +25,8 @@ from ibi.ports.content import Content, ContentDamaged, FileMissing
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
 from ibi.services.items.deposits import Deposits, address_of
-from ibi.services.items.item_repository import DOC, ITEM, LOCAL, ItemRepository, PendingItem, name_of
+from ibi.services.items.item_object import DOC, ITEM, LOCAL
+from ibi.services.items.item_repository import ItemRepository, PendingItem, name_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Puts on record which Archives questions do not reach, and why, so that `ibi resolver list` tells it (E80)."""
+"""Puts on record which Archives questions do not reach, and why, so that `ibi resolver list` tells it (E73)."""
 
 from __future__ import annotations
 

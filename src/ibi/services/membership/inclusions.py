@@ -161,7 +161,7 @@ class Inclusions:
         return await self._include(found, request)
 
     async def take_up_refused(self, registrations: Iterable[Registration]) -> None:
-        """Include those of these Archives that asked for it before they were registered with their key (E81)."""
+        """Include those of these Archives that asked for it before they were registered with their key (E74)."""
         for found, refused in self._refused.take(registrations, self._monotonic()):
             if await self._check.has_key(found, refused.request.registration_key):
                 self._log.info("an Archive that had asked before is registered now", archive=str(found.labels[0]))

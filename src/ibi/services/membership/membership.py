@@ -101,7 +101,7 @@ class MembershipService:
 
     def note_call_back(self) -> None:
         """The resolver, or another, has asked this Archive to confirm its inclusion. If it is not included as far as it
-        knows, it may have been registered just now: it asks at once, and not only when its turn comes (E81). Strangers
+        knows, it may have been registered just now: it asks at once, and not only when its turn comes (E74). Strangers
         can call, too: they make it ask somewhat sooner, twice a minute at most."""
         now = self._monotonic()
         if self._membership.phase is Phase.INCLUDING and not self._asking and now - self._hinted >= _HINTS_APART:

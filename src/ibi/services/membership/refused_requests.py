@@ -1,4 +1,4 @@
-"""Inclusions that were refused, kept for a while: an Archive that was started before it was registered (E81).
+"""Inclusions that were refused, kept for a while: an Archive that was started before it was registered (E74).
 
 Its administrator writes a mail, and starts it; the resolver's administrator registers it minutes or days later. An
 Archive that had to ask again would do so rarely by then, since a resolver slows those down who give wrong keys. So the

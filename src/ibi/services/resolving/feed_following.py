@@ -16,7 +16,7 @@ import structlog
 
 from ibi.errors import InvalidLabel
 from ibi.label import RepositoryName
-from ibi.model.change import FeedPage
+from ibi.model.change import FollowedPage
 from ibi.resolver.authority import ArchiveRef
 
 WAIT: Final = 5
@@ -35,7 +35,7 @@ _PAUSE: Final = 0.1
 
 
 class FeedGateway(Protocol):
-    async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FeedPage | None:
+    async def read_feed(self, archive: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
         """The entries after that number, once there is one, for which at most `wait` seconds are waited. Without a
         number, where the feed ends. None if it cannot be read, or has another epoch by now. Never raises."""
 
@@ -120,7 +120,7 @@ class FollowedFeeds:
                 await asyncio.sleep(_PAUSE)
         return True
 
-    def _tell(self, archive: ArchiveRef, page: FeedPage) -> None:
+    def _tell(self, archive: ArchiveRef, page: FollowedPage) -> None:
         now = self._clock()
         if page.changes:
             self._listener.forget_told(archive, _labels(page), now)
@@ -134,7 +134,7 @@ class FollowedFeeds:
             self._log.info("the feed of an Archive is not followed any more", archive=archive.address)
 
 
-def _labels(page: FeedPage) -> Iterator[RepositoryName]:
+def _labels(page: FollowedPage) -> Iterator[RepositoryName]:
     for change in page.changes:
         try:
             yield RepositoryName.parse(change.label)

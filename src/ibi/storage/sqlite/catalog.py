@@ -41,7 +41,6 @@ from ibi.storage.sqlite.catalog_rows import (
     STANDING,
     Record,
     Row,
-    check_search,
     decode_record,
     depart_row,
     forget_transfer,
@@ -55,6 +54,7 @@ from ibi.storage.sqlite.catalog_rows import (
 from ibi.storage.sqlite.changes import SqliteChanges, renew_epoch
 from ibi.storage.sqlite.connection import CATALOGUE, Connection, DatabaseError, FileWatch, connect, storage_errors
 from ibi.storage.sqlite.group_commit import GroupCommit
+from ibi.storage.sqlite.search_rows import check_search
 from ibi.storage.store_generation import CatalogStanding, Expected, GenerationFile, first_standing
 from ibi.vocabulary import State
 

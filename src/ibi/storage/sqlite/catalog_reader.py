@@ -29,20 +29,15 @@ from ibi.model.transfer import Transfer
 from ibi.ports.catalog import Link
 from ibi.storage.sqlite.catalog_rows import (
     ALTERNATE,
-    BEFORE_CREATORS,
-    BETWEEN_CREATORS,
-    EVERYTHING,
     LINKED,
     NAMES_AFTER,
     NEWEST,
     PAGE,
     PAGE_AFTER,
     ROWIDS_PER_TICK,
-    SINGLE_FACETS,
     Record,
     alternate_key,
     decode_record,
-    facet_word,
     find_record,
     find_transfer,
     first_rowid,
@@ -56,6 +51,7 @@ from ibi.storage.sqlite.catalog_rows import (
 )
 from ibi.storage.sqlite.connection import Connection, snapshot
 from ibi.storage.sqlite.holdings import held_totals
+from ibi.storage.sqlite.search_rows import BEFORE_CREATORS, BETWEEN_CREATORS, EVERYTHING, SINGLE_FACETS, facet_word
 from ibi.vocabulary import State
 
 _CACHE: Final = "PRAGMA cache_size = -16384"

@@ -1,4 +1,4 @@
-"""An Archive that is switched off shows its readers a notice instead of its items (E85).
+"""An Archive that is switched off shows its readers a notice instead of its items (E78).
 
 Signed-in people still see everything, so that they can look after it. Services, the API for programs with a token, the
 pages for signing in and health checks go on: what is withheld are the pages about items and their bytes. Short: one

@@ -250,7 +250,7 @@ FAILURES: Final[Mapping[Failure, str]] = {
 }
 
 FAILURES_BY_CODE: Final[Mapping[str, str]] = {failure_code(failure): words for failure, words in FAILURES.items()}
-"""The same by the word that a registration keeps (E80)."""
+"""The same by the word that a registration keeps (E73)."""
 
 RULES: Final[Mapping[str, str]] = {
     "is_about_the_item": message("it is about another item"),

@@ -14,7 +14,7 @@ from ibi.errors import InvalidPersistentUrl
 from ibi.messages.label_forms import LabelForms
 from ibi.persistent_url import PunctuatedLabel
 from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.outcome import Silence
+from ibi.resolver.outcome import Silence, UnprovenClaim
 from ibi.web.pages.words import title_of
 
 _COMPLETE: Final = Silence()
@@ -103,3 +103,12 @@ def alert_about_fault(error: InvalidPersistentUrl, target: str, words: NullTrans
         advice.append(Advice(_("See what can be read of it:"), f"/explain?q={quote(link, safe='')}", link))
     title = _(title_of(HTTPStatus.BAD_REQUEST))
     return Alert(error.code, HTTPStatus.BAD_REQUEST, title, error.message(_), {}, tuple(advice))
+
+
+def claim_record(claim: UnprovenClaim) -> dict[str, object]:
+    return {
+        "archive": archive_record(claim.archive),
+        "url": claim.url,
+        "state": None if claim.state is None else claim.state.value,
+        "item": None if claim.item is None else claim.item.spelling,
+    }

@@ -29,7 +29,7 @@ from ibi.resolver.outcome import (
     UnprovenClaims,
     Unsettled,
 )
-from ibi.web.resolver.alert import Advice, Alert, Group, archive_record, archive_records, forms_record
+from ibi.web.resolver.alert import Advice, Alert, Group, archive_record, archive_records, claim_record, forms_record
 
 RETRY_AFTER: Final = 30
 """Seconds after which an unreachable Archive may be back."""
@@ -362,7 +362,7 @@ class _Alerts:
             "at": outcome.label.spelling,
             "why": outcome.why.value,
             "home": self._home_record(outcome),
-            "claims": [_claim_record(claim) for claim in outcome.claims],
+            "claims": [claim_record(claim) for claim in outcome.claims],
         }
         return Alert(
             "unproven-claim",
@@ -432,15 +432,6 @@ class _Alerts:
         there = replace(self._url, label=at, relation=relation.with_language(index, tag), language=None)
         target = there.text("", keep_spelling=True)
         return Advice(_("Take it in {language}:").format(language=tag), f"/{target}", target)
-
-
-def _claim_record(claim: UnprovenClaim) -> dict[str, object]:
-    return {
-        "archive": archive_record(claim.archive),
-        "url": claim.url,
-        "state": None if claim.state is None else claim.state.value,
-        "item": None if claim.item is None else claim.item.spelling,
-    }
 
 
 def _is_of_metadata(relation: Relation) -> bool:

@@ -367,7 +367,7 @@ def _parse_once(target: str) -> PersistentUrl:
 
 
 def is_resolver_itself(scope: Scope) -> bool:
-    """Whether the link is that of the resolver's own service (E82). No Archive needs to have it."""
+    """Whether the link is that of the resolver's own service (E75). No Archive needs to have it."""
     return raw_path(scope)[: len(_OWN_PATH)].upper() == _OWN_PATH and _parse_target(scope).label == resolver_service()
 
 

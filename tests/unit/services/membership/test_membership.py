@@ -249,7 +249,7 @@ async def test_an_archive_that_was_not_reached_asks_until_it_is_and_is_told_of_i
 
 
 async def test_a_call_back_makes_an_archive_that_is_not_included_ask_at_once(tmp_path: Path) -> None:
-    """E81: its resolver calls it when it has been registered; a stranger's calls cause two requests a minute."""
+    """E74: its resolver calls it when it has been registered; a stranger's calls cause two requests a minute."""
     async with kept(tmp_path) as one:
         for seconds in (1, 2, 4, 8):
             await one.answer("inclusionRequest", ErrorAnswer("not registered"))

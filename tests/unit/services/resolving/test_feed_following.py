@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ibi.label import RepositoryName
-from ibi.model.change import FeedPage, FollowedChange
+from ibi.model.change import FollowedChange, FollowedPage
 from ibi.resolver.authority import ArchiveRef
 from ibi.services.resolving.feed_following import SILENCE, WAIT, FollowedFeeds
 from tests.support.scripted_archives import archive
@@ -25,7 +25,7 @@ class Feed:
         self.epoch, self.changes = "one", [FollowedChange("lab.br/arq/2008/01.01.00.00", related=False)]
         self.is_down, self.asked = False, 0
 
-    async def read_feed(self, _: ArchiveRef, after: int | None, epoch: str, wait: int) -> FeedPage | None:
+    async def read_feed(self, _: ArchiveRef, after: int | None, epoch: str, wait: int) -> FollowedPage | None:
         self.asked += 1
         end = len(self.changes)
         for _turn in range(wait * 10):
@@ -36,7 +36,7 @@ class Feed:
             return None
         end = len(self.changes)
         told = () if after is None else tuple(self.changes[after:])
-        return FeedPage(self.epoch, end, end, told)
+        return FollowedPage(self.epoch, end, end, told)
 
 
 class Listener:

@@ -17,6 +17,8 @@ from ibi.model.belief import ClaimKind
 from ibi.model.metadata import DC_ELEMENTS
 from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES
 from ibi.model.search import LARGEST_PAGE, MOST, PAGE_SIZE, Facet, Order
+from ibi.services.items.following import LONGEST_WAIT
+from ibi.web.api.changes import MOST_CHANGES
 from ibi.web.api.drafts import MOST_LISTED, MOST_MESSAGE
 from ibi.web.api.item_search import MOST_FILTERS
 from ibi.web.api.openapi import document
@@ -26,6 +28,7 @@ from ibi.web.api.whole_deposits import MOST_BATCH, MOST_ITEMS
 from ibi.web.http import body
 from ibi.web.http import request as headers
 from ibi.web.http.errors import LONGEST_RETRY
+from ibi.web.resolver.register_page import LONGEST
 
 DOCUMENT = document(archive=True, register=True)
 PATHS, SCHEMAS = DOCUMENT["paths"], DOCUMENT["components"]["schemas"]
@@ -37,6 +40,9 @@ BOUNDS = {
     "count": MAX_COUNT,
     "max_count": MAX_COUNT,
     "limit": MOST_LISTED,
+    "most": MOST_CHANGES,
+    "wait": LONGEST_WAIT,
+    "about": LONGEST,
     "results": MOST_ITEMS,
     "size": LARGEST_PAGE,
     "message": MOST_MESSAGE,

@@ -1,4 +1,4 @@
-"""E86: the keeper of an item withdraws what it says of another, here or elsewhere."""
+"""E79: the keeper of an item withdraws what it says of another, here or elsewhere."""
 
 from __future__ import annotations
 

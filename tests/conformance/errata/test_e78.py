@@ -1,4 +1,4 @@
-"""E85: what readers see of an Archive that is switched off."""
+"""E78: what readers see of an Archive that is switched off."""
 
 from __future__ import annotations
 

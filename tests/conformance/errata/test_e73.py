@@ -1,4 +1,4 @@
-"""E80: why an Archive was not reached is put on record, shown, and told to the Archive."""
+"""E73: why an Archive was not reached is put on record, shown, and told to the Archive."""
 
 from __future__ import annotations
 

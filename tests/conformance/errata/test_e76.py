@@ -1,4 +1,4 @@
-"""E83: who learns how much of a reader's address."""
+"""E76: who learns how much of a reader's address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E81: an Archive that asked before it was registered is included when it is registered."""
+"""E74: an Archive that asked before it was registered is included when it is registered."""
 
 from __future__ import annotations
 

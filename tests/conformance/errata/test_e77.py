@@ -1,4 +1,4 @@
-"""E84: which relations an Archive answers is its own choice, and who may list files its depositor's."""
+"""E77: which relations an Archive answers is its own choice, and who may list files its depositor's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E82: the resolver's own service label, as an ordinary link, leads to the resolver's page."""
+"""E75: the resolver's own service label, as an ordinary link, leads to the resolver's page."""
 
 from __future__ import annotations
 

@@ -1,0 +1,66 @@
+"""The object that holds an item: its logical files, which are the item's own below `doc/` and its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from ibi.model.content import Bytes, Derived, KeptObject, Source, TakenFile
+from ibi.model.item import Item
+from ibi.model.item_json import encode_item, encode_local
+
+ITEM: Final = "item.json"
+LOCAL: Final = "local.json"
+TRANSFERRED: Final = "transferred.json"
+"""All that a version has in which the item is not here any more, since its Original was given to another Archive."""
+DOC: Final = "doc/"
+
+
+MakeItem = Callable[[Mapping[str, TakenFile]], Item]
+"""Makes an item of what its files are, by their paths below `doc/`; those that it keeps are not among them."""
+
+
+def object_of(item: Item, files: Mapping[str, Source]) -> dict[str, Source]:
+    """The logical files of a version."""
+    return {**_documents(files), ITEM: Bytes(encode_item(item)), LOCAL: Bytes(encode_local(item))}
+
+
+def _documents(files: Mapping[str, Source]) -> dict[str, Source]:
+    return {DOC + path: source for path, source in files.items()}
+
+
+class LateItem:
+    """An item that is made when the store has taken its files in: what its records tell of them is known only then."""
+
+    def __init__(self, make: MakeItem) -> None:
+        self._make = make
+        self._item: Item | None = None
+
+    @property
+    def item(self) -> Item:
+        """To be asked when the object is kept."""
+        assert self._item is not None  # a store asks for every file before it keeps an object
+        return self._item
+
+    def object_of(self, files: Mapping[str, Source]) -> dict[str, Source]:
+        """The logical files of a version; the records come last."""
+        return {
+            **_documents(files),
+            ITEM: Derived(lambda taken: encode_item(self._make_once(taken))),
+            LOCAL: Derived(lambda taken: encode_local(self._make_once(taken))),
+        }
+
+    def _make_once(self, taken: Mapping[str, TakenFile]) -> Item:
+        if self._item is None:
+            self._item = self._make({path.removeprefix(DOC): each for path, each in taken.items()})
+        return self._item
+
+
+def is_other(path: str) -> bool:
+    """Whether a logical file is neither a record nor one of the item's files."""
+    return path not in (ITEM, LOCAL, TRANSFERRED) and not path.startswith(DOC)
+
+
+def is_transferred(kept: KeptObject) -> bool:
+    """Whether the object tells no more than where the item went."""
+    return TRANSFERRED in kept.head.files
