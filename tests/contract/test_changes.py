@@ -15,6 +15,7 @@ from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.messages import LabelForms
 from ibi.model.change import ChangeKind, Revision
+from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.model.transfer import Transfer
 from ibi.ports.archive_store import StoreCatalog
 from ibi.storage.sqlite.catalog import SqliteCatalog
@@ -146,6 +147,18 @@ def test_current_entries_of_a_prefix_are_those_of_its_labels_alone(catalog: Stor
     assert catalog.changes.current(0, MOST, "lab.br/ar").changes == ()
     catalog.remove(names[0])
     assert [each.number for each in catalog.changes.current(0, MOST, names[0].prefix).changes] == [5]
+
+
+def test_types_are_those_of_the_items_as_they_are(catalog: StoreCatalog) -> None:
+    kinds = ResourceType.TEXT, None, ResourceType.DATASET, ResourceType.SOUND
+    catalog.put_all(
+        item(minute, metadata=DescriptiveMetadata(title=(Text("T"),), resource_type=kind))
+        for minute, kind in enumerate(kinds)
+    )
+    catalog.remove(item(3).rep)
+    entries = catalog.changes.current(0, MOST).changes
+    assert catalog.changes.types(entries) == [*kinds[:3], None]
+    assert catalog.changes.types(()) == []
 
 
 def test_prefixes_are_listed_once_each_in_pages(catalog: StoreCatalog) -> None:

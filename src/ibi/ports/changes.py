@@ -5,10 +5,12 @@ Short, because it is a port of its own beside that of the catalogue, which has o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ibi.label import Label
 from ibi.model.change import ChangePage, FeedPosition, ItemChange
+from ibi.model.metadata import ResourceType
 
 
 class ChangeFeed(Protocol):
@@ -31,6 +33,10 @@ class ChangeFeed(Protocol):
 
     def prefixes(self, after: str, most: int) -> tuple[str, ...]:
         """The prefixes of all labels in the feed, in the order of their text, from the first one after `after`."""
+
+    def types(self, changes: Sequence[ItemChange]) -> list[ResourceType | None]:
+        """The type of the item of each of these entries as it is now; None if it has none or is not there. In much less
+        time than to find the items."""
 
     def last_of(self, label: Label) -> ItemChange | None:
         """The last entry of the item of that repository name."""

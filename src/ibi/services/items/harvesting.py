@@ -79,7 +79,7 @@ class Harvesting:
 
     def __init__(self, feed: ChangeFeed, catalog: Catalog) -> None:
         self._feed, self._catalog = feed, catalog
-        self._types = TypeIndex(feed, catalog)
+        self._types = TypeIndex(feed)
         self._log = structlog.get_logger("ibi.harvesting")
 
     def page(self, selection: Selection, resumed: Resumption | None = None) -> RecordPage:
@@ -170,8 +170,8 @@ class TypeIndex:
     keeps what is gone.
     """
 
-    def __init__(self, feed: ChangeFeed, catalog: Catalog) -> None:
-        self._feed, self._catalog, self._lock = feed, catalog, Lock()
+    def __init__(self, feed: ChangeFeed) -> None:
+        self._feed, self._lock = feed, Lock()
         self._begin("")
 
     def _begin(self, epoch: str) -> None:
@@ -197,23 +197,12 @@ class TypeIndex:
             if page.epoch != self._epoch:
                 self._begin(page.epoch)
                 continue
-            for entry in page.changes:
-                self._note(entry)
+            for entry, kind in zip(page.changes, self._feed.types(page.changes), strict=True):
+                if kind is not None or entry.kind in _GONE:
+                    self._numbers[kind].append(entry.number)
             self._end = page.changes[-1].number
             if time.monotonic() > until:
                 raise HarvestBusy()
-
-    def _note(self, entry: ItemChange) -> None:
-        if entry.kind in _GONE:
-            self._numbers[None].append(entry.number)
-            return
-        try:
-            item = self._catalog.find(entry.rep)
-        except IbiError:  # cannot be read: in no set
-            return
-        kind = None if item is None else item.metadata.resource_type
-        if item is None or kind is not None:
-            self._numbers[kind].append(entry.number)
 
     def _current(self, chosen: tuple[array[int], ...], after: int) -> Iterator[ItemChange]:
         """Those that were not overtaken since; the others are dropped, so that they are looked at once."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from ibi.label import Label, RepositoryName
 from ibi.model.change import ChangeKind, ChangePage, FeedPosition, ItemChange, Revision
+from ibi.model.metadata import ResourceType
 from ibi.storage.sqlite.connection import Connection, snapshot
 
 T = TypeVar("T")
@@ -25,6 +26,8 @@ _CURRENT_OF = f"""
 """  # noqa: S608
 _FIRST_FROM = "SELECT label FROM changes WHERE is_last = 1 AND label >= ? ORDER BY label LIMIT 1"
 _LAST = f"SELECT {_COLUMNS} FROM changes WHERE label = ? AND is_last = 1"  # noqa: S608
+_TYPES: Final = {str(kind): kind for kind in ResourceType}
+_TYPE = "SELECT json_extract(CAST(item AS TEXT), '$.metadata.resource_type') FROM items WHERE rep = ?"
 _LISTED = "SELECT listed FROM changes WHERE number = ?"
 _OVERTAKE = "UPDATE changes SET is_last = 0 WHERE number = ?"
 _APPEND = """
@@ -155,6 +158,9 @@ class SqliteChanges:
     def prefixes(self, after: str, most: int) -> tuple[str, ...]:
         return self._connections.read(partial(_prefixes, after=after, most=most))
 
+    def types(self, changes: Sequence[ItemChange]) -> list[ResourceType | None]:
+        return self._connections.read(partial(_types, changes=changes))
+
     def last_of(self, label: Label) -> ItemChange | None:
         row = self._connections.read(lambda connection: connection.execute(_LAST, (str(label),)).fetchone())
         return None if row is None else _entry(row)
@@ -187,6 +193,13 @@ def _prefixes(connection: Connection, after: str, most: int) -> tuple[str, ...]:
         found.append(RepositoryName.parse(row[0]).prefix)
         place = _after_labels_of(found[-1])
     return tuple(found)
+
+
+def _types(connection: Connection, changes: Sequence[ItemChange]) -> list[ResourceType | None]:
+    from ibi.storage.sqlite.catalog_rows import label_key  # which writes the feed, and imports this
+
+    rows = (connection.execute(_TYPE, (label_key(change.rep),)).fetchone() for change in changes)
+    return [None if row is None else _TYPES.get(row[0]) for row in rows]
 
 
 def _last_before(connection: Connection, second: int) -> int:
