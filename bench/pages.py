@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ from bench.catalogue import own
 from bench.figure import Figure, figure_table
 from bench.search import COMMON, Words, filled, sample
 from bench.serving import Client, Running, ibi_up
+from ibi.archive.harvesting import Resumption, Selection, write_token
+from ibi.storage.sqlite.catalog import SqliteCatalog
 
 __all__ = ["figures"]
 
@@ -52,7 +55,7 @@ def _pages(data: Path) -> Iterator[Figure]:
     filled(data / "catalogue.sqlite", ITEMS, words)
     own(data)
     with ibi_up(data) as server, Client(server) as client:
-        for name, targets in _targets(words).items():
+        for name, targets in {**_targets(words), **_harvests(data)}.items():
             client.ask(targets[:2])  # templates are read, and the first of everything is dearer
             milliseconds = client.ask(targets[2:]).cpu_each / 1e3
             aim = f"< {PAGE_AIM:g} ms"
@@ -73,6 +76,15 @@ def _targets(words: Words) -> Mapping[str, Sequence[bytes]]:
         "browse": [f"/search?page={number}".encode() for number in range(1, asked + 1)],
         "explain": [f"/explain?q={label}!".encode() for label in labels],
     }
+
+
+def _harvests(data: Path) -> Mapping[str, Sequence[bytes]]:
+    """Lists of a hundred records each, none of which was asked for before."""
+    with closing(SqliteCatalog(data / "catalogue.sqlite")) as catalog:
+        epoch = catalog.changes.since(0, 1).epoch
+    places = (Resumption(Selection(), epoch, 100 * number, 0, 0) for number in range(ASKED + 2))
+    tokens = (quote(write_token(place)) for place in places)
+    return {"harvest of 100 records": [f"/oai?verb=ListRecords&resumptionToken={token}".encode() for token in tokens]}
 
 
 def _megabytes(server: Running) -> float:
