@@ -47,6 +47,12 @@ class HarvestRefused(IbiError):
     def reason(self) -> str:
         return str(self.parameters["reason"])
 
+    @property
+    def second(self) -> int | None:
+        """Up to which second it is known that there is nothing, if that is what it says."""
+        found = self.parameters.get("second")
+        return found if isinstance(found, int) else None
+
 
 class HarvestVerb(StrEnum):
     """What may be asked."""
@@ -300,8 +306,9 @@ def unknown_identifier() -> HarvestRefused:
     return _refusal("idDoesNotExist", "no record here has that identifier")
 
 
-def no_records() -> HarvestRefused:
-    return _refusal("noRecordsMatch", "there is no record in these bounds")
+def no_records(second: int) -> HarvestRefused:
+    """A harvester goes on from the second of this answer, too."""
+    return HarvestRefused(error="noRecordsMatch", reason="there is no record in these bounds", second=second)
 
 
 def no_formats() -> HarvestRefused:

@@ -11,7 +11,8 @@ harvester loses nothing, and the next harvest begins where this one ended:
    when an earlier page passed it, and was given; if not, it is on the last page. So one harvest gives each record at
    least once, however many of them change meanwhile.
 3. What is overtaken or added after the page was read is listed in S or later. So the next harvest `from` S, of the
-   last page or of any before it, gives every change that this one did not, and only what changed in S or since.
+   last page or of any before it, gives every change that this one did not, and only what changed in S or since. An
+   answer that there is nothing has the S of the page that was empty.
 
 All calls block: position waits for the writers.
 """
@@ -91,7 +92,7 @@ class Harvesting:
             if found.records:
                 return found
             if found.following is None:  # none of them can be read
-                raise no_records()
+                raise no_records(found.second)
             resumed = found.following
         raise HarvestBusy()
 
@@ -105,7 +106,7 @@ class Harvesting:
         until = selection.until
         entries = tuple(takewhile(lambda each: until is None or each.listed <= until, page.changes))
         if not entries:
-            raise no_records()
+            raise no_records(position.second)
         shown, cursor = entries[:PAGE], 0 if resumed is None else resumed.cursor
         following = None
         if len(entries) > PAGE:
@@ -149,10 +150,6 @@ class Harvesting:
         """No record has a datestamp before this second."""
         first = self._feed.current(0, 1).changes
         return first[0].listed if first else self._feed.position().second
-
-    def now(self) -> int:
-        """The second up to which nothing is missing."""
-        return self._feed.position().second
 
 
 _PATIENCE: Final = 5.0

@@ -106,7 +106,7 @@ class HarvestPages:
             arguments = read_arguments(pairs)
             second, parts = self._answered(HarvestVerb(arguments["verb"]), arguments, name)
         except HarvestRefused as error:
-            second, parts = self._harvesting.now(), _refused(error)
+            second, parts = error.second or self._now(), _refused(error)
             arguments = {} if error.error in _SAID_NOTHING else arguments
         told = "".join(f' {name}="{escape(value)}"' for name, value in arguments.items() if _is_repeatable(value))
         head = (
@@ -120,7 +120,7 @@ class HarvestPages:
         if verb in (HarvestVerb.IDENTIFIERS, HarvestVerb.RECORDS):
             page = self._list(arguments)
             return page.second, [*self._listed(verb, page, is_resumed="resumptionToken" in arguments)]
-        second = self._harvesting.now()
+        second = self._now()
         if verb is HarvestVerb.IDENTIFY:
             return second, [*self._identity(name)]
         if verb is HarvestVerb.SETS:
@@ -130,6 +130,11 @@ class HarvestPages:
         check_format(arguments)
         record = self._find(arguments["identifier"])
         return second, ["<GetRecord>\n", *self._record(record), "</GetRecord>\n"]
+
+    def _now(self) -> int:
+        """The date of an answer that is no list. A harvester that goes on from it loses nothing either: its list comes
+        later, and has every change up to a later second."""
+        return self._site.now.seconds
 
     def _list(self, arguments: Arguments) -> RecordPage:
         token = arguments.get("resumptionToken")

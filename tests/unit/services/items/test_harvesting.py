@@ -15,7 +15,7 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages import LabelForms
-from ibi.model.change import Revision
+from ibi.model.change import ChangePage, Revision
 from ibi.model.item import Item
 from ibi.model.metadata import DescriptiveMetadata, ResourceType, Text
 from ibi.model.transfer import Transfer
@@ -113,6 +113,28 @@ def test_the_next_harvest_from_the_date_of_the_answer_gives_what_changed(
     clock.now += 1
     touch(catalog, 1, 2)
     assert labels(harvest(service, Selection(since=page.second))[0]) == reps(3, 1)
+
+
+def test_an_empty_list_has_the_second_before_it_was_read(
+    catalog: SqliteCatalog, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.put(item(1))
+    clock.now += 10
+    feed, read = catalog.changes, catalog.changes.current
+
+    def current(number: int, most: int, prefix: str | None = None) -> ChangePage:
+        """What is read; then an item comes in the same second, and the next one begins."""
+        page = read(number, most, prefix)
+        catalog.put(item(2))
+        clock.now += 1
+        return page
+
+    monkeypatch.setattr(feed, "current", current)
+    with pytest.raises(HarvestRefused, match="noRecordsMatch") as empty:
+        Harvesting(feed, catalog).page(Selection(since=clock.now))
+    monkeypatch.undo()
+    assert empty.value.second == 2_000_000_010
+    assert labels(harvest(Harvesting(feed, catalog), Selection(since=empty.value.second))[0]) == reps(2)
 
 
 def test_a_clock_that_is_set_back_loses_nothing(catalog: SqliteCatalog, clock: Clock) -> None:
