@@ -17,6 +17,7 @@ def run(data: Path, *arguments: str) -> Result:
         "IBI_MINT_HOST_PORT": "8765",
         "IBI_MINT_IP_PORT": "8765",
         "IBI_MINT_SANDBOX": "true",
+        "IBI_LOCK_DIR": str(data.parent / "locks"),  # each test has an identity that others have too
     }
     return CliRunner(env=sandbox).invoke(app, [*arguments, "--data", str(data)])
 

@@ -188,11 +188,11 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
 
 
 def check(value: Any, schema: dict[str, Any]) -> None:
+    if "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     if "oneOf" in schema:
         assert any(fits(value, each) for each in schema["oneOf"]), value
         return
-    if "$ref" in schema:
-        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     if "enum" in schema:
         assert value in schema["enum"]
     if isinstance(value, dict) and "properties" in schema:
@@ -200,6 +200,7 @@ def check(value: Any, schema: dict[str, Any]) -> None:
         for name, member in value.items():
             check(member, schema["properties"][name])
     elif isinstance(value, dict):
+        assert "additionalProperties" in schema, (value, schema)
         for member in value.values():
             check(member, schema["additionalProperties"])
     elif isinstance(value, list):
