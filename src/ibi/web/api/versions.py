@@ -33,7 +33,7 @@ from ibi.web.api.record_requests import PREFIX, json_object
 from ibi.web.archive.file_answer import FileAnswer
 from ibi.web.archive.metadata import item_record, record_links
 from ibi.web.http.body import json_answer
-from ibi.web.http.content_security import safety_headers
+from ibi.web.http.content_security import attachment_headers, is_to_run
 from ibi.web.http.request import percent_decode, raw_path, reader_address
 from ibi.web.http.request_errors import InvalidParameter, NoSuchFile, PathNotFound
 from ibi.web.pages.versions_page import version_file_url
@@ -100,8 +100,11 @@ class VersionPages:
         file = None if found.item is None else found.item.file(path)
         if found.item is None or file is None:
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
+        if is_to_run(request.scope["headers"]):
+            raise PathNotFound()
         opened = await asyncio.to_thread(self._site.versions.open_file, item, number, file.path)
-        safe = safety_headers(file.media_type, file.path, pages=self._site.origin)
+        # For programs, which save it: on the pages' own host nothing of a depositor is shown.
+        safe = attachment_headers(file.media_type, file.path)
         again = partial(self._site.versions.open_file, item, number, file.path)
         return _FileResponse(found.item, opened, {**safe, **_HEADERS}, partial(self._learn, item, file.path, again))
 

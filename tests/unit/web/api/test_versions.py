@@ -62,6 +62,9 @@ async def test_an_earlier_version_is_read_and_downloaded(tmp_path: Path) -> None
         assert (await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/b.txt", headers=ANONYMOUS)).body == b"b"
         part = await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/a.txt", headers={"range": "bytes=1-2"})
         assert (part.status, part.body) == (206, b"ir")
+        assert part.headers["content-disposition"].startswith("attachment;")
+        as_script = {"sec-fetch-dest": "script"}
+        assert (await app.ask("GET", f"{RECORDS}/{rep}/versions/1/files/a.txt", headers=as_script)).status == 404
         for missing in ("/versions/3", "/versions/0", "/versions/1/files/c.txt", "/versions/x", "/versions/1/other"):
             assert (await app.ask("GET", f"{RECORDS}/{rep}{missing}")).status == 404, missing
         assert (await app.ask("GET", f"/col/{rep}/doc/a.txt?ibiversion=9")).status == 404
