@@ -9,8 +9,11 @@ of such a request goes.
 from __future__ import annotations
 
 import cProfile
+import os
 import pstats
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,19 +22,24 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from http.client import HTTPConnection
 from ipaddress import ip_address, ip_network
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from pathlib import Path
 from statistics import median
+from threading import Event, Thread
 
+from bench.archive import CountedLabels, draft_of
 from bench.catalogue import Place, filled, label_at, own
 from bench.content import DISK
 from bench.figure import Figure, figure_table
 from bench.serving import IBI, Client, Running, Spent, nginx, running
-from ibi.composition.archive_store import CATALOGUE
+from ibi.composition.archive_store import CATALOGUE, open_store
 from ibi.instant import Instant
 from ibi.label import RepositoryName
+from ibi.model.content import Bytes
 from ibi.model.registration import Inclusion, Registration
+from ibi.services.items.deposits import Deposits
 from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.machine import MachineClocks
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.vocabulary import ArchiveProtocol
 
@@ -44,6 +52,9 @@ CONNECTIONS = 16
 PATIENCE = 60.0
 """Seconds for a server to lead to an item for the first time."""
 AIM = 20.0
+MANY = 10_000
+MANY_AIM, BESIDE_AIM, HITS_AIM = 1.5, 1.3, 99.0
+"""Times the CPU of one kept link, of that in quiet, and per cent that stay kept."""
 ITEM = f"/{label_at(1, RepositoryName).spelling}".encode()
 UNKEPT = (sys.executable, "-m", "bench.resolving")
 """The command, with a resolver that keeps nothing of what it has found."""
@@ -72,6 +83,9 @@ def measured(home: Path, opened: ExitStack) -> Iterator[Figure]:
     reference = opened.enter_context(nginx(home / "nginx", home, NGINX))
     for server in (kept, unkept, alone):
         wait_for_redirect(server)
+    links = [f"/{label.spelling}".encode() for label in Place(Path(), ITEMS).labels(MANY, RepositoryName)]
+    with Client(kept, CONNECTIONS, 302) as client:
+        client.ask(links)
     clients = {server: opened.enter_context(Client(server, CONNECTIONS, 302)) for server in (kept, unkept, alone)}
     others = cycle(Place(Path(), ITEMS).labels(ITEMS, RepositoryName))
 
@@ -86,17 +100,24 @@ def measured(home: Path, opened: ExitStack) -> Iterator[Figure]:
         spent = same(alone)()
         return spent, Spent(spent.number, spent.wall, kept.cpu() - before)
 
+    turns = cycle(links)
+
+    def in_turn() -> Spent:
+        return clients[kept].ask(list(islice(turns, REQUESTS)))
+
     plain = None if reference is None else opened.enter_context(Client(reference, CONNECTIONS, 302))
     rounds: dict[str, list[Spent]] = {}
     for _ in range(ROUNDS + 1):
         if plain is not None:
             rounds.setdefault("nginx", []).append(plain.ask([ITEM] * REQUESTS))
         rounds.setdefault("kept", []).append(same(kept)())
+        rounds.setdefault("turns", []).append(in_turn())
         rounds.setdefault("resolved", []).append(same(unkept)())
         rounds.setdefault("new", []).append(new_ones())
         for name, spent in zip(("asking", "asked"), elsewhere(), strict=True):
             rounds.setdefault(name, []).append(spent)
     yield from compared({name: all_[1:] for name, all_ in rounds.items()})  # the first one warms up
+    yield from beside_deposits(home / "kept" / "ibi-data", kept, in_turn)
 
 
 def compared(rounds: dict[str, list[Spent]]) -> Iterator[Figure]:
@@ -113,10 +134,94 @@ def compared(rounds: dict[str, list[Spent]]) -> Iterator[Figure]:
     if "nginx" in cpu:
         yield Figure("redirect: nginx `return 302` (reference)", cpu["nginx"], "µs CPU", 1.0)
     yield figure("redirect that was kept", "kept")
+    many, many_is_met = cpu["turns"] / cpu["kept"], cpu["turns"] <= MANY_AIM * cpu["kept"]
+    yield Figure(
+        "redirects that were kept, 10⁴ links in turn", cpu["turns"], "µs CPU", many, f"≤ {MANY_AIM:g}×", many_is_met
+    )
     yield figure("redirect resolved each time, Archive in the same process", "resolved", AIM)
     yield figure("redirect of an item nobody asked for lately, the same", "new")
     both = f"{cpu['asking']:.1f} µs of the resolver, {cpu['asked']:.1f} µs of the Archive"
     yield figure("redirect resolved each time, Archive in another process", "asking", note=both, more=cpu["asked"])
+
+
+def beside_deposits(data: Path, kept: Running, ask: Callable[[], Spent]) -> Iterator[Figure]:
+    """Kept links while another process deposits into the same directory as fast as it can."""
+    quiet = [ask() for _ in range(ROUNDS)]
+    before = outcomes(kept)
+    with depositing(data) as deposited:
+        began = time.perf_counter()
+        busy = [ask() for _ in range(3 * ROUNDS)]
+        rate = deposited() / (time.perf_counter() - began)
+    after = outcomes(kept)
+    hits = 100 * (after["yes"] - before["yes"]) / max(1, sum(after.values()) - sum(before.values()))
+    each = median(spent.cpu_each for spent in busy)
+    ratio = each / median(spent.cpu_each for spent in quiet)
+    note = f"{rate:,.0f} deposits/s meanwhile"
+    yield Figure(
+        "kept redirects beside deposits", each, "µs CPU", ratio, f"≤ {BESIDE_AIM:g}×", ratio <= BESIDE_AIM, note
+    )
+    yield Figure("kept links that stay kept beside deposits", hits, "%", None, f"≥ {HITS_AIM:g} %", hits >= HITS_AIM)
+
+
+def outcomes(server: Running) -> dict[str, float]:
+    """How many redirects were kept, and how many were not, since the server started."""
+    with closing(HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    found = {"yes": 0.0, "no": 0.0}
+    for kept, value in re.findall(
+        r'^ibi_resolutions_total\{kept="(yes|no)",outcome="Redirect"\} (\S+)$', text, re.MULTILINE
+    ):
+        found[kept] = float(value)
+    for kept, value in re.findall(
+        r'^ibi_resolutions_total\{outcome="Redirect",kept="(yes|no)"\} (\S+)$', text, re.MULTILINE
+    ):
+        found[kept] = float(value)
+    return found
+
+
+@contextmanager
+def depositing(data: Path) -> Iterator[Callable[[], int]]:
+    """Another process that deposits all the time; how many it has deposited since."""
+    variables = {**os.environ, "IBI_LOCK_DIR": str(data.parent / "locks")}
+    command = [sys.executable, "-m", "bench.resolving", "deposit", str(data)]
+    with subprocess.Popen(command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+
+        def deposited() -> int:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            print(file=process.stdin, flush=True)
+            return int(process.stdout.readline())
+
+        try:
+            yield deposited
+        finally:
+            process.stdin.close()
+
+
+def deposit_until_told(data: Path) -> None:
+    """Deposit from eight threads, say that it began, and how many there are each time that a line comes."""
+    number, ended = count(), Event()
+    with open_store(data) as store:
+        made = Deposits(store, CountedLabels(1_500_000_000), MachineClocks())
+
+        def deposit() -> None:
+            while not ended.is_set():
+                made.deposit(draft_of("text.txt"), {"text.txt": Bytes(b"%d" % next(number) + b"x" * 2000)}, "bench")
+
+        threads = [Thread(target=deposit) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        print(flush=True)
+        begun = next(number)
+        for _ in sys.stdin:
+            print(next(number) - begun, flush=True)
+        ended.set()
+        for thread in threads:
+            thread.join()
 
 
 @contextmanager
@@ -172,9 +277,8 @@ def run_command() -> None:
     from ibi.cli import main
     from ibi.composition import resolver_site
     from ibi.resolver.caching import Cache
-    from ibi.services.resolving.resolver_service import ResolverService
 
-    vars(resolver_site)["ResolverService"] = partial(ResolverService, cache=Cache(0, 0))
+    vars(resolver_site)["Cache"] = partial(Cache, 0, 0)
     main()
 
 
@@ -199,6 +303,9 @@ def show_profile() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["deposit"]:
+        deposit_until_told(Path(arguments[1]))
+        return 0
     if arguments[:1] == ["profile"]:
         show_profile()
         return 0
