@@ -12,11 +12,13 @@ from ibi.config.errors import SettingsError
 from ibi.model.item import Draft
 from ibi.relation import Relation
 
+MANY = (
+    "titles descriptions subjects dates publishers identifiers sources relations coverages formats rights creators"
+    " contributors types allowed alternates"
+)
 NOTHING_GIVEN = {
-    **dict.fromkeys(
-        ("titles", "descriptions", "subjects", "dates", "publishers", "creators", "types", "allowed", "alternates"), ()
-    ),
-    **dict.fromkeys(("language", "licence", "embargo", "embargo_reason", "listing")),
+    **dict.fromkeys(MANY.split(), ()),
+    **dict.fromkeys(("language", "licence", "embargo", "embargo_reason", "listing", "metadata_file")),
 }
 
 
