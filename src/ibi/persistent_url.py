@@ -121,8 +121,8 @@ _BLANKS = " \t\r\n"
 _ORIGIN = re.compile(r"(?:https?://[^/?#@\\\s]+)?/?", re.ASCII | re.IGNORECASE)
 # E21, E35: in any case, once
 _PREFIX = re.compile(r"(?:ibi/|rep/|ibi:|upn:[A-Za-z0-9._-]{1,64}:|goto-/|attachment\.cgi/)?", re.ASCII | re.IGNORECASE)
-# E21: where an Archive has the files of an item
-_COLLECTION = re.compile("col/", re.ASCII | re.IGNORECASE)
+# E21: where an Archive has the files of an item, and where older platforms had them
+_COLLECTION = re.compile(r"(?:col|attachment\.cgi)/", re.ASCII | re.IGNORECASE)
 _CONTENT = re.compile("/doc(?=/|$)", re.ASCII | re.IGNORECASE)
 # E21, E35: citation tags such as -TDI, after either form
 _TAG = re.compile(r"(?:-[A-Za-z0-9]+)?")
@@ -202,7 +202,7 @@ def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
 def _read_content(target: _Target) -> tuple[Label, int] | None:
     """The label in `/col/<label>/doc/<path>`, and where the path begins (E21); None if it is no such link."""
     start = _end(_COLLECTION, target.text, 0)
-    found = match_label(target.text, start) if start else None
+    found = (match_label(target.text, start) or match_legacy(target.text, start)) if start else None
     content = _CONTENT.match(target.text, found[1]) if found is not None else None
     return (found[0], content.end()) if found is not None and content is not None else None
 

@@ -63,6 +63,17 @@ class Visibility:
             return False
         return not self.networks or _is_any_within(map(unmap_address, addresses), self.networks)
 
+    def and_also(self, other: Visibility) -> Visibility:
+        """Seen only where both are: the later embargo, the networks that both have, a list if both have one."""
+        embargo = max((each for each in (self.embargo, other.embargo) if each is not None), default=None)
+        networks = _common(self.networks, other.networks) if self.networks and other.networks else None
+        return Visibility(
+            self.networks or other.networks if networks is None else networks,
+            embargo,
+            self.listing and other.listing,
+            self.embargo_reason,
+        )
+
     def shows_more_than(self, before: Visibility, now: Instant) -> bool:
         """Whether there may be a reader who sees more than with `before`, now or later."""
         if self.listing and not before.listing:
@@ -73,6 +84,18 @@ class Visibility:
 
 
 Visibility.PUBLIC = Visibility()
+
+
+def _common(networks: Iterable[IpNetwork], others: tuple[IpNetwork, ...]) -> tuple[IpNetwork, ...]:
+    """The addresses that are in both; if there are none, a network that no reader is in."""
+    found: list[IpNetwork] = []
+    for one in networks:
+        for other in others:
+            if _is_covered(one, (other,)):
+                found.append(one)
+            elif _is_covered(other, (one,)):
+                found.append(other)
+    return tuple(dict.fromkeys(found)) or (network("0.0.0.0/32"),)
 
 
 def _is_all_within(networks: Iterable[IpNetwork], others: Iterable[IpNetwork]) -> bool:

@@ -44,7 +44,8 @@ def basis_of(trace: Trace, outcome: Outcome) -> Basis:
         if report.said is not None:
             labels.update(report.said.ibi.labels)
     return basis_of_redirect(outcome, labels, {report.archive for report in leading})._replace(
-        homeless=any(hop.word is Word.NO_HOME for hop in trace.hops)
+        # Of what was not found, any Archive may have it the next moment.
+        homeless=not isinstance(outcome, Redirect) or any(hop.word is Word.NO_HOME for hop in trace.hops)
     )
 
 

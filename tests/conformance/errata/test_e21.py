@@ -94,6 +94,8 @@ def test_other_prefixes_and_two_of_them_are_refused(text: str) -> None:
         ("/col/{}/doc", "/{}"),
         ("/COL/{}/doc/", "/{}"),
         ("/col/{}/doc/doc/x", "/{}/doc/x"),
+        ("http://mtc-m21c.sid.inpe.br/attachment.cgi/{}/doc/publicacao.pdf", "/{}/publicacao.pdf"),
+        ("/attachment.cgi/{}/a.pdf", "/{}/a.pdf"),
     ],
 )
 def test_a_link_to_a_file_in_an_archive_is_the_label_with_that_path(link: str, meant: str, label: str) -> None:

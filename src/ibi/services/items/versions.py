@@ -1,8 +1,8 @@
 """Earlier versions of items: listed, read, opened and restored. Their bytes are verified like all that is kept.
 
 A version is one of the OCFL object, from 1 on: publications, and what was recorded of relations in between. A purge
-leaves one version, so that nothing of the others is found here either. Who may read them is for the caller to judge,
-by what the item is now.
+leaves one version, so that nothing of the others is found here either. Who may read them is for the caller to judge:
+a version is as closed as the item is now, and as it was itself.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ibi.model.errors import InvalidDocument
 from ibi.model.item import Draft, Item
 from ibi.model.item_json import decode_item
 from ibi.model.later_members import restored_later
+from ibi.model.visibility import Visibility
 from ibi.ports.clocks import Clocks
 from ibi.ports.content import Content, ContentDamaged, FileMissing
 from ibi.services.integrity.integrity import Integrity
@@ -39,7 +40,12 @@ class ItemVersion:
     """None if the item was not here in this version, because its Original had gone, or if the records of this version
     are damaged."""
     changes: VersionChanges
+    """Without the names of files, if it or the version before it did not list them."""
     is_current: bool
+
+    def visibility(self, now: Item) -> Visibility:
+        """Who may see its files: readers who may see those of the item now, and might have seen these then."""
+        return now.visibility if self.item is None else now.visibility.and_also(self.item.visibility)
 
 
 class Versions:
@@ -79,6 +85,8 @@ class Versions:
 
     def _version(self, kept: KeptObject, number: int, before: Item | None, item: Item | None) -> ItemVersion:
         changes = VersionChanges() if item is None else changes_between(before, item)
+        if not all(each is None or each.visibility.listing for each in (before, item)):
+            changes = changes.without_files()
         return ItemVersion(number, kept.versions[number - 1].change, item, changes, number == len(kept.versions))
 
     def _item(self, kept: KeptObject, number: int) -> Item | None:

@@ -27,8 +27,8 @@ _KNOWN: Final = frozenset({"after", "epoch", "most", "wait"})
 
 
 class EpochEnded(IbiError):
-    """The feed of changes began again: its epoch is {epoch} now, not {asked}. Read it from the beginning, with
-    after=0: each item has one entry."""
+    """That is not of the present feed of changes, whose epoch is {epoch} and which ends at {end}: it was begun again, or
+    put back from a backup. Read it from the beginning, with after=0."""
 
     code = "epoch-ended"
 
@@ -43,7 +43,7 @@ class ChangePages:
         asked = request.query_params.get("epoch")
         page = await self._readers.page(after, most, _number(request, "wait", 0, LONGEST_WAIT))
         if (asked is not None and asked != page.epoch) or after > page.end:
-            raise EpochEnded(epoch=page.epoch, asked=asked or "another")
+            raise EpochEnded(epoch=page.epoch, end=page.end)
         headers = _headers(page, after, most)
         if is_tag_known(request.headers.raw, headers["etag"]):
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)

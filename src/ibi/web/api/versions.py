@@ -72,7 +72,7 @@ class VersionPages:
         summary = self._summary(item, found, in_full=in_full)
         if found.item is None:
             return json_answer(summary, HTTPStatus.OK, _HEADERS, "application/json")
-        record = item_record(self._site, replace(found.item, visibility=item.visibility), in_full=in_full)
+        record = item_record(self._site, replace(found.item, visibility=found.visibility(item)), in_full=in_full)
         if "files" in record:
             record["files"] = [
                 {**file, "url": version_file_url(self._site, item, found.number, file["path"])}
@@ -97,6 +97,7 @@ class VersionPages:
         item, target, _ = await self._find(request, for_bytes=True)
         number, path = target.required_number, target.file or ""
         found = await asyncio.to_thread(self._site.versions.find, item, number)
+        await self._require_open(request, replace(item, visibility=found.visibility(item)))
         file = None if found.item is None else found.item.file(path)
         if found.item is None or file is None:
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
@@ -123,17 +124,22 @@ class VersionPages:
         item = await self._site.find(target.label)
         if item is None:
             raise UnknownItem(label=target.label.spelling)
-        in_full = await self._callers.is_known(request)
+        if for_bytes or item.state is State.DELETED:
+            await self._require_open(request, item)
+        return item, target, await self._callers.is_known(request)
+
+    async def _require_open(self, request: Request, item: Item) -> None:
+        """Refuse who may not have the files of an item, by its visibility or by a token."""
         address = reader_address(request.scope, self._site.proxies)
         reader = Reader(() if address is None else (address,), self._site.now)
-        if item.state is State.DELETED or (for_bytes and not reader.may_see(item.visibility)):
+        if item.state is State.DELETED or not reader.may_see(item.visibility):
             actor, service = await self._callers.actor(request, TokenScope.READ), self._site.profile.service
             whose = replace(Belonging.of(item, service, self._site.now), is_restricted=True)
             require_right(actor, ItemAct.READ_FILES, whose)
-        return item, target, in_full
 
     def _summary(self, now: Item, version: ItemVersion, *, in_full: bool) -> dict[str, Any]:
-        changes = version.changes if now.visibility.listing or in_full else version.changes.without_files()
+        lists = version.visibility(now).listing or in_full
+        changes = version.changes if lists else version.changes.without_files()
         base = f"{versions_url(self._site, now)}/{version.number}"
         links = {"self": base}
         if not version.is_current and now.state is State.ORIGINAL and version.item is not None:
@@ -142,7 +148,7 @@ class VersionPages:
             "number": version.number,
             "version": None if version.item is None else version.item.version,
             "current": version.is_current,
-            "who": version.change.user,
+            **({"who": version.change.user} if in_full else {}),
             "message": version.change.message,
             "at": str(version.change.at),
             "changed": list(changes.fields),

@@ -7,6 +7,7 @@ meaning.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Final
 
 from starlette.responses import Response
@@ -124,8 +125,11 @@ class Collection:
         address = reader_address(scope, self._site.proxies)
         may_see = self._may_see(item, address)
         number = version_in(scope)
-        # What an earlier version has is judged by what the item is now.
-        shown = item if number is None or not may_see else await self._shown_version(item, number)
+        shown: Item | None = item
+        if number is not None and may_see:
+            version = await asyncio.to_thread(self._site.versions.find, item, number)
+            item = replace(item, visibility=version.visibility(item))
+            shown, may_see = version.item, self._may_see(item, address)
         file = None if shown is None else shown.file(path)
         # A reader who may neither list the files nor see them does not learn which names exist.
         if file is None and (may_see or item.visibility.listing):
@@ -146,9 +150,6 @@ class Collection:
             is_use=not is_looked_at,
         )
         return None
-
-    async def _shown_version(self, item: Item, number: int) -> Item | None:
-        return (await asyncio.to_thread(self._site.versions.find, item, number)).item
 
     def _headers(self, item: Item, path: str, media_type: str) -> dict[str, str]:
         """Headers that let caches store the file but revalidate it each time: visibility and content may have

@@ -12,6 +12,7 @@ from starlette.types import Scope
 
 from ibi.archive.version_changes import VersionChanges
 from ibi.messages.query import decode_query
+from ibi.messages.values import IpAddress
 from ibi.model.item import Item
 from ibi.services.items.versions import ItemVersion
 from ibi.services.sites import ArchiveSite
@@ -73,7 +74,7 @@ class VersionsPage:
         first = int(before) if before.isascii() and before.isdigit() and len(before) < 10 else None
         found = await asyncio.to_thread(self._site.versions.list, item, before=first, most=_A_PAGE)
         address = reader_address(scope, self._site.proxies)
-        is_open = item.visibility.is_open_to(() if address is None else (address,), self._site.now)
+        addresses = () if address is None else (address,)
         return render(
             scope,
             "versions.html",
@@ -81,12 +82,13 @@ class VersionsPage:
             title=shown_title(item),
             urls=self._site.urls,
             place=versions_place(self._site, item),
-            versions=[self._shown(item, each, is_open=is_open) for each in found],
+            versions=[self._shown(item, each, addresses) for each in found],
             earlier=found[-1].number if found and found[-1].number > 1 else None,
         )
 
-    def _shown(self, now: Item, version: ItemVersion, *, is_open: bool) -> ShownVersion:
-        lists = now.visibility.listing
+    def _shown(self, now: Item, version: ItemVersion, addresses: tuple[IpAddress, ...]) -> ShownVersion:
+        visibility = version.visibility(now)
+        lists, is_open = visibility.listing, visibility.is_open_to(addresses, self._site.now)
         changes = version.changes if lists else version.changes.without_files()
         files = () if version.item is None or not lists else version.item.files
         shown = tuple(

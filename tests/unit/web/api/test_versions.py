@@ -34,7 +34,9 @@ async def test_versions_are_listed_with_who_when_why_and_what(tmp_path: Path) ->
         answer = await app.ask("GET", f"{RECORDS}/{rep}/versions", headers=ANONYMOUS)
         assert answer.status == 200
         new, old = answer.json()["versions"]
-        assert (new["number"], new["current"], new["who"], new["message"]) == (2, True, "ana", "Updated")
+        assert (new["number"], new["current"], new["message"]) == (2, True, "Updated")
+        assert "who" not in new  # accounts are told to those with a token alone
+        assert (await listed(app, rep))[0]["who"] == "ana"
         assert (new["files_added"], new["files_changed"], new["files_removed"]) == (["c.txt"], ["a.txt"], ["b.txt"])
         assert new["changed"] == ["metadata.title"]
         assert (old["number"], old["current"], old["files_added"]) == (1, False, ["a.txt", "b.txt"])
@@ -47,6 +49,29 @@ async def test_versions_are_listed_with_who_when_why_and_what(tmp_path: Path) ->
 async def listed(app: RecordsApp, rep: str, query: str = "") -> list[dict[str, Any]]:
     versions: list[dict[str, Any]] = (await app.ask("GET", f"{RECORDS}/{rep}/versions{query}")).json()["versions"]
     return versions
+
+
+async def test_an_earlier_version_is_as_closed_as_it_was_itself(tmp_path: Path) -> None:
+    """What was taken away before an item was opened stays closed, and names that were not listed are not told."""
+    closed = {"networks": ["10.9.0.0/16"], "listing": False}
+    async with records_app(tmp_path) as app:
+        rep = (await app.deposit({**SAID, "visibility": closed}, ok=b"ok", secret=b"secret"))["rep"]
+        place = (await app.ask("POST", f"{RECORDS}/{rep}/draft")).json()["id"]
+        draft = f"{RECORDS}/{place}"
+        await app.ask("DELETE", f"{draft}/files/secret.txt")
+        assert (await app.ask("PUT", draft, {**SAID, "target": "ok.txt", "visibility": {}})).status == 200
+        await app.publish(draft)
+        for path, now, then in (("ok.txt", 200, 401), ("secret.txt", 404, 401)):
+            bytes_now = await app.ask("GET", f"/col/{rep}/doc/{path}", headers=ANONYMOUS)
+            assert bytes_now.status == now
+            first = f"{RECORDS}/{rep}/versions/1/files/{path}"
+            assert (await app.ask("GET", first, headers=ANONYMOUS)).status == then
+            assert (await app.ask("GET", first)).status == 200  # of the owner
+            page = await app.ask("GET", f"/col/{rep}/doc/{path}?ibiversion=1", headers=ANONYMOUS)
+            assert (page.status, b"secret" in page.body) == (302, False)
+        for told in (f"{RECORDS}/{rep}/versions", f"{RECORDS}/{rep}/versions/1", f"/col/{rep}/versions"):
+            answer = await app.ask("GET", told, headers=ANONYMOUS)
+            assert (answer.status, b"secret.txt" in answer.body) == (200, False), told
 
 
 async def test_an_earlier_version_is_read_and_downloaded(tmp_path: Path) -> None:
