@@ -118,9 +118,9 @@ def test_the_way_out_of_a_full_quota(command: IbiCommand, tmp_path: Path) -> Non
         assert sender.ask("PUT", f"{drafts[0]}/files/a.bin", b"x" * (9 * MB))[0] == 201
         status, problem = sender.ask("POST", "/api/items", b"{}")
         assert (status, problem["type"]) == (409, "urn:ibi:problem:too-many-drafts")
-        (tmp_path / "small.txt").write_text("small")
+        (tmp_path / "large.txt").write_text("x" * (600 << 10))  # a small one needs no draft
         refused = command(
-            "deposit", str(tmp_path / "small.txt"), "--title", "t", IBI_SERVER=sender.url, IBI_TOKEN=sender.token
+            "deposit", str(tmp_path / "large.txt"), "--title", "t", IBI_SERVER=sender.url, IBI_TOKEN=sender.token
         )
         assert (refused.code, refused.err.count("\n")) == (1, 1)
         assert "publish or discard one of them" in refused.err

@@ -69,6 +69,7 @@ def test_an_archive_is_included_at_the_start_confirmed_and_excluded_at_the_stop(
             assert inclusion.pairs == {
                 "servicesubject=inclusionRequest",
                 f"archiveaddress={url.removeprefix('http://')}",
+                "archivefeed=/api/changes",
                 f"archiveserviceibi={service}",
                 f"archiveserviceibip={other}",
                 "archiveip=127.0.0.1",

@@ -27,8 +27,8 @@ _KNOWN: Final = frozenset({"after", "epoch", "most", "wait"})
 
 
 class EpochEnded(IbiError):
-    """That is not of the present feed of changes, whose epoch is {epoch} and which ends at {end}: it was begun again, or
-    put back from a backup. Read it from the beginning, with after=0."""
+    """That is not of the present feed of changes, whose epoch is {epoch} and which ends at {end}: it was begun again,
+    or put back from a backup. Read it from the beginning, with after=0."""
 
     code = "epoch-ended"
 

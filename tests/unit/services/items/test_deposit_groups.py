@@ -15,7 +15,7 @@ from ibi.model.change import Revision
 from ibi.model.content import KeptObject, NewObject
 from ibi.model.item import Item
 from ibi.ports.content import ContentExists
-from ibi.services.items import item_repository as item_object
+from ibi.services.items import item_object
 from ibi.services.items.errors import ChangeUnfinished
 from ibi.storage.errors import DiskRefused
 from ibi.storage.ocfl.durability import Batch
