@@ -8,15 +8,23 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
 from ibi.instant import Instant
-from ibi.model.audit import AuditBroken, AuditEntry
+from ibi.model.audit import AuditBroken, AuditEntry, AuditIncomplete
 from ibi.ports.audit import AuditLog
+from ibi.ports.errors import StorageError
 from ibi.storage.audit_log import FileAuditLog
 
 NOW = Instant.parse("2026-11-15T12:00:00Z")
+
+
+_NUMBERED = (
+    b'{"number":%s,"at":"2026-11-15T12:00:00Z","account":null,"token":null,"from":"x","act":"x","subject":"x",'
+    b'"detail":"","previous":""}\n'
+)
 
 
 def entry(number: int, **others: object) -> AuditEntry:
@@ -110,7 +118,19 @@ def test_a_lost_file_is_noticed(log: AuditLog, tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize("spoilt", [b"{}\n", b"[" * 5000 + b"\n", b"\xff\n", b'{"number": "x"}\n', b"\n"])
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        b"{}\n",
+        b"[" * 5000 + b"\n",
+        b"\xff\n",
+        b'{"number": "x"}\n',
+        b"\n",
+        _NUMBERED % b"1.5",
+        _NUMBERED % b"-3",
+        _NUMBERED % (b"9" * 90),
+    ],
+)
 def test_a_line_that_is_none_is_told_and_writing_goes_on(log: AuditLog, tmp_path: Path, spoilt: bytes) -> None:
     log.append([entry(1)])
     log.close()
@@ -154,3 +174,136 @@ def test_a_closed_log_may_be_closed_again_and_written_anew(log: AuditLog) -> Non
     log.close()
     log.append([entry(2)])
     assert list(log.entries()) == [entry(1), entry(2)]
+
+
+def head(data: Path) -> Path:
+    return data / "audit" / "head"
+
+
+def cut_last_line(data: Path) -> None:
+    lines = file(data).read_bytes().splitlines(keepends=True)
+    with file(data).open("r+b") as opened:
+        opened.truncate(sum(map(len, lines[:-1])))
+
+
+def acts(data: Path) -> list[str]:
+    return [found.act for found in read(data)]
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_lines_cut_off_stay_visible_after_the_next_one(
+    log: AuditLog, tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_running: bool
+) -> None:
+    log.append([entry(1), entry(2), entry(3)])
+    if not is_running:
+        log.close()
+    expected = head(tmp_path).read_text().split()[1]
+    cut_last_line(tmp_path)
+    writer = log if is_running else FileAuditLog(tmp_path)
+    writer.append([entry(4)])
+    writer.append([entry(5)])
+    writer.close()
+    found = read(tmp_path)
+    assert [one.act for one in found] == ["publish", "publish", "log-broken", "publish", "publish"]
+    assert f"expected line 3 (SHA-256 {expected})" in found[2].detail
+    assert "to end with line 2 " in found[2].detail
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+@pytest.mark.parametrize("spoilt", [None, b"", b"garbage", b"1 2 3", b"\xff" * 500])
+def test_a_head_that_is_missing_or_unreadable_is_told_and_noted(
+    log: AuditLog, tmp_path: Path, spoilt: bytes | None
+) -> None:
+    log.append([entry(1), entry(2)])
+    log.close()
+    head(tmp_path).unlink()
+    if spoilt is not None:
+        head(tmp_path).write_bytes(spoilt)
+    with pytest.raises(AuditIncomplete, match="head"):
+        read(tmp_path)
+    again = FileAuditLog(tmp_path)
+    again.append([entry(3)])
+    again.append([entry(4)])
+    again.close()
+    assert acts(tmp_path) == ["publish", "publish", "log-broken", "publish", "publish"]
+
+
+def test_a_process_that_wrote_the_lost_line_knows_it_without_a_head(log: AuditLog, tmp_path: Path) -> None:
+    log.append([entry(1), entry(2)])
+    cut_last_line(tmp_path)
+    head(tmp_path).unlink()
+    log.append([entry(3)])
+    assert acts(tmp_path) == ["publish", "log-broken", "publish"]
+    assert "expected line 2 " in read(tmp_path)[1].detail
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_log_that_was_removed_whole_is_told_and_noted(log: AuditLog, tmp_path: Path, *, is_running: bool) -> None:
+    log.append([entry(1)])
+    if not is_running:
+        log.close()
+    rmtree(tmp_path / "audit")
+    with pytest.raises(AuditIncomplete, match="had a log"):
+        read(tmp_path)
+    writer = log if is_running else FileAuditLog(tmp_path)
+    writer.append([entry(2)])
+    writer.close()
+    assert acts(tmp_path) == ["log-broken", "publish"]
+
+
+def test_a_replaced_file_with_the_same_lines_is_written_on(log: AuditLog, tmp_path: Path) -> None:
+    log.append([entry(1)])
+    for path in (file(tmp_path), head(tmp_path)):
+        copy = path.with_name("copy")
+        copy.write_bytes(path.read_bytes())
+        copy.replace(path)
+        log.append([entry(2)])
+    assert read(tmp_path) == [entry(1), entry(2), entry(2)]
+
+
+def test_a_replaced_file_with_other_lines_is_noted(log: AuditLog, tmp_path: Path) -> None:
+    log.append([entry(1), entry(2)])
+    file(tmp_path).rename(tmp_path / "rotated")
+    log.append([entry(3)])
+    assert acts(tmp_path) == ["log-broken", "publish"]
+    assert len((tmp_path / "rotated").read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize("lines", [0, 1])
+def test_a_head_left_behind_by_a_killed_process_is_no_break(log: AuditLog, tmp_path: Path, lines: int) -> None:
+    log.append([entry(1)])
+    earlier = head(tmp_path).read_bytes() if lines else b"%020d %s\n" % (0, b"0" * 64)
+    log.append([entry(2), entry(3)])
+    log.close()
+    head(tmp_path).write_bytes(earlier)
+    assert len(read(tmp_path)) == 3
+    again = FileAuditLog(tmp_path)
+    again.append([entry(4)])
+    again.close()
+    assert acts(tmp_path) == ["publish"] * 4
+
+
+def test_a_log_of_an_earlier_version_is_continued_and_noted_as_begun(log: AuditLog, tmp_path: Path) -> None:
+    log.append([entry(1)])
+    log.close()
+    rmtree(tmp_path / "databases")
+    again = FileAuditLog(tmp_path)
+    assert not again.was_begun()
+    again.append([entry(2)])
+    again.close()
+    assert again.was_begun()
+    assert read(tmp_path) == [entry(1), entry(2)]
+
+
+def test_a_break_that_could_not_be_written_is_written_later(
+    log: AuditLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append([entry(1), entry(2)])
+    cut_last_line(tmp_path)
+    head(tmp_path).unlink()
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda *_: 0)
+        with pytest.raises(StorageError):
+            log.append([entry(3)])
+    log.append([entry(3)])
+    assert acts(tmp_path) == ["publish", "log-broken", "publish"]

@@ -18,6 +18,9 @@ from ibi.instant import Instant
 
 GENESIS: Final = "0" * 64
 """What the first line says of the line before it."""
+LOG_BROKEN: Final = "log-broken"
+"""The act of a line that says that the log before it was not as it had been left: lines were lost or replaced."""
+_MOST_LINES: Final = 10**18
 _MOST_DETAIL: Final = 1000
 _WRITTEN: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -27,6 +30,13 @@ class AuditBroken(IbiError):
     damaged, or another program has changed it."""
 
     code = "audit-broken"
+
+
+class AuditIncomplete(IbiError):
+    """The audit log is not whole: {reason}. Compare it with a backup: lines were removed or replaced by another
+    program, or lost when the machine lost its power."""
+
+    code = "audit-incomplete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,8 @@ def decode_entry(line: bytes, number: int) -> tuple[AuditEntry, AuditPosition]:
     """The entry in a line, and the position before it; `AuditBroken` names line `number` if there is none."""
     try:
         found = json.loads(line)
+        if type(found["number"]) is not int or not 0 < found["number"] <= _MOST_LINES:
+            raise ValueError("number")
         before = AuditPosition(found["number"] - 1, str(found["previous"]))
         entry = AuditEntry(
             Instant.parse(found["at"]),

@@ -6,30 +6,48 @@ its power takes with it are the lines of these moments; the versions of the item
 end, which such a crash may leave, is cut off before the next one is written.
 
 Beside the log lies `head`, which says how many lines there are and the hash of the last: so it is noticed when lines at
-the end are missing.
+the end are missing. Before a line is added, the end of the log is compared with `head` and with what this process wrote
+or read last. What does not agree is written down as a line of its own, so that the next lines do not cover it up; the
+change itself is not refused. A log that goes further than `head` is sound: a process was killed between the two writes.
+
+That a log was begun is noted in `databases`, as of the databases: one that is removed whole is told from one that never
+was.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
 
-from ibi.model.audit import AuditEntry, AuditPosition, decode_entry, encode_entry, verify_chain
+from ibi.model.audit import (
+    LOG_BROKEN,
+    AuditBroken,
+    AuditEntry,
+    AuditIncomplete,
+    AuditPosition,
+    decode_entry,
+    encode_entry,
+    verify_chain,
+)
 from ibi.storage.errors import DiskRefused
 from ibi.storage.machine import make_directory, refusals, sync_directory, sync_file
+from ibi.storage.sqlite.connection import note_begun, was_begun
 
 DIRECTORY: Final = "audit"
 _FILE: Final = "audit.log"
 _HEAD: Final = "head"
-_CHUNK: Final = 1 << 16
+_CHUNK: Final = 1 << 12
 _PAUSE: Final = 0.2
 """Seconds at most from a line to the sync that has the disk keep it."""
+_MOST_HEAD: Final = 256
+"""Bytes that are read of `head`: more than it ever has."""
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -40,8 +58,13 @@ class FileAuditLog:
         """`data` is the data directory. Nothing is made before the first line."""
         self._directory = data / DIRECTORY
         self._path = self._directory / _FILE
+        self._head_path = self._directory / _HEAD
         self._lock, self._descriptor, self._head = Lock(), -1, -1
-        self._end, self._position = 0, AuditPosition()
+        # Looked at before each line: as a `Path`, that takes three times as long.
+        self._names = str(self._path), str(self._head_path)
+        self._opened: tuple[tuple[int, int], ...] = ()
+        self._is_noted = False
+        self._end, self._position, self._said = 0, AuditPosition(), b""
         self._written, self._closing = Event(), Event()
         self._syncing: Thread | None = None
 
@@ -49,11 +72,9 @@ class FileAuditLog:
         if not entries:
             return
         with self._lock, refusals(DiskRefused, self._path):
-            self._open()
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            size = self._lock_file()
             try:
-                self._find_end()
-                self._write(entries)
+                self._add(entries, size)
             finally:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         self._written.set()
@@ -66,11 +87,20 @@ class FileAuditLog:
             except FileNotFoundError:
                 known = self._known()
                 yield from verify_chain((), known)
+                self._require_head(0, known)
                 return
+        lines = 0
         with file:
             known = self._known()  # before the lines: those that come meanwhile are more than it says
             whole = (line[:-1] for line in file if line.endswith(b"\n"))
-            yield from verify_chain(whole, known)
+            for entry in verify_chain(whole, known):
+                lines += 1
+                yield entry
+        self._require_head(lines, known or self._known())  # again: it may have been begun meanwhile
+
+    def was_begun(self) -> bool:
+        """Whether this data directory is known to have had a log, which may be lost since."""
+        return was_begun(self._directory)
 
     def close(self) -> None:
         with self._lock:
@@ -83,9 +113,30 @@ class FileAuditLog:
             if self._descriptor >= 0:
                 with suppress(OSError):
                     sync_file(self._descriptor)
-                os.close(self._descriptor)
-                os.close(self._head)
-            self._descriptor = self._head = -1
+            self._close_files()
+
+    def _close_files(self) -> None:
+        for descriptor in (self._descriptor, self._head):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._descriptor = self._head = -1
+
+    def _lock_file(self) -> int:
+        """Lock the log that the path leads to now, and return its size: another file may have taken its place."""
+        while True:
+            self._open()
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            is_same = False
+            try:
+                log, head = map(os.stat, self._names)
+                is_same = ((log.st_dev, log.st_ino), (head.st_dev, head.st_ino)) == self._opened
+            except FileNotFoundError:
+                pass  # removed: made anew
+            finally:
+                if not is_same:
+                    self._close_files()  # which unlocks it
+            if is_same:
+                return log.st_size
 
     def _open(self) -> None:
         if self._descriptor >= 0:
@@ -93,26 +144,91 @@ class FileAuditLog:
         if not self._directory.is_dir():
             make_directory(self._directory)
             self._directory.chmod(0o700)
-        self._descriptor = os.open(self._path, _FLAGS, 0o600)
-        self._head = os.open(self._directory / _HEAD, _FLAGS, 0o600)
-        sync_directory(self._directory)
-        self._closing.clear()
-        self._syncing = Thread(target=self._sync, name="ibi-audit", daemon=True)
-        self._syncing.start()
+        try:
+            self._descriptor = os.open(self._path, _FLAGS, 0o600)
+            self._head = os.open(self._head_path, _FLAGS, 0o600)
+            status = [os.fstat(descriptor) for descriptor in (self._descriptor, self._head)]
+            self._opened = tuple((one.st_dev, one.st_ino) for one in status)
+            sync_directory(self._directory)
+        except BaseException:
+            self._close_files()
+            raise
+        self._said, self._is_noted = b"", False  # so that the files are compared before the next line
+        if self._syncing is None:
+            self._closing.clear()
+            self._syncing = Thread(target=self._sync, name="ibi-audit", daemon=True)
+            self._syncing.start()
 
-    def _find_end(self) -> None:
-        """Where the log ends, if another process has written since; what a crash left of a line is cut off."""
-        size = os.fstat(self._descriptor).st_size
-        if size == self._end:
+    def _add(self, entries: Sequence[AuditEntry], size: int) -> None:
+        said = os.pread(self._head, _MOST_HEAD, 0)
+        if size == self._end and said and said == self._said:
+            self._write(entries, self._end, self._position)
             return
-        whole = self._begin_of_line(size)
-        if whole < size:
-            os.ftruncate(self._descriptor, whole)
-        last = self._begin_of_line(whole - 1) if whole else 0
-        line = os.pread(self._descriptor, whole - last, last).removesuffix(b"\n")
-        # A line that cannot be read is told by those who verify; what comes is bound to it all the same.
-        before = decode_entry(line, 0)[1] if _is_readable(line) else AuditPosition(self._position.number)
-        self._end, self._position = whole, before.after(line) if whole else AuditPosition()
+        end, position, is_readable = self._find_end(size)
+        if not (end or said or self._position.number or was_begun(self._directory)):
+            self._begin()
+        elif reason := self._find_break(end, position, _decode_head(said), is_readable=is_readable):
+            self._tell(reason)
+            entries = [AuditEntry(entries[0].at, LOG_BROKEN, "audit", address="log", detail=reason), *entries]
+        if not self._is_noted:
+            note_begun(self._directory)
+            self._is_noted = True
+        self._write(entries, end, position)
+        if len(said) > len(self._said):  # another program wrote it
+            os.ftruncate(self._head, len(self._said))
+
+    def _begin(self) -> None:
+        """Say in `head` that there are no lines, before there are some: from then on, none is without a `head`."""
+        os.pwrite(self._head, _encode_head(AuditPosition()), 0)
+        sync_file(self._head)
+
+    def _tell(self, reason: str) -> None:
+        import logging
+
+        logging.getLogger("ibi.audit").error("the audit log %s is broken: %s", self._path, reason)
+
+    def _find_break(self, end: int, found: AuditPosition, head: AuditPosition | None, *, is_readable: bool) -> str:
+        """What of the log is not as it was left; empty if nothing."""
+        ends = f"found the log to end with {_describe(found)}"
+        if not is_readable:
+            return f"line {found.number}, the last, cannot be read"
+        if self._position.number and self._hash_before(end, self._end) != self._position.head:
+            return f"expected {_describe(self._position)}, as this process knew it; {ends}"
+        if head is None:
+            return f"`head` is missing or cannot be read; {ends}"
+        if head != found and (head.number >= found.number or self._hash_of(head.number) != head.head):
+            return f"expected {_describe(head)}, as `head` says; {ends}"
+        return ""
+
+    def _hash_before(self, end: int, place: int) -> str | None:
+        """The hash of the line that ends at that place, None if the log is shorter."""
+        if not 0 < place <= end:
+            return None
+        begin = self._begin_of_line(place - 1)
+        return sha256(os.pread(self._descriptor, place - begin, begin).removesuffix(b"\n")).hexdigest()
+
+    def _hash_of(self, number: int) -> str:
+        """The hash of the line with that number. Reads all before it: only needed after a process was killed."""
+        if number <= 0:
+            return AuditPosition().head
+        with self._path.open("rb") as file:
+            line = next(islice(file, number - 1, None), b"")
+        return sha256(line.removesuffix(b"\n")).hexdigest()
+
+    def _find_end(self, size: int) -> tuple[int, AuditPosition, bool]:
+        """Where the log ends, and whether its last line can be read; what a crash left of a line is cut off."""
+        end = self._begin_of_line(size)
+        if end < size:
+            os.ftruncate(self._descriptor, end)
+        if not end:
+            return 0, AuditPosition(), True
+        last = self._begin_of_line(end - 1)
+        line = os.pread(self._descriptor, end - last, last).removesuffix(b"\n")
+        try:
+            return end, decode_entry(line, 0)[1].after(line), True
+        except AuditBroken:  # told by those who verify; what comes is bound to it all the same
+            with self._path.open("rb") as file:
+                return end, AuditPosition(sum(1 for _ in file) - 1).after(line), False
 
     def _begin_of_line(self, end: int) -> int:
         """The place after the last line end before `end`."""
@@ -124,44 +240,64 @@ class FileAuditLog:
             end = begin
         return 0
 
-    def _write(self, entries: Sequence[AuditEntry]) -> None:
-        lines, position = bytearray(), self._position
+    def _write(self, entries: Sequence[AuditEntry], end: int, position: AuditPosition) -> None:
+        lines = bytearray()
         for entry in entries:
             line = encode_entry(entry, position)
             position = position.after(line)
             lines += line + b"\n"
+        said = _encode_head(position)
         try:
-            written = os.pwrite(self._descriptor, lines, self._end)
+            written = os.pwrite(self._descriptor, lines, end)
             if written < len(lines):
                 raise OSError(28, "No space left on device")
+            os.pwrite(self._head, said, 0)
         except OSError:
             with suppress(OSError):
-                os.ftruncate(self._descriptor, self._end)
+                os.ftruncate(self._descriptor, end)
             raise
-        self._end, self._position = self._end + len(lines), position
-        os.pwrite(self._head, f"{position.number:020d} {position.head}\n".encode("ascii"), 0)
+        self._end, self._position, self._said = end + len(lines), position, said
 
     def _known(self) -> AuditPosition | None:
         try:
-            number, head = (self._directory / _HEAD).read_text("ascii").split()
-            return AuditPosition(int(number), head)
-        except (OSError, ValueError):
+            with self._head_path.open("rb") as file:
+                return _decode_head(file.read(_MOST_HEAD))
+        except OSError:
             return None
 
+    def _require_head(self, lines: int, known: AuditPosition | None) -> None:
+        if known is not None:
+            return
+        if lines:
+            reason = f"{self._head_path}, which says where the log ends, is missing or cannot be read"
+            raise AuditIncomplete(reason=f"{reason}. Lines after line {lines} may be missing")
+        if self.was_begun():
+            raise AuditIncomplete(reason=f"{self._directory} is missing or empty, and this data directory had a log")
+
     def _sync(self) -> None:
-        descriptor = self._descriptor
         while True:
             self._written.wait()
             self._closing.wait(_PAUSE)  # deposits need the disk too: a few syncs a second will do
             self._written.clear()
             with suppress(OSError):  # the lines are written again by none, and are told missing if they are
-                sync_file(descriptor)
+                sync_file(self._descriptor)  # another one, if the file was replaced
             if self._closing.is_set():
                 return
 
 
-def _is_readable(line: bytes) -> bool:
+def _encode_head(position: AuditPosition) -> bytes:
+    return f"{position.number:020d} {position.head}\n".encode("ascii")
+
+
+def _decode_head(said: bytes) -> AuditPosition | None:
+    """None if it is not as `_encode_head` writes it."""
     try:
-        return isinstance(json.loads(line)["number"], int)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
+        number, head = said.decode("ascii").split()
+        position = AuditPosition(int(number), head)
+        return position if _encode_head(position) == said else None
+    except ValueError:
+        return None
+
+
+def _describe(position: AuditPosition) -> str:
+    return f"line {position.number} (SHA-256 {position.head})" if position.number else "no line"

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 from ibi.cli.app import app as command
 from ibi.errors import IbiError
 from ibi.model.account import Scope
+from ibi.model.audit import AuditIncomplete
 from tests.support.records_app import unstarted_records_app
 from tests.support.rights_cells import PUBLIC, RESTRICTED, Cell, RightsWorld, cells
 from tests.support.running_server import running
@@ -167,3 +169,33 @@ def test_the_audit_log_is_shown_and_verified(tmp_path: Path) -> None:
     broken = ibi("--verify")
     assert broken.exit_code == 1
     assert "Line 2 of the audit log" in str(broken.exception)
+
+
+def test_an_audit_log_that_lost_lines_is_never_whole_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    log = data / "audit" / "audit.log"
+
+    def verify() -> Result:
+        return CliRunner(env={name: None for name in os.environ if name.startswith("IBI_")}).invoke(
+            command, ["audit", "--verify", "--data", str(data)]
+        )
+
+    with unstarted_records_app(data) as app:
+        world = RightsWorld(app)
+        world.item("own", PUBLIC)
+        assert verify().stdout.startswith("1 lines")
+        log.write_bytes(b"")
+        world.item("service", PUBLIC)
+    broken = verify()
+    assert (broken.exit_code, broken.stdout) == (1, "")
+    assert isinstance(broken.exception, AuditIncomplete)
+    assert "line 1, of " in str(broken.exception)
+    assert "expected line 1 (SHA-256 " in str(broken.exception)
+    rmtree(log.parent)
+    removed = verify()
+    assert (removed.exit_code, removed.stdout) == (1, "")
+    assert "had a log" in str(removed.exception)
+    rmtree(data / "databases")
+    unknown = verify()
+    assert unknown.exit_code == 0
+    assert "the log may begin later, or was removed" in unknown.stderr

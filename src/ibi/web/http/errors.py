@@ -138,6 +138,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "not-related": ErrorStatus(409),
     "wrong-language": ErrorStatus(409, "language"),
     "audit-broken": ErrorStatus(503, told=False),
+    "audit-incomplete": ErrorStatus(503, told=False),
     "no-such-claim": ErrorStatus(404, "claimant"),
     "claim-accepted": ErrorStatus(409, "claimant"),
     # what an Archive keeps, and should be able to read
