@@ -191,10 +191,6 @@ MALFORMED = {
     "a page of nothing": http(b"", kind="text/html"),
     "pairs that are called a page": http(PAIRS, kind="text/html"),
     "pairs that are called nothing": b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(PAIRS), PAIRS),
-    "no pairs": http(b"{{{"),
-    "no ASCII": http(b"\xff\xfe"),
-    "pairs of something else": http(b"confirmation yes"),
-    "a lone carriage return": http(PAIRS.replace(b"\r\n", b"\r")),
     "gzip": http(gzip.compress(PAIRS), "Content-Encoding: gzip"),
     "gzip by name only": http(PAIRS, "Content-Encoding: gzip"),
     "two encodings": http(PAIRS, "Content-Encoding: identity", "Content-Encoding: gzip"),
@@ -225,6 +221,22 @@ MALFORMED = {
 async def test_what_cannot_be_read_is_no_answer(says: bytes) -> None:
     expected = Failure.REFUSED if b"error {" in says else Failure.MALFORMED
     assert await said_by(says) is expected
+
+
+UNREADABLE = {
+    "no pairs": http(b"{{{"),
+    "no ASCII": http(b"\xff\xfe"),
+    "pairs of something else": http(b"confirmation yes"),
+}
+
+
+@pytest.mark.parametrize("says", UNREADABLE.values(), ids=UNREADABLE)
+async def test_an_answer_of_which_nothing_needed_can_be_read_is_a_failure_of_its_own(says: bytes) -> None:
+    assert await said_by(says) is Failure.UNREADABLE
+
+
+async def test_any_white_space_parts_the_pairs_of_an_answer() -> None:
+    assert isinstance(await said_by(http(PAIRS.replace(b"\r\n", b"\r"))), Answered)
 
 
 HUGE = {

@@ -130,13 +130,13 @@ class ServerStarting(IbiError):
         """With the items that were `read`, and how many `items` there are, as far as either is known."""
         if self.parameters.get("read") is None:
             return super().template
-        return _READ_SO_FAR if self.parameters.get("items") is None else _READ_OF
+        return READ_SO_FAR if self.parameters.get("items") is None else READ_OF
 
 
-_READ_SO_FAR: Final = (
+READ_SO_FAR: Final = (
     "This server is starting: it reads anew what it keeps, {read} items so far. Nothing is lost; ask again later."
 )
-_READ_OF: Final = (
+READ_OF: Final = (
     "This server is starting: it reads anew what it keeps, {read} of {items} items so far. Nothing is lost; ask again"
     " later."
 )

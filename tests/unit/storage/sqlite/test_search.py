@@ -72,7 +72,8 @@ def test_an_older_catalogue_with_a_record_that_makes_no_sense_is_damaged(path: P
 
 def test_a_record_of_a_newer_version_does_not_keep_a_catalogue_from_being_opened(path: Path) -> None:
     of_format_1(path, 2)
-    newer = """UPDATE items SET item = CAST(replace(CAST(item AS TEXT), '"schema":1', '"schema":9') AS BLOB)"""
+    schema, later = '"schema":1', '"schema":9,"requires_schema":9'
+    newer = f"UPDATE items SET item = CAST(replace(CAST(item AS TEXT), '{schema}', '{later}') AS BLOB)"
     with closing(connect(path, MIGRATIONS[:1])) as connection:
         connection.execute(f"{newer} WHERE number = (SELECT min(number) FROM items)")
     with closing(SqliteCatalog(path)) as catalog:
@@ -129,7 +130,7 @@ def test_a_damaged_index_is_told_as_damage(
 
 
 def test_an_sqlite_that_cannot_forget_words_keeps_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ibi.storage.sqlite.catalog_rows._CONTENTLESS_SINCE", (99, 0))
+    monkeypatch.setattr("ibi.storage.sqlite.search_rows._CONTENTLESS_SINCE", (99, 0))
     with closing(connect(path, MIGRATIONS)) as connection:
         for title in ("Before", "After"):
             with transaction(connection):

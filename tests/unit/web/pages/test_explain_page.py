@@ -181,9 +181,10 @@ def test_every_reason_against_a_label_is_there_to_be_translated() -> None:
 def test_every_sentence_is_that_of_an_error() -> None:
     from ibi.errors import IbiError
     from ibi.web.http import errors  # noqa: F401 - loads what a server can raise
+    from ibi.web.http.request_errors import READ_OF, READ_SO_FAR
 
     def all_below(kind: type[IbiError]) -> set[type[IbiError]]:
         return {kind}.union(*map(all_below, kind.__subclasses__()))
 
-    templates = {" ".join((kind.__doc__ or "").split()) for kind in all_below(IbiError)}
+    templates = {" ".join((kind.__doc__ or "").split()) for kind in all_below(IbiError)} | {READ_OF, READ_SO_FAR}
     assert set(SENTENCES) <= templates
