@@ -227,8 +227,9 @@ class Link:
     target: str
     status: int
     locations: tuple[str, ...] = ()
-    unreadable: int | None = None
-    """The status if an Archive answered something that cannot be read (E47): one of them does, now and then."""
+    or_else: tuple[int, ...] = ()
+    """The statuses if an Archive answers something that cannot be read (E47), or claims it for a host that is not its
+    own, which is shown (E31): one each does, now and then."""
 
 
 def a_link(network: Network, random: Random) -> Link:
@@ -251,7 +252,7 @@ def a_link(network: Network, random: Random) -> Link:
             return Link(f"{label(archive, 7)}{original}", 302, (network.url(archive, 7),))  # the home decides (E66)
         case 7:
             unknown = f"lab.br/nobody{random.randrange(50)}/2009/01.01.00.{random.randrange(60):02}"
-            return Link(unknown, 404, unreadable=502)
+            return Link(unknown, 404, or_else=(300, 502))
         case _:
             return Link(f"{label(archive, 9)}+(fr)", 404)
 
@@ -289,7 +290,7 @@ class Readers:
         for link in left:
             async with asyncio.timeout(PATIENCE):
                 status, location, body = await get(reader, writer, link.target)
-            right = status in (link.status, link.unreadable) and (
+            right = status in (link.status, *link.or_else) and (
                 location in link.locations if link.locations else location is None
             )
             if not right and location is None and self._says_who_was_silent(body):
