@@ -377,7 +377,7 @@ def check_rests(network: Network, counted: Mapping[str, Counter[str]]) -> None:
             assert not of_this["found"], (name, of_this)
         else:
             assert not of_this["resting"], (name, of_this)
-    assert counted[network.addresses["giant"]]["malformed"]
+    assert counted[network.addresses["giant"]]["unreadable"]
     assert counted[network.addresses["giant"]]["too_large"]
 
 
