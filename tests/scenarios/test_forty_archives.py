@@ -40,6 +40,7 @@ READERS = 16
 PATIENCE = 60.0
 """Seconds of a reader; the resolver has two for a link."""
 SMALL = {"IBI_RESOLVE_BUDGET": "2", "IBI_RESOLVE_HEDGE_DELAY": "0.05", "IBI_RESOLVE_MISSES_PER_NETWORK": "0"}
+SMALL["IBI_RESOLVE_FOREIGN_URLS"] = "refuse"  # or a false claim is shown, and the trace is that of the second look
 NOBODY = "lab.br/nobody/2009/02.01.00.00"
 NOW = Instant.parse("2026-11-15T00:00:00Z")
 
@@ -228,8 +229,7 @@ class Link:
     status: int
     locations: tuple[str, ...] = ()
     or_else: tuple[int, ...] = ()
-    """The statuses if an Archive answers something that cannot be read (E47), or claims it for a host that is not its
-    own, which is shown (E31): one each does, now and then."""
+    """The statuses if an Archive answers something that cannot be read (E47): one of them does, now and then."""
 
 
 def a_link(network: Network, random: Random) -> Link:
@@ -252,7 +252,7 @@ def a_link(network: Network, random: Random) -> Link:
             return Link(f"{label(archive, 7)}{original}", 302, (network.url(archive, 7),))  # the home decides (E66)
         case 7:
             unknown = f"lab.br/nobody{random.randrange(50)}/2009/01.01.00.{random.randrange(60):02}"
-            return Link(unknown, 404, or_else=(300, 502))
+            return Link(unknown, 404, or_else=(502,))
         case _:
             return Link(f"{label(archive, 9)}+(fr)", 404)
 
