@@ -70,7 +70,7 @@ class ContentPages:
             raise NoSuchFile(label=item.rep.spelling, path=repr((path or "")[:200]))
         if is_to_run(request.scope["headers"]):
             raise PathNotFound()
-        return _FileResponse(self._delivery, item, file, self._headers(item))
+        return AttachedFile(self._delivery, item, file, self._headers(item))
 
     async def manifest(self, request: Request) -> Response:
         """All files of an item with sizes and digests: what a copy of it has to have."""
@@ -138,15 +138,23 @@ def _sum_up(item: Item) -> tuple[Validators, int]:
     return Validators(said.hexdigest(), item.updated.seconds), size
 
 
-class _FileResponse(Response):
-    """A file that is sent as it is read."""
+class AttachedFile(Response):
+    """A file that is sent as it is read, to be saved: of the present version of an item, or of the earlier `version`
+    that is given by its number and the item as it was."""
 
-    def __init__(self, delivery: FileDelivery, item: Item, file: File, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        delivery: FileDelivery,
+        item: Item,
+        file: File,
+        headers: Mapping[str, str],
+        version: tuple[int, Item] | None = None,
+    ) -> None:
         super().__init__()
-        self._delivery, self._item, self._file, self._told = delivery, item, file, headers
+        self._delivery, self._item, self._file, self._told, self._version = delivery, item, file, headers, version
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         def headers(media_type: str) -> Mapping[str, str]:
             return {**attachment_headers(media_type, self._file.path), **self._told}
 
-        await self._delivery.send(self._item, self._file, scope, receive, send, headers)
+        await self._delivery.send(self._item, self._file, scope, receive, send, headers, version=self._version)

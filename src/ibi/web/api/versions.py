@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 
 from ibi.accounts.rights import Belonging, ItemAct, require_right
 from ibi.archive.errors import UnknownItem
@@ -23,17 +21,17 @@ from ibi.archive.profile import Reader, encoded_path
 from ibi.label import Label, match_label, parse
 from ibi.model.account import Scope as TokenScope
 from ibi.model.item import Item
-from ibi.services.integrity.verified_file import FirstReading, FirstReadingUnderWay, VerifiedFile
 from ibi.services.items.versions import ItemVersion
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers
 from ibi.web.api.drafts import read_message
+from ibi.web.api.item_content import AttachedFile
 from ibi.web.api.record_requests import PREFIX, json_object
-from ibi.web.archive.file_answer import FileAnswer
+from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.metadata import item_record, record_links
 from ibi.web.http.body import json_answer
-from ibi.web.http.content_security import attachment_headers, is_to_run
+from ibi.web.http.content_security import is_to_run
 from ibi.web.http.request import percent_decode, raw_path, reader_address
 from ibi.web.http.request_errors import InvalidParameter, NoSuchFile, PathNotFound
 from ibi.web.pages.versions_page import version_file_url
@@ -51,7 +49,7 @@ class VersionPages:
 
     def __init__(self, callers: Callers) -> None:
         self._callers, self._site = callers, callers.site
-        self._first_reading = FirstReading()
+        self._delivery = FileDelivery(callers.site)
 
     async def list(self, request: Request) -> Response:
         """The versions, newest first."""
@@ -103,20 +101,7 @@ class VersionPages:
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
         if is_to_run(request.scope["headers"]):
             raise PathNotFound()
-        opened = await asyncio.to_thread(self._site.versions.open_file, item, number, file.path)
-        # For programs, which save it: on the pages' own host nothing of a depositor is shown.
-        safe = attachment_headers(file.media_type, file.path)
-        again = partial(self._site.versions.open_file, item, number, file.path)
-        return _FileResponse(found.item, opened, {**safe, **_HEADERS}, partial(self._learn, item, file.path, again))
-
-    async def _learn(self, item: Item, path: str, open_again: Callable[[], VerifiedFile], opened: VerifiedFile) -> None:
-        """A part of a large file is sent once the digests of its blocks are known."""
-        if await asyncio.to_thread(opened.knows_blocks):
-            return
-        try:
-            await self._first_reading.learn(opened.digest, open_again)
-        except TimeoutError:
-            raise FirstReadingUnderWay(name=str(item.rep), path=path) from None
+        return AttachedFile(self._delivery, item, file, _HEADERS, version=(number, found.item))
 
     async def _find(self, request: Request, *, for_bytes: bool = False) -> tuple[Item, _Target, bool]:
         """The item as it is now, if the caller may see its versions; and whether a token opens all of it."""
@@ -157,28 +142,6 @@ class VersionPages:
             "files_removed": list(changes.removed),
             "links": links,
         }
-
-
-class _FileResponse(Response):
-    """Sends an open file, and closes it."""
-
-    def __init__(
-        self,
-        item: Item,
-        opened: VerifiedFile,
-        headers: Mapping[str, str],
-        before_part: Callable[[VerifiedFile], Awaitable[None]],
-    ) -> None:
-        """`before_part` is called before a part of the file is sent."""
-        super().__init__()
-        self._item, self._opened, self._own, self._before_part = item, opened, headers, before_part
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._opened as opened:
-            answer = FileAnswer(self._item, opened, scope["method"], scope["headers"])
-            if answer.is_part:
-                await self._before_part(opened)
-            await answer.send(receive, send, self._own)
 
 
 @dataclass(frozen=True, slots=True)
