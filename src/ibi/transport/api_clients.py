@@ -166,14 +166,7 @@ class RecordsClient(ApiClient):
 
     def claims(self, state: str) -> Iterator[dict[str, Any]]:
         """The claims in that state which concern the token, page by page."""
-        after = ""
-        while True:
-            page = self._object("GET", f"/api/items/claims?{urlencode({'state': state})}{after}")
-            found = self._list_in(page, "claims")
-            yield from found
-            if not found or "next" not in self._members(page, "links"):
-                return
-            after = f"&{urlencode({'after': str(found[-1].get('claimant'))})}"
+        return self._pages("/api/items/claims", "claims", "after", "claimant", state=state)
 
     def answer_claim(self, label: Label, claimant: Label, *, is_accepted: bool) -> dict[str, Any]:
         answer = "accept" if is_accepted else "decline"
@@ -185,14 +178,7 @@ class RecordsClient(ApiClient):
 
     def usage(self) -> Iterator[dict[str, Any]]:
         """Of every item that was used, page by page."""
-        after = ""
-        while True:
-            page = self._object("GET", f"/api/usage{after}")
-            items = self._list_in(page, "items")
-            yield from items
-            if not items or "next" not in self._members(page, "links"):
-                return
-            after = f"?{urlencode({'after': str(items[-1].get('rep'))})}"
+        return self._pages("/api/usage", "items", "after", "rep")
 
     def archive(self) -> dict[str, Any]:
         return self._object("GET", "/api/archive")
@@ -201,14 +187,17 @@ class RecordsClient(ApiClient):
 
     def versions(self, label: Label) -> Iterator[dict[str, Any]]:
         """All versions of an item, newest first."""
-        after = ""
+        return self._pages(f"{_place(label)}/versions", "versions", "before", "number")
+
+    def _pages(self, place: str, name: str, parameter: str, member: str, **query: str) -> Iterator[dict[str, Any]]:
+        """All entries of a list, page by page; the next page is asked for by a `member` of the last entry."""
         while True:
-            page = self._object("GET", f"{_place(label)}/versions{after}")
-            found = self._list_in(page, "versions")
+            page = self._object("GET", f"{place}?{urlencode(query)}" if query else place)
+            found = self._list_in(page, name)
             yield from found
             if not found or "next" not in self._members(page, "links"):
                 return
-            after = f"?{urlencode({'before': str(found[-1].get('number'))})}"
+            query[parameter] = str(found[-1].get(member))
 
     def version(self, label: Label, number: int) -> dict[str, Any]:
         return self._object("GET", f"{_place(label)}/versions/{number}")
