@@ -1,4 +1,4 @@
-"""What an Archive knows of itself: labels and secrets, its membership, counts of its use, and the URLs of its items."""
+"""What an Archive knows of itself: labels, secrets and keys, its membership, counts of its use, URLs of its items."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ibi.label import RepositoryName
 from ibi.model.item import Item
 from ibi.model.membership import ArchiveRecord, Membership
 from ibi.model.usage import Usage, UsageDay, UsageKind
+from ibi.signing import PublicKey, SigningKey
 
 
 class ArchiveRecords(Protocol):
@@ -22,6 +23,20 @@ class ArchiveRecords(Protocol):
 
     def write(self, record: ArchiveRecord) -> bool:
         """Keep the record; False if there is one already, which stays: of two callers at once, one succeeds."""
+
+
+class KeyStore(Protocol):
+    """The key with which one Archive, or one resolver, signs. Calls block, from any thread and process."""
+
+    def signing_key(self) -> SigningKey:
+        """The key, for its owner alone; drawn at random, and durable, when it is first asked for. A `StorageError` if
+        what is there cannot be read: it is never drawn anew without being asked."""
+
+    def former(self) -> tuple[PublicKey, ...]:
+        """The keys that were in use before, the latest first: what they signed then stays signed."""
+
+    def replace(self) -> SigningKey:
+        """Draw another key, which counts from now on; the one before is among the former, whatever happens."""
 
 
 class MembershipState(Protocol):

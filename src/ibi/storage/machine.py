@@ -80,12 +80,13 @@ def make_directory(directory: Path) -> None:
     sync_directory(directory.parent)
 
 
-def write_durably(path: Path, content: bytes) -> None:
+def write_durably(path: Path, content: bytes, mode: int = 0o666) -> None:
     """The file with this content, there after a crash either whole or as it was before."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with refusals(DiskRefused, path):
         try:
-            with partial.open("xb") as file:
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
                 sync_file(file.fileno())

@@ -1,0 +1,44 @@
+"""What every `KeyStore` promises."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ibi.ports.archive_state import KeyStore
+from ibi.storage.key_files import KeyFiles
+from tests.support.memory.keys import MemoryKeyStore
+
+
+@pytest.fixture(params=["files", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> KeyStore:
+    return KeyFiles(tmp_path / "data") if request.param == "files" else MemoryKeyStore()
+
+
+def test_a_key_is_made_when_it_is_first_asked_for_and_stays(store: KeyStore) -> None:
+    key = store.signing_key()
+    assert store.signing_key() == key
+    assert store.former() == ()
+
+
+def test_callers_that_come_first_at_the_same_time_get_one_key(store: KeyStore) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        keys = {key.seed for key in pool.map(lambda _: store.signing_key(), range(8))}
+    assert len(keys) == 1
+
+
+def test_a_key_that_was_replaced_is_known_as_a_former_one(store: KeyStore) -> None:
+    first = store.signing_key()
+    second = store.replace()
+    third = store.replace()
+    assert store.signing_key() == third
+    assert len({first.seed, second.seed, third.seed}) == 3
+    assert store.former() == (second.public, first.public)
+
+
+def test_a_key_does_not_show_itself(store: KeyStore) -> None:
+    key = store.signing_key()
+    assert key.seed.hex() not in repr(key)
+    assert str(key.seed) not in repr(key)
