@@ -93,10 +93,11 @@ class TaggedLruCache(LruCache[Key, Value]):
         """The tags of the value under `key`; none if there is no such value."""
         return self._tags.get(key, ())
 
-    def forget_tagged(self, tag: Hashable) -> None:
-        """Forget every value that has the tag."""
+    def forget_tagged(self, tag: Hashable, with_any: Tags = ()) -> None:
+        """Forget every value that has the tag, and one of the others if there are some."""
         for key in tuple(self._by_tag.get(tag, ())):
-            self.forget(key)
+            if not with_any or any(other in self._tags[key] for other in with_any):
+                self.forget(key)
 
     def forget(self, key: Key) -> None:
         super().forget(key)

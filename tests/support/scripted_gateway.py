@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ibi.label.search import home_prefix
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.requests import Acknowledgment, UrlRequest
-from ibi.resolver.authority import ArchiveRef, Home, Homes, archive_prefixes
+from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.trace import Answered, Failure, Reply
 from tests.support.scripted_archives import read
 
@@ -54,7 +54,7 @@ class ScriptedGateway:
 
     def homes(self) -> Homes:
         ordered = sorted(self.archives_, key=lambda each: each.registered)
-        here = ((Home(archive.service, archive), archive_prefixes(archive)) for archive in ordered)
+        here = ((Home(archive.service, archive), archive.home_prefixes) for archive in ordered)
         return Homes([*here, *((Home(each, None), map(home_prefix, each.labels)) for each in self.away)])
 
     def at_once(self, archive: ArchiveRef, request: UrlRequest) -> Reply | None:

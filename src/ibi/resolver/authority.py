@@ -42,6 +42,8 @@ class ArchiveRef:
     """Whether its claims are followed while the home of an item is silent."""
     feed: str | None = None
     """The path on its server at which it tells of its changes; None if it does not."""
+    home_prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """All prefixes of which it is the home: of each form of its label, and those it was given."""
     _host: str = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
@@ -49,6 +51,7 @@ class ArchiveRef:
         host_and_port(self.address)
         object.__setattr__(self, "_host", host_of(self.address.lower()))
         object.__setattr__(self, "hosts", frozenset(host_and_port(host).lower() for host in self.hosts))
+        object.__setattr__(self, "home_prefixes", (*map(home_prefix, self.service.labels), *self.prefixes))
         object.__setattr__(self, "_hash", hash(self._values))
 
     def __eq__(self, other: object) -> bool:
@@ -111,7 +114,7 @@ class Homes:
     def of_archives(cls, archives: Iterable[ArchiveRef]) -> Homes:
         """For a resolver that knows of none but those that are included."""
         ordered = sorted(archives, key=lambda each: each.registered)
-        return cls((Home(archive.service, archive), archive_prefixes(archive)) for archive in ordered)
+        return cls((Home(archive.service, archive), archive.home_prefixes) for archive in ordered)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Homes) and self._by_prefix == other._by_prefix)
@@ -130,14 +133,9 @@ class Homes:
                     yield prefix
 
 
-def archive_prefixes(archive: ArchiveRef) -> tuple[str, ...]:
-    """The prefixes of which an Archive is the home: of each form of its label, and those it was given."""
-    return (*map(home_prefix, archive.service.labels), *archive.prefixes)
-
-
 def is_home(archive: ArchiveRef, label: Label) -> bool:
     """Whether an Archive is registered for the prefix of the label."""
-    return home_prefix(label) in archive_prefixes(archive)
+    return home_prefix(label) in archive.home_prefixes
 
 
 class LabelAuthority(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ibi.label import Label
@@ -19,6 +19,8 @@ class Basis(NamedTuple):
     """Of the items on the way, and of the one that was found."""
     archives: frozenset[ArchiveRef] = frozenset()
     """Whose word led there."""
+    asked: Sequence[Label] = ()
+    """Those of the labels that were asked for: their homes decide."""
     homeless: bool = False
     """Whether a label on the way has no home: any Archive that joins may know it better."""
     related: bool = False
@@ -26,38 +28,51 @@ class Basis(NamedTuple):
 
     def tags(self, absent: Collection[ArchiveRef] = ()) -> frozenset[Hashable]:
         """`absent` are the Archives that were included before and are not now."""
-        tags: set[Hashable] = {*self.labels, *self.archives, *map(prefix_tag, self.labels)}
-        for archive in self.archives:
-            tags.update((archive, label) for label in self.labels)
+        tags: set[Hashable] = {*self.labels, *self.archives, *map(prefix_tag, self.asked)}
         if self.related:
             tags.update(map(relations_tag, self.archives))
         if self.homeless:
-            tags.update((HOMELESS, *map(absence_tag, absent), *map(homeless_tag, self.labels)))
+            tags.update((HOMELESS, *map(absence_tag, absent)))
         return frozenset(tags)
+
+    def told_tags(self) -> Iterator[Hashable]:
+        """What an Archive may tell of a label: its own word about it, and what it may know better. Values have no such
+        tags, which would be many: they are found by the label."""
+        for label in self.labels:
+            yield from ((archive, label) for archive in self.archives)
+            if self.homeless:
+                yield HOMELESS, label
 
 
 def basis_of(trace: Trace, outcome: Outcome) -> Basis:
     """What the outcome of a resolution rests on."""
-    labels = {hop.label for hop in trace.hops}
+    asked = [hop.label for hop in trace.hops]
     leading = [report for hop in trace.hops for report in hop.leading]
-    for report in leading:
-        if report.said is not None:
-            labels.update(report.said.ibi.labels)
-    return basis_of_redirect(outcome, labels, {report.archive for report in leading})._replace(
-        # Of what was not found, any Archive may have it the next moment.
-        homeless=not isinstance(outcome, Redirect) or any(hop.word is Word.NO_HOME for hop in trace.hops)
-    )
+    labels = {*asked, *(label for each in leading if each.said is not None for label in each.said.ibi.labels)}
+    # Of what was not found, any Archive may have it the next moment.
+    homeless = not isinstance(outcome, Redirect) or any(hop.word is Word.NO_HOME for hop in trace.hops)
+    return _basis(outcome, labels, {report.archive for report in leading}, asked, homeless=homeless)
 
 
-def basis_of_redirect(outcome: Outcome, labels: Iterable[Label], archives: Iterable[ArchiveRef]) -> Basis:
+def basis_of_redirect(
+    outcome: Outcome, asked: Sequence[Label], archives: Iterable[ArchiveRef], *, homeless: bool
+) -> Basis:
     """The same where one Archive alone is asked, and a trace would say no more."""
-    found, led, related = set(labels), set(archives), True
+    return _basis(outcome, set(asked), set(archives), asked, homeless=homeless)
+
+
+def _basis(
+    outcome: Outcome, labels: set[Label], archives: set[ArchiveRef], asked: Sequence[Label], *, homeless: bool
+) -> Basis:
+    related = True
     if isinstance(outcome, Redirect):
-        led.add(outcome.archive)
-        found.update(outcome.answer.ibi.labels)
-        found.update(() if outcome.entry.ibi is None else outcome.entry.ibi.labels)
-        related = not outcome.entry.relation.is_itself or len(found) > len(outcome.answer.ibi.labels)
-    return Basis(frozenset(found), frozenset(led), related=related)
+        archives.add(outcome.archive)
+        of_item = outcome.answer.ibi.labels
+        labels.update(of_item)
+        if outcome.entry.ibi is not None:
+            labels.update(outcome.entry.ibi.labels)
+        related = not outcome.entry.relation.is_itself or len(labels) > len(of_item)
+    return Basis(frozenset(labels), frozenset(archives), asked, homeless, related)
 
 
 HOMELESS: Final = "homeless"
@@ -76,8 +91,3 @@ def relations_tag(archive: ArchiveRef) -> Hashable:
 def absence_tag(archive: ArchiveRef) -> Hashable:
     """Of what was found while the Archive was not included."""
     return "absence", archive
-
-
-def homeless_tag(label: Label) -> Hashable:
-    """Of what any Archive may know better, the label having no home."""
-    return HOMELESS, label

@@ -22,7 +22,7 @@ from ibi.persistent_url import PersistentUrl
 from ibi.relation import Step, Translation
 from ibi.resolver.answers import Match, ReceivedAnswer
 from ibi.resolver.authority import ArchiveRef, Homes, Word
-from ibi.resolver.basis import HOMELESS, Basis, absence_tag, homeless_tag, relations_tag
+from ibi.resolver.basis import HOMELESS, Basis, absence_tag, relations_tag
 from ibi.resolver.outcome import Deleted, NotFound, OriginalNotFound, Outcome, Redirect, RelatedItemMissing, redirect
 from ibi.resolver.trace import Hop, Report, Trace, Verdict
 from ibi.vocabulary import State
@@ -155,13 +155,14 @@ class Cache:
         # Apart: a flood of links that lead nowhere, or all to one place, drives nothing out that is of use.
         self._varied: TaggedLruCache[OutcomeKey, Remembered] = TaggedLruCache(-(-most // 5), room // 5)
         self._nothing: TaggedLruCache[OutcomeKey, Remembered] = TaggedLruCache(most_negative, room // 8)
+        self._all = (self._found, self._varied, self._nothing)
         self._archives: tuple[ArchiveRef, ...] = ()
         self._homes = Homes()
         self._absent: dict[ArchiveRef, None] = {}
         self._forgotten: OrderedDict[Hashable, float] = OrderedDict()
         """When all that was kept of a tag was forgotten: what was under way at that time is not kept."""
-        self._all_forgotten = float("-inf")
-        """The same for every tag that is no longer in `_forgotten`."""
+        self._all_forgotten = self._last_forgotten = float("-inf")
+        """The same for every tag that is no longer in `_forgotten`; and for any tag."""
 
     @property
     def size(self) -> int:
@@ -189,7 +190,7 @@ class Cache:
             yield absence_tag(archive) if archive in self._absent else HOMELESS
 
     def find(self, wish: OutcomeKey, now: float) -> Remembered | None:
-        for kept in (self._found, self._varied, self._nothing):
+        for kept in self._all:
             remembered = kept.find(wish)
             if remembered is not None:
                 if now < remembered.until:
@@ -209,29 +210,39 @@ class Cache:
         """Forget what rests on that Archive's word about these labels, by which it says that they changed; and what it
         may know better. The word of others about them stays: an Archive speaks for itself."""
         for label in labels:
-            self._forget_tags(((archive, label), homeless_tag(label)), now)
+            for kept in self._all:
+                kept.forget_tagged(label, with_any=(archive, HOMELESS))
+            self._note_forgotten((archive, label), now)
+            self._note_forgotten((HOMELESS, label), now)
 
     def forget_archive(self, archive: ArchiveRef, now: float) -> None:
         """Forget what rests on that Archive's word."""
         self._forget_tags((archive,), now)
 
     def forget_all(self, now: float) -> None:
-        for kept in (self._found, self._varied, self._nothing):
+        for kept in self._all:
             kept.clear()
-        self._all_forgotten = now
+        self._all_forgotten = self._last_forgotten = now
 
     def _forget_tags(self, tags: Iterable[Hashable], now: float) -> None:
         for tag in tags:
-            for kept in (self._found, self._varied, self._nothing):
+            for kept in self._all:
                 kept.forget_tagged(tag)
-            self._forgotten.pop(tag, None)
-            if len(self._forgotten) >= _MOST_FORGOTTEN:
-                _, self._all_forgotten = self._forgotten.popitem(last=False)
-            self._forgotten[tag] = now
+            self._note_forgotten(tag, now)
 
-    def _was_forgotten(self, tags: Iterable[Hashable], since: float) -> bool:
+    def _note_forgotten(self, tag: Hashable, now: float) -> None:
+        self._forgotten.pop(tag, None)
+        if len(self._forgotten) >= _MOST_FORGOTTEN:
+            _, self._all_forgotten = self._forgotten.popitem(last=False)
+        self._forgotten[tag] = self._last_forgotten = now
+
+    def _was_forgotten(self, basis: Basis, tags: Iterable[Hashable], since: float) -> bool:
+        if self._last_forgotten <= since:  # as nearly always
+            return False
         forgotten = self._forgotten
-        return self._all_forgotten > since or any(forgotten.get(tag, since) > since for tag in tags)
+        return self._all_forgotten > since or any(
+            forgotten.get(tag, since) > since for tag in (*tags, *basis.told_tags())
+        )
 
     def keep(
         self,
@@ -251,8 +262,9 @@ class Cache:
         age = min(max_age, LONGEST) if isinstance(outcome, Redirect) else NEGATIVE_AGE if _is_final(outcome) else 0
         if age <= 0 or not _is_worth_keeping(wish):
             return max(0, age)
-        tags = basis().tags(self._absent)
-        if began is not None and self._was_forgotten(tags, began):
+        rests_on = basis()
+        tags = rests_on.tags(self._absent)
+        if began is not None and self._was_forgotten(rests_on, tags, began):
             return 0
         if isinstance(outcome, Redirect):
             self._keep_found(wish, outcome, now + age, tags)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -229,7 +229,9 @@ class Question:
     """Whether an answer had the URL that is wanted, and it broke a rule."""
     has_home: bool = False
     """Whether the label has a home, so that claims of others need proof."""
-    coarse_request: UrlRequest | None = None
+    coarsen: Callable[[UrlRequest], UrlRequest | None] | None = None
+    """Makes the request as others get it than those who decide; None for both if all get the same."""
+    _coarse_request: UrlRequest | None = None
     _word: Word | None = None
 
     @classmethod
@@ -276,7 +278,13 @@ class Question:
     def _request_to(self, archive: ArchiveRef) -> UrlRequest:
         """The reader's address is for those who decide by it, or are vouched for, not for all who are asked (E76)."""
         decides = archive in self.deciders or archive == self.holder or is_home(archive, self.label)
-        return self.request if decides or archive.vouched else self.coarse_request or self.request
+        return self.request if decides or archive.vouched else self._request_to_others()
+
+    def _request_to_others(self) -> UrlRequest:
+        if self._coarse_request is None:
+            coarse = None if self.coarsen is None else self.coarsen(self.request)
+            self._coarse_request = coarse or self.request
+        return self._coarse_request
 
     def settle(self, archive: ArchiveRef, now: float) -> Note | None:
         """An Archive is not waited for any more; None if it was not: the network may repeat itself."""

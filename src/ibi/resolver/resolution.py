@@ -397,7 +397,7 @@ class Resolution:
             self._clients, to.label, step.wanted.relation, self._url.file_path, self._url.file_list
         )  # E16: path and list travel along
         question = Question.put(len(self._questions), step, request, to, parent, now)
-        question.coarse_request = self._policy.coarse_request(request)
+        question.coarsen = self._policy.coarse_request
         self._way.add(step.forms, step.wanted)
         self._questions.append(question)
         self._outbox += question.ask(now, ask_all=not to.waiting)

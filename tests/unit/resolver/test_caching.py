@@ -181,7 +181,7 @@ def kept_with(basis: Basis, *, absent: tuple[ArchiveRef, ...] = ()) -> Cache:
     return cache
 
 
-ON_LABEL = Basis(frozenset({LABEL}), frozenset({A}))
+ON_LABEL = Basis(frozenset({LABEL}), frozenset({A}), (LABEL,))
 FORGETTING: dict[str, tuple[Basis, Callable[[Cache], None], int]] = {
     "the item changed": (ON_LABEL, lambda cache: cache.forget_labels([LABEL], 3.0), 0),
     "another item changed": (ON_LABEL, lambda cache: cache.forget_labels([OTHER], 3.0), 1),

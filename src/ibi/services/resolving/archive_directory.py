@@ -12,7 +12,7 @@ import structlog
 from ibi.errors import IbiError
 from ibi.model.registration import Registration
 from ibi.ports.registry import Registry
-from ibi.resolver.authority import ArchiveRef, Home, Homes, archive_prefixes
+from ibi.resolver.authority import ArchiveRef, Home, Homes
 from ibi.resolver.membership import archive_ref
 from ibi.services.promptness import beside
 
@@ -79,7 +79,7 @@ class ArchiveDirectory:
         """Each home with its prefixes, its own Archive first, then by date of registration."""
         own = self._own
         if own is not None:
-            yield Home(own.service, own), archive_prefixes(own)
+            yield Home(own.service, own), own.home_prefixes
         for registration, ref in refs.items():
             if ref is None or ref is not own:
                 yield Home(registration.service, ref, registration.successor), registration.home_prefixes

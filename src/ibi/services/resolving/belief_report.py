@@ -17,7 +17,7 @@ from ibi.model.belief import FalseClaim, LabelBeliefs
 from ibi.model.registration import Registration
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.registry import HOLDER_AGE, Beliefs, Registry
-from ibi.resolver.authority import ArchiveRef, archive_prefixes
+from ibi.resolver.authority import ArchiveRef
 
 _MOST_CLAIMS: Final = 2_000
 """Claims, those seen last, that are looked through for those about one prefix."""
@@ -109,7 +109,7 @@ class BeliefReport:
 
     def _own_home(self, prefix: str) -> Iterable[dict[str, Any]]:
         own = self._own
-        if own is not None and prefix in archive_prefixes(own):
+        if own is not None and prefix in own.home_prefixes:
             yield {
                 "archive": own.service.labels[0].spelling,
                 "own": True,

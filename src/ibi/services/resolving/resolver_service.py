@@ -342,9 +342,9 @@ class ResolverService:
 
     def _basis(self, asked: PendingResolution, run: Resolution, outcome: Outcome) -> Basis:
         if self._is_alone(asked.archives):
-            homes = self._directory.homes()
-            homeless = not all(map(homes.of, run.labels))
-            return basis_of_redirect(outcome, run.labels, asked.archives)._replace(homeless=homeless)
+            labels = run.labels
+            homeless = not all(map(self._directory.homes().of, labels))
+            return basis_of_redirect(outcome, labels, asked.archives, homeless=homeless)
         return basis_of(run.trace, outcome)
 
     def _may_be_there_soon(self, outcome: Outcome, run: Resolution) -> bool:
