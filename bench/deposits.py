@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -40,6 +41,7 @@ A_BATCH = 50
 CALLERS = 8
 DRAFTS = 20_000
 SINGLE_AIM, BATCH_AIM = 0.25, 0.5
+FEED_ROUNDS, FEED_AIM = 9, 1.03
 EDGE = b"edge-of-the-parts"
 SAID = json.dumps({"metadata": {"title": "Relatório de atividades"}}).encode()
 
@@ -54,7 +56,11 @@ class Round(NamedTuple):
 
 def figures() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="ibi-bench-", dir=DISK) as home:
-        return [*measured(Path(home) / "few", 0), *measured(Path(home) / "many", DRAFTS)]
+        return [
+            *measured(Path(home) / "few", 0),
+            *measured(Path(home) / "many", DRAFTS),
+            share_of_feed(Path(home)),
+        ]
 
 
 def measured(home: Path, drafts: int) -> Iterator[Figure]:
@@ -114,6 +120,50 @@ def compared(rounds: Sequence[Round], where: str) -> Iterator[Figure]:
     yield figure(f"deposits in process, {CALLERS} callers (reference)", 0, None)
     yield figure(f"deposits over HTTP, {CONNECTIONS} connections, one a request", 1, SINGLE_AIM)
     yield figure(f"deposits over HTTP, {CONNECTIONS} connections, {A_BATCH} a request", 2, BATCH_AIM)
+
+
+# --- what the feed of changes costs ----------------------------------------------------------------------------------
+
+WITHOUT_FEED = (
+    sys.executable,
+    "-c",
+    "from ibi.cli import main; from ibi.storage.sqlite import catalog_rows;"
+    "vars(catalog_rows)['append_change'] = lambda *_, **__: None; main()",
+)
+"""The command, with a catalogue that writes no entries."""
+
+
+def share_of_feed(home: Path) -> Figure:
+    """Small items, one a request, on two servers in turns."""
+    numbers = count()
+    with ExitStack() as opened:
+        sides = [side(opened, home / name, program) for name, program in (("no-feed", WITHOUT_FEED), ("feed", IBI))]
+        rounds = [
+            [client.send([request(token, b"", [next(numbers)]) for _ in range(ITEMS)]) for client, token in sides]
+            for _ in range(FEED_ROUNDS + 1)
+        ][1:]
+    ratios = [fed.cpu_each / bare.cpu_each for bare, fed in rounds]
+    slower = median(bare.rate / fed.rate for bare, fed in rounds)
+    ratio, cost = median(ratios), median(fed.cpu_each for _, fed in rounds)
+    return Figure(
+        "a deposit over HTTP with an entry in the feed, beside one without",
+        cost,
+        "µs CPU",
+        ratio,
+        f"≤ {FEED_AIM:g}×",
+        ratio <= FEED_AIM,
+        f"{min(ratios):.2f} to {max(ratios):.2f}×; {slower:.2f}× the time",
+    )
+
+
+def side(opened: ExitStack, home: Path, program: Sequence[str]) -> tuple[Client, bytes]:
+    data = home / "data"
+    data.mkdir(parents=True)
+    server = opened.enter_context(ibi_up(data, program))
+    return opened.enter_context(Client(server, CONNECTIONS, 201)), token_of(data)
+
+
+# --- what is sent ----------------------------------------------------------------------------------------------------
 
 
 def content(number: int) -> bytes:

@@ -72,12 +72,12 @@ def running(command: Sequence[str], place: Path, variables: Mapping[str, str] | 
 
 
 @contextmanager
-def ibi_up(data: Path) -> Iterator[Running]:
+def ibi_up(data: Path, program: Sequence[str] = IBI) -> Iterator[Running]:
     """The Archive of a data directory, begun by the server itself. It mints under another name than that of the items
     there, which no mint log has: a server that found its own would take the log for lost."""
     own = {"IBI_MINT_HOST": "bench.sid.inpe.br", "IBI_MINT_IP": "150.163.34.244"}
     variables = {**own, "IBI_LOCK_DIR": str(data.parent / "locks"), "IBI_LOG_LEVEL": "error"}
-    with running((*IBI, "up", "--port", "0", "--data", str(data)), data.parent, variables) as server:
+    with running((*program, "up", "--port", "0", "--data", str(data)), data.parent, variables) as server:
         yield server
 
 
