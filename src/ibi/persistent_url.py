@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from ibi import label as labels
 from ibi.errors import InvalidLabel, InvalidPersistentUrl, InvalidRelation
-from ibi.label import Label, match_label, match_legacy
+from ibi.label import Label, match_any, match_label, match_legacy
 from ibi.languages import InvalidLanguageTag, LanguageTag
 from ibi.relation import Relation, VerbList
 
@@ -202,7 +202,7 @@ def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
 def _read_content(target: _Target) -> tuple[Label, int] | None:
     """The label in `/col/<label>/doc/<path>`, and where the path begins (E21); None if it is no such link."""
     start = _end(_COLLECTION, target.text, 0)
-    found = (match_label(target.text, start) or match_legacy(target.text, start)) if start else None
+    found = match_any(target.text, start) if start else None
     content = _CONTENT.match(target.text, found[1]) if found is not None else None
     return (found[0], content.end()) if found is not None and content is not None else None
 

@@ -97,3 +97,26 @@ def test_another_waits_until_the_item_is_free(opened: Opened) -> None:
             order.append("first")
         waiting.result(10)
     assert order == ["first", "second"]
+
+
+def test_names_and_items_do_not_wait_for_each_other(opened: Opened) -> None:
+    one, other = opened(), opened()
+    with one.hold_names(*NAMES), one.hold(*NAMES):
+        pass
+    with one.hold(*NAMES), other.hold_names(*NAMES):
+        pass
+
+
+def test_no_other_is_on_the_name_meanwhile(opened: Opened) -> None:
+    one, other = opened(), opened()
+
+    def second() -> None:
+        with other.hold_names(NAMES[0]):
+            pass
+
+    with ThreadPoolExecutor(1) as pool:
+        with one.hold_names(NAMES[0]):
+            waiting = pool.submit(second)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.05)
+        waiting.result(10)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ibi.errors import IbiError
+
+LEGACY_UNKNOWN: Final = (
+    "no item here has this label of before 2008; name the item by its repository name or IBIp, which can be recorded"
+)
 
 
 class UnknownItem(IbiError):
@@ -15,6 +21,13 @@ class LabelTaken(IbiError):
     """{label} is another item's label already: an Archive keeps no two items of one IBI."""
 
     code = "label-taken"
+
+
+class AlternateTaken(IbiError):
+    """alternates: {alternate} is another name of {label} already, and leads readers there: an Archive gives it to one
+    item."""
+
+    code = "alternate-taken"
 
 
 class NotAllowedNow(IbiError):

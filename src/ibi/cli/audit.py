@@ -22,7 +22,7 @@ from ibi.cli.output import as_json_option, print_json
 def audit(label: str | None, *, verify: bool, as_json: bool, **flags: str | None) -> None:
     """Show who changed which item, token or person, when and from where; of an item, if LABEL names one."""
     from ibi.cli.archive_store import local_settings, opened_store
-    from ibi.label import parse
+    from ibi.cli.labels import read_label
     from ibi.model.audit import LOG_BROKEN, AuditIncomplete
     from ibi.safe_text import printable
     from ibi.storage.audit_log import FileAuditLog
@@ -31,7 +31,7 @@ def audit(label: str | None, *, verify: bool, as_json: bool, **flags: str | None
     broken = ""
     if label is not None:
         with opened_store(settings) as store:
-            subject = str(store.find(parse(label)).rep)
+            subject = str(store.find(read_label(label)).rep)
     with closing(FileAuditLog(settings.data)) as log:
         for entry in log.entries():
             lines += 1

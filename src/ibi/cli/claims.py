@@ -36,7 +36,7 @@ def claims(
 ) -> None:
     """List the claims that wait for an answer, or answer one: an edition, a translation or metadata of an item that
     belongs to another account."""
-    from ibi.cli.labels import read_related
+    from ibi.cli.labels import read_label
 
     if accept and decline:
         raise click.UsageError("give --accept or --decline")
@@ -48,7 +48,7 @@ def claims(
         return
     if label is None or claimant is None or declined:
         raise click.UsageError("name the item and its claimant: ibi claims LABEL CLAIMANT --accept")
-    _answer(settings, read_related(label), read_related(claimant), is_accepted=accept, as_json=as_json)
+    _answer(settings, read_label(label), read_label(claimant), is_accepted=accept, as_json=as_json)
 
 
 def _listed(settings: Settings, state: str) -> Iterable[dict[str, Any]]:

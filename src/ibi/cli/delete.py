@@ -23,10 +23,10 @@ def delete(
 ) -> None:
     """Delete an item. Its label stays taken, and says from now on that the item is gone."""
     from ibi.cli.item_output import links, print_item
-    from ibi.cli.labels import read_label, read_related
+    from ibi.cli.labels import read_label
 
     settings, this = settings_from(**flags), read_label(label)
-    successor = None if replaced_by is None else read_related(replaced_by)
+    successor = None if replaced_by is None else read_label(replaced_by)
     if settings.is_remote:
         from ibi.cli.remote_items import item_of, links_of, records_client
 

@@ -48,7 +48,7 @@ def deposit(
     **given: Any,
 ) -> None:
     """Keep files or folders, or a Web service, as an item with a label that lasts."""
-    from ibi.cli.labels import read_related
+    from ibi.cli.labels import read_label
 
     settings = settings_to_mint(**{name: given.pop(name) for name in WHERE})
     if draft is not None:
@@ -67,7 +67,7 @@ def deposit(
         from ibi.cli.remote_deposit import remote_deposit
 
         relations = {"edition_of": edition_of, "translation_of": translation_of, "describes": metadata_of}
-        named = {name: str(read_related(label)) for name, label in relations.items() if label is not None}
+        named = {name: str(read_label(label)) for name, label in relations.items() if label is not None}
         remote_deposit(settings, found, {"target": target, "url": url, **named}, given, key, as_json=as_json)
         return
     from ibi.cli.archive_store import account_named, opened_archive, who
@@ -81,9 +81,9 @@ def deposit(
             files=unread_files(found.sources),
             target=target,
             target_url=url,
-            edition_of=None if edition_of is None else archive.deposits.forms(read_related(edition_of)),
-            translation_of=None if translation_of is None else archive.deposits.forms(read_related(translation_of)),
-            describes=None if metadata_of is None else archive.deposits.forms(read_related(metadata_of)),
+            edition_of=None if edition_of is None else archive.deposits.forms(read_label(edition_of)),
+            translation_of=None if translation_of is None else archive.deposits.forms(read_label(translation_of)),
+            describes=None if metadata_of is None else archive.deposits.forms(read_label(metadata_of)),
         )
         item = archive.deposits.deposit(
             described(new, given), found.sources, who(), key=key, owner=account, on_bytes=on_bytes
@@ -104,7 +104,7 @@ def warn_of_url(settings: Settings, url: str | None) -> None:
 def refuse_owner(owner: str | None) -> None:
     """Refuse `--owner` for a server: what is deposited with a token belongs to the token's account."""
     if owner is not None:
-        raise click.UsageError("--owner goes with --data; through a server, items belong to the token's account")
+        raise click.UsageError("through a server, items belong to the token's account: `ibi update --owner` gives one to another")
 
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:

@@ -6,10 +6,9 @@ Short: every command that takes an item reads it here, so that all of them under
 from __future__ import annotations
 
 from ibi.errors import InvalidLabel, InvalidPersistentUrl
-from ibi.label import Ibip, Label, RepositoryName, parse
+from ibi.label import Label, parse
 
 _ELSEWHERE = "it leads from the item to another, or to a part of it; if the item itself is meant, give {label}"
-_LEGACY = "items are related by their repository name or IBIp, and it is neither"
 
 
 def read_label(text: str) -> Label:
@@ -30,11 +29,3 @@ def read_label(text: str) -> Label:
         if link.relation.steps or link.file_path is not None or link.file_list:
             raise InvalidPersistentUrl(text, 0, _ELSEWHERE, label=str(link.label)) from None
         return link.label
-
-
-def read_related(text: str) -> RepositoryName | Ibip:
-    """`read_label` of an item to which another is related: what is recorded there has one of the two forms."""
-    label = read_label(text)
-    if not isinstance(label, RepositoryName | Ibip):
-        raise InvalidLabel(text, 0, _LEGACY)
-    return label

@@ -42,7 +42,7 @@ def relate(
 ) -> None:
     """Say which item is the next edition, a translation or the metadata of this one, wherever it is kept."""
     from ibi.cli.item_output import links, print_item
-    from ibi.cli.labels import read_label, read_related
+    from ibi.cli.labels import read_label
     from ibi.languages import LanguageTag
 
     this = read_label(label)
@@ -54,7 +54,7 @@ def relate(
         raise click.UsageError("give --next-edition IBI, --translation LANG IBI, or --metadata IBI")
     if named[0][0] in claims and not undo:
         raise click.UsageError("what an item says of another is said when it is deposited, and withdrawn by --undo")
-    kind, other = named[0][0], read_related(named[0][1])
+    kind, other = named[0][0], read_label(named[0][1])
     language = None if translation is None else LanguageTag.parse(translation[0], registered=True)
     settings = settings_from(**flags)
     if settings.is_remote:

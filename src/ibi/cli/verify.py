@@ -20,11 +20,11 @@ def verify(labels: tuple[str, ...], *, as_json: bool, **flags: str | None) -> No
     """Read again everything that is kept of these items, or of all, and say what is damaged."""
     from ibi.cli.archive_store import local_settings, opened_store
     from ibi.cli.item_output import progress
-    from ibi.label import parse
+    from ibi.cli.labels import read_label
 
     items = damaged = 0
     with opened_store(local_settings(flags)) as store, progress("verifying", None) as on_bytes:
-        for verified in store.verify(map(parse, labels), on_bytes):
+        for verified in store.verify(map(read_label, labels), on_bytes):
             items, damaged = items + (verified.name is not None), damaged + bool(verified.problems)
             for problem in verified.problems:
                 if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ibi.errors import InvalidLabel
 from ibi.label.diagnosis import explain
 from ibi.label.label import Ibip, Label, LegacyLabel, RepositoryName, read_ibip, read_legacy, read_repository_name
-from ibi.label.search import FoundLabel, find_labels, match_label, match_legacy
+from ibi.label.search import FoundLabel, find_labels, match_any, match_label, match_legacy
 
 __all__ = [
     "FoundLabel",
@@ -14,6 +14,7 @@ __all__ = [
     "LegacyLabel",
     "RepositoryName",
     "find_labels",
+    "match_any",
     "match_label",
     "match_legacy",
     "parse",

@@ -56,6 +56,12 @@ def match_legacy(text: str, start: int = 0) -> tuple[LegacyLabel, int] | None:
     return (label, match.end()) if match and label else None
 
 
+def match_any(text: str, start: int = 0) -> tuple[Label, int] | None:
+    """The label that begins exactly at `start`, of the present standard or else of before 2008, and the offset after
+    it."""
+    return match_label(text, start) or match_legacy(text, start)
+
+
 def _match_ibip(text: str, start: int) -> tuple[Ibip, int] | None:
     match = IBIP_FORM.match(text, start)
     label = read_ibip(match[0]) if match else None

@@ -18,6 +18,7 @@ from ibi.model.errors import InvalidItem
 
 LEGACY: Final = "ibi"
 """The scheme of labels of before 2008, which say nothing about who and when."""
+_OF_ONE_ITEM: Final = frozenset({LEGACY, "doi", "ark", "hdl"})
 MOST_ALTERNATES: Final = 100
 LONGEST_ALTERNATE: Final = 2048
 
@@ -53,6 +54,12 @@ class Alternate:
 
     def __str__(self) -> str:
         return f"{self.scheme}:{self.value}"
+
+    @property
+    def names_one_item(self) -> bool:
+        """Whether names of its scheme are given to one thing alone. Addresses, and words of other schemes, may stand
+        for several."""
+        return self.scheme in _OF_ONE_ITEM
 
     @property
     def key(self) -> str:

@@ -106,6 +106,9 @@ class ItemLocks(Protocol):
         """Alone on the items of these names, within the `with`. Several are taken in one order, whatever the order of
         `names`, so that no two callers wait for each other; who holds some takes no more."""
 
+    def hold_names(self, *names: str) -> AbstractContextManager[None]:
+        """Alone on other names that items may get, within the `with`. Who wants items too takes these first."""
+
     def close(self) -> None: ...
 
 

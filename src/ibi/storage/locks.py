@@ -239,6 +239,8 @@ def _make(path: Path) -> bool:
 
 
 _ITEM_LOCKS = 256
+_NAME_LOCKS = 64
+"""Of other names, in files of their own: who holds some of them takes those of items."""
 _PATIENCE = 1800.0
 """Seconds: another process may be depositing an item, or removing an object, of many gigabytes."""
 
@@ -249,13 +251,23 @@ class FileItemLocks:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         # The kernel's lock is the process's: threads need one among themselves.
-        self._threads = [Lock() for _ in range(_ITEM_LOCKS)]
-        self._descriptors = [-1] * _ITEM_LOCKS
+        self._threads = [Lock() for _ in range(_ITEM_LOCKS + _NAME_LOCKS)]
+        self._descriptors = [-1] * (_ITEM_LOCKS + _NAME_LOCKS)
 
     @contextmanager
     def hold(self, *names: str) -> Iterator[None]:
+        with self._hold_all({crc32(name.encode()) % _ITEM_LOCKS for name in names}):
+            yield
+
+    @contextmanager
+    def hold_names(self, *names: str) -> Iterator[None]:
+        with self._hold_all({_ITEM_LOCKS + crc32(name.encode()) % _NAME_LOCKS for name in names}):
+            yield
+
+    @contextmanager
+    def _hold_all(self, numbers: set[int]) -> Iterator[None]:
         with ExitStack() as held:
-            for number in sorted({crc32(name.encode()) % _ITEM_LOCKS for name in names}):
+            for number in sorted(numbers):
                 held.enter_context(self._one(number))
             yield
 

@@ -14,12 +14,21 @@ class MemoryItemLocks:
     """The port `ItemLocks` among the threads of one process."""
 
     def __init__(self) -> None:
-        self._held: set[str] = set()
+        self._held: set[tuple[str, str]] = set()
         self._released = Condition()
 
     @contextmanager
     def hold(self, *names: str) -> Iterator[None]:
-        wanted = set(names)
+        with self._hold_all({("item", name) for name in names}):
+            yield
+
+    @contextmanager
+    def hold_names(self, *names: str) -> Iterator[None]:
+        with self._hold_all({("name", name) for name in names}):
+            yield
+
+    @contextmanager
+    def _hold_all(self, wanted: set[tuple[str, str]]) -> Iterator[None]:
         with self._released:
             self._released.wait_for(lambda: self._held.isdisjoint(wanted))
             self._held |= wanted

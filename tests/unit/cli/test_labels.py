@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.cli.labels import read_label, read_related
+from ibi.cli.labels import read_label
 from ibi.errors import InvalidLabel, InvalidPersistentUrl
 from ibi.label import LegacyLabel, parse
 
@@ -30,13 +30,9 @@ def test_a_mistyped_label_is_explained_as_a_label() -> None:
         read_label("http://urlib.net/nothing")
 
 
-def test_an_item_is_related_to_labels_of_the_two_forms_alone() -> None:
-    """A label of before 2008 finds an item; recorded as a relation it could not be read again."""
-    legacy = "83LX3pFwXQZ5Jpy/Bkjzd"
-    assert isinstance(read_label(f"http://urlib.net/{legacy}"), LegacyLabel)
-    assert read_related(f"http://urlib.net/{LABELS[0]}") == parse(LABELS[0])
-    with pytest.raises(InvalidLabel, match="repository name or IBIp"):
-        read_related(legacy)
+@pytest.mark.parametrize("form", ["{}", "http://urlib.net/{}", "ibi:{}"])
+def test_a_label_of_before_2008_is_read_as_every_other(form: str) -> None:
+    assert read_label(form.format("83LX3pFwXQZ5Jpy/Bkjzd")) == LegacyLabel.parse("83LX3pFwXQZ5Jpy/Bkjzd")
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "http://urlib.net/", "http://x/\x00"])

@@ -16,9 +16,10 @@ from urllib.parse import quote
 
 from ibi.accounts.rights import Belonging, ItemAct, may, require_right
 from ibi.archive import life_cycle
+from ibi.archive.errors import LEGACY_UNKNOWN, AlternateTaken
 from ibi.archive.life_cycle import Updated
-from ibi.archive.related_items import find_forms
-from ibi.errors import IbiError, InvalidMessage
+from ibi.archive.related_items import find_forms, find_labelled
+from ibi.errors import IbiError, InvalidLabel, InvalidMessage
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
 from ibi.messages.label_forms import LabelForms
@@ -37,6 +38,7 @@ from ibi.services.items.backlinks import check_backlinks, items_claimed, named_b
 from ibi.services.items.file_selection import media_type_of
 from ibi.services.items.item_object import DOC
 from ibi.services.items.item_repository import ItemRepository, PendingItem, name_of
+from ibi.services.items.other_names import giving_names
 from ibi.vocabulary import State
 
 STEPS: Final = ("labels reserved", *kept_items.STEPS)
@@ -115,9 +117,11 @@ class Deposits:
         if not transferable or owner is not None:
             checked = replace(checked, transferable=transferable, owner=owner)
         try:
-            if files.are_at_hand and not named_by(draft):
-                return self._add(checked, labels, files, change, on_bytes)
-            return self._read_in(checked, labels, files, change, on_bytes)
+            with giving_names(self._kept, draft.alternates) as names:
+                names.allow(draft.alternates, labels)
+                if files.are_at_hand and not named_by(draft):
+                    return self._add(checked, labels, files, change, on_bytes)
+                return self._read_in(checked, labels, files, change, on_bytes)
         except ContentExists:
             if key is None:
                 raise
@@ -157,14 +161,19 @@ class Deposits:
         pending: dict[int, PendingItem] = {}
         reserved = labels.reserve_all([key for _, _, key in wanted.values()]) if wanted else ()
         self._kept.step("labels reserved")
-        for (number, (checked, files, key)), forms in zip(wanted.items(), reserved, strict=True):
-            if isinstance(forms, Exception):
-                outcomes[number] = _told(forms)
-            elif key is not None and (known := find_forms(self._catalog, forms)) is not None:
-                outcomes[number] = known
-            else:
-                pending[number] = self._pending(checked, forms, files, change)
-        added = self._kept.add_all([*pending.values()]) if pending else ()
+        with giving_names(self._kept, [name for checked, _, _ in wanted.values() for name in checked.alternates]) as names:
+            for (number, (checked, files, key)), forms in zip(wanted.items(), reserved, strict=True):
+                if isinstance(forms, Exception):
+                    outcomes[number] = _told(forms)
+                elif key is not None and (known := find_forms(self._catalog, forms)) is not None:
+                    outcomes[number] = known
+                else:
+                    try:
+                        names.allow(checked.alternates, forms)
+                        pending[number] = self._pending(checked, forms, files, change)
+                    except AlternateTaken as error:
+                        outcomes[number] = error
+            added = self._kept.add_all([*pending.values()]) if pending else ()
         for (number, new), made in zip(pending.items(), added, strict=True):
             if isinstance(made, ContentExists) and wanted[number][2] is not None:
                 outcomes[number] = self._kept.read(new.name).item
@@ -231,7 +240,9 @@ class Deposits:
             now = max(self._now(), before.item.updated)
             return replace(expected.item, files=files.describe(taken), updated=now)
 
-        with self._kept.changing(name):
+        added = set(draft.alternates) - set(before.item.alternates)
+        with giving_names(self._kept, added) as names, self._kept.changing(name):
+            names.allow(added, before.item.labels)
             new = PendingItem(name, revise, files.stored, self._change(who, message))
             stored = self._kept.revise(new, before.head, on_bytes)
             self._kept.settle(name)  # not simply listed: others may have changed it since
@@ -273,8 +284,11 @@ class Deposits:
         return self.change({label: lambda item: replace(item, owner=owner)}, who, message, act="give")[label]
 
     def forms(self, label: Label) -> LabelForms:
-        """Both labels of an item that is here; of another, the one that is known."""
-        item = self._catalog.find(label)
+        """Both labels of an item that is here; of another, the one that is known. `InvalidLabel` if that is one of
+        before 2008, by which nothing can be recorded."""
+        item = find_labelled(self._catalog, label)
+        if item is None and not label.is_dated:
+            raise InvalidLabel(str(label), 0, LEGACY_UNKNOWN)
         return LabelForms.of(label) if item is None else item.labels
 
     def change(

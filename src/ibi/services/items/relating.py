@@ -88,7 +88,7 @@ class Relating:
         return self._withdraw(label, metadata, known, "describes", withdraw_metadata_item, who, "Not the metadata")
 
     def record_translation(self, label: Label, language: LanguageTag, new: Label, who: str) -> Item:
-        source, forms = self._find_named(label), self.deposits.forms(new)
+        source, forms, new = self._find_named(label), *self._other(new)
         changes: dict[Label, Into] = {}
         if self._is_changeable(new):
             check_source(self._catalog, source.labels, language, forms)
@@ -110,7 +110,7 @@ class Relating:
 
     def _record(self, label: Label, other: Label, claim: Claim, record: Record, who: str, words: str) -> Item:
         """Record the relation to `other` in the item, and the claim in `other` if that can be changed."""
-        named, forms = self._find_named(label), self.deposits.forms(other)
+        named, forms, other = self._find_named(label), *self._other(other)
         record(self._catalog, named, forms)  # first, so that its errors, which name the relation, win
         changes: dict[Label, Into] = {}
         if self._is_changeable(other):
@@ -123,7 +123,7 @@ class Relating:
     ) -> Item:
         """Withdraw both halves; a claim of another's item is declined instead. `known` is the present value of the
         item."""
-        named, forms = self._find_named(label), self.deposits.forms(other)
+        named, forms, other = self._find_named(label), *self._other(other)
         if known is None or not name_one_item(known, forms):
             raise NotRelated(label=str(label), other=str(other))
         changes: dict[Label, Into] = {label: withdraw}
@@ -136,7 +136,7 @@ class Relating:
     def withdraw_claim(self, label: Label, claim: Claim, named: Label, who: str) -> Item:
         """Withdraw what the item itself says of another, here or elsewhere; and the other half, if it is recorded here
         and the actor may change it. `NotRelated` if the item does not say so (E79)."""
-        item, forms = self._find_named(label), self.deposits.forms(named)
+        item, forms, named = self._find_named(label), *self._other(named)
         said: LabelForms | None = getattr(item, claim)
         if said is None or not name_one_item(said, forms):
             raise NotRelated(label=str(label), other=str(named))
@@ -154,6 +154,11 @@ class Relating:
         item = self.repository.find(label)
         self.deposits.require(ItemAct.RELATE, item)
         return item
+
+    def _other(self, label: Label) -> tuple[LabelForms, Label]:
+        """What is recorded of the other item, and a label by which the catalogue finds it."""
+        forms = self.deposits.forms(label)
+        return forms, forms.labels[0]
 
     def _is_changeable(self, label: Label) -> bool:
         """Whether the other half can be written too: it is an Original here, and the actor may change what it says."""

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from ibi.archive.related_items import ClaimState
 from ibi.errors import InvalidLabel
-from ibi.label import Label, RepositoryName, parse
+from ibi.label import Label, RepositoryName, parse_any
 from ibi.model.account import Scope
 from ibi.services.items.claims import claim_document
 from ibi.web.api.authentication import Callers
@@ -84,6 +84,6 @@ def _answer(said: dict[str, Any]) -> tuple[Label, Label, bool]:
     if said["answer"] not in {"accept", "decline"}:
         raise InvalidMember(field="answer", reason="it is accept or decline")
     with refusing_members("item"):
-        item = parse(said["item"])
+        item = parse_any(said["item"])
     with refusing_members("claimant"):
-        return item, parse(said["claimant"]), said["answer"] == "accept"
+        return item, parse_any(said["claimant"]), said["answer"] == "accept"

@@ -25,7 +25,7 @@ from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers, name_of
-from ibi.web.api.record_requests import json_object, parse_description, record_target
+from ibi.web.api.record_requests import json_object, parse_description_here, record_target
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import idempotency_key
 from ibi.web.http.request_errors import InvalidMember, InvalidParameter, UnknownMember
@@ -141,7 +141,7 @@ class DraftPages:
 
     async def begin(self, request: Request) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
-        description = parse_description(await json_object(request) or {})
+        description = await parse_description_here(self._site, await json_object(request) or {})
         return self._answer(
             await self._callers.run_short(lambda: services.drafts.begin(who, description)), HTTPStatus.CREATED
         )
@@ -173,7 +173,7 @@ class DraftPages:
     async def describe(self, request: Request) -> Response:
         who, services = await self._callers.depositor(request), self._callers.item_services
         draft = record_target(request.scope, "").required_draft
-        description = parse_description(await json_object(request) or {})
+        description = await parse_description_here(self._site, await json_object(request) or {})
         check = _conditions(request)
         return self._answer(
             await self._callers.run_short(lambda: services.drafts.describe(who, draft, description, check)),
@@ -194,7 +194,7 @@ class DraftPages:
         who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/draft").required_label
         document = await json_object(request)
-        description = None if document is None else parse_description(document)
+        description = None if document is None else await parse_description_here(self._site, document)
         begun = await self._callers.run_short(lambda: services.drafts.begin_update(who, label, description))
         return self._answer(begun, HTTPStatus.CREATED)
 
@@ -202,7 +202,7 @@ class DraftPages:
         """Describe the existing draft of an item, or else a new one."""
         who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/draft").required_label
-        description, check = parse_description(await json_object(request) or {}), _conditions(request)
+        description, check = await parse_description_here(self._site, await json_object(request) or {}), _conditions(request)
 
         def change() -> tuple[DraftView, HTTPStatus]:
             found = services.drafts.of_item(who, label)

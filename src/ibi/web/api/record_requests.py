@@ -1,6 +1,7 @@
 """What requests about records say: which item or draft is meant, and its description.
 
-Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any case.
+Labels hold slashes: the path is read as it came, `%2F` or not, in either form and any case. One of before 2008 names
+the item here that has it as another name (E72).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from ibi.archive.drafts import NotADraft
+from ibi.archive.errors import LEGACY_UNKNOWN
 from ibi.errors import InvalidInput
-from ibi.label import Label, match_label, parse
+from ibi.label import Label, match_any, parse, parse_any
 from ibi.languages import LanguageTag
 from ibi.messages.label_forms import LabelForms
 from ibi.model.alternate import MOST_ALTERNATES, make_alternate, parse_alternate
@@ -26,6 +28,7 @@ from ibi.model.errors import InvalidDocument, InvalidFileName
 from ibi.model.item_json import alternate_document, forms_document
 from ibi.model.json_fields import decode_document
 from ibi.model.metadata import DC_ELEMENTS
+from ibi.services.sites import ArchiveSite
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request import percent_decode, raw_path
 from ibi.web.http.request_errors import InvalidMember, MalformedBody, PathNotFound
@@ -82,7 +85,7 @@ def _of_draft(draft: str, after: bytes, rest: str, *, names_file: bool) -> Recor
 
 
 def _of_item(text: str, rest: str, *, names_file: bool) -> RecordTarget:
-    found = match_label(text)
+    found = match_any(text)
     if found is None:
         parse(text.removesuffix(rest))  # says what is wrong with it
         raise PathNotFound()
@@ -134,6 +137,26 @@ async def json_object(request: Request, *, most: int = MOST_JSON) -> dict[str, A
     if not isinstance(found, dict):
         raise MalformedBody(reason="it is not a JSON object")
     return found
+
+
+async def parse_description_here(site: ArchiveSite, document: dict[str, Any]) -> Description:
+    """`parse_description`, of a document that may name items of this Archive by labels of before 2008."""
+    for name in _RELATIONS:
+        label = _legacy_label(document.get(name))
+        if label is not None:
+            item = await site.find(label)
+            if item is None:
+                raise InvalidMember(field=name, reason=LEGACY_UNKNOWN)
+            document = {**document, name: item.rep.spelling}
+    return parse_description(document)
+
+
+def _legacy_label(value: object) -> Label | None:
+    try:
+        label = parse_any(value) if isinstance(value, str) else None
+    except InvalidInput:
+        return None  # what is wrong with it is told when it is read
+    return None if label is None or label.is_dated else label
 
 
 def parse_description(document: dict[str, Any]) -> Description:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ibi.archive.errors import UnknownItem
-from ibi.label import Label, parse
+from ibi.label import Label, parse_any
 from ibi.languages import LanguageTag
 from ibi.model.account import Scope
 from ibi.model.item import Item
@@ -36,6 +36,7 @@ MOST_REASON: Final = 10_000
 
 _NO_CACHE: Final = {"cache-control": "no-cache"}
 _PRIVATE: Final = {"cache-control": "private, no-cache", "vary": "Authorization"}
+_SMALL: Final = 64 * 1024
 _DELETION_MEMBERS: Final = ("reason", "replaced_by", "purge")
 
 
@@ -106,7 +107,7 @@ def _deletion(said: dict[str, str]) -> tuple[str, Label | None, bool]:
     if purge not in {"true", "false"}:
         raise InvalidMember(field="purge", reason="it is true or false")
     with refusing_members("replaced_by"):
-        return reason, parse(said["replaced_by"]) if "replaced_by" in said else None, purge == "true"
+        return reason, parse_any(said["replaced_by"]) if "replaced_by" in said else None, purge == "true"
 
 
 def usage_counts(usage: Usage) -> dict[str, int]:
@@ -125,7 +126,6 @@ def _answer(body: Mapping[str, Any], item: Item, *, in_full: bool = False) -> Re
 
 
 RELATIONS: Final = ("edition_of", "next_edition", "translation_of", "translations", "metadata_item", "describes")
-_SMALL: Final = 64 * 1024
 _KINDS: Final = ("next_edition", "translation", "metadata_item")
 _RELATION_MEMBERS: Final = (*_KINDS, "language")
 
@@ -192,7 +192,7 @@ def _claim_to_withdraw(claim: Claim, said: dict[str, Any]) -> Change:
     if unknown is not None:
         raise UnknownMember(field=unknown[:40], known=claim)
     with refusing_members(claim):
-        named = parse(said[claim])
+        named = parse_any(said[claim])
     return lambda relating, label, who: relating.withdraw_claim(label, claim, named, who)
 
 
@@ -211,7 +211,7 @@ def _parse_relation(said: dict[str, Any]) -> tuple[str, Label, LanguageTag | Non
     kind = kinds[0]
     language = _language(said) if kind == "translation" else None
     with refusing_members(kind):
-        return kind, parse(said[kind]), language
+        return kind, parse_any(said[kind]), language
 
 
 def _language(said: dict[str, Any]) -> LanguageTag:

@@ -18,7 +18,7 @@ from starlette.types import Scope
 from ibi.accounts.rights import Belonging, ItemAct, require_right
 from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import Reader, encoded_path
-from ibi.label import Label, match_label, parse
+from ibi.label import Label, match_any, parse
 from ibi.model.account import Scope as TokenScope
 from ibi.model.item import Item
 from ibi.services.items.versions import ItemVersion
@@ -164,7 +164,7 @@ def _target(scope: Scope) -> _Target:
     if not path.startswith(PREFIX):
         raise PathNotFound()
     text = percent_decode(path[len(PREFIX) :])
-    found = match_label(text)
+    found = match_any(text)
     if found is None:
         parse(text.partition("/versions")[0])  # says what is wrong with it
         raise PathNotFound()

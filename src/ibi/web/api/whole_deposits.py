@@ -35,7 +35,7 @@ from ibi.services.minting.mint_queue import MintQueue, QueuedLabels
 from ibi.services.sites import ItemServices
 from ibi.web.api.authentication import Callers, name_of
 from ibi.web.api.drafts import own_key, publication_document
-from ibi.web.api.record_requests import MOST_JSON, parse_description
+from ibi.web.api.record_requests import MOST_JSON, parse_description_here
 from ibi.web.api.uploads import LEAST_SPEED, body_pieces, told_media_type
 from ibi.web.http.body import PATIENCE
 from ibi.web.http.errors import answer_to, log_untold, problem
@@ -267,7 +267,7 @@ class _Reading:
             raise MalformedBody(reason=error.reason.format(**error.details)) from None
         if not isinstance(found, dict):
             raise MalformedBody(reason="an item is not a JSON object")
-        item.description = parse_description(found)
+        item.description = await parse_description_here(self._callers.site, found)
         self._hold(item, len(self._content) + _A_FILE)
 
     async def _end_file(self, item: _Coming) -> None:

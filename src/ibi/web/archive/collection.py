@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from typing import Final
+from urllib.parse import quote
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -16,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from ibi.archive.errors import UnknownItem
 from ibi.archive.profile import Reader, encoded_path
 from ibi.errors import IbiError, InvalidPersistentUrl
-from ibi.label import Label, match_label
+from ibi.label import Label, match_any
 from ibi.messages.query import decode_query
 from ibi.messages.values import IpAddress
 from ibi.model.item import Item
@@ -36,6 +37,7 @@ from ibi.web.pages.versions_page import VERSIONS, VersionsPage, version_in
 
 PREFIX: Final = "/col/"
 _DOC, _METADATA = "/doc/", "/metadata"
+_IN_QUERY: Final = "/%?:@!$&'()*+,;=~-._"
 
 
 class Collection:
@@ -60,13 +62,15 @@ class Collection:
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
         path = percent_decode(raw_path(scope)).removeprefix(PREFIX)
-        found = match_label(path)
+        found = match_any(path)
         if found is None:
             raise PathNotFound()
         label, rest = found[0], path[found[1] :]
         item = await self._site.find(label)
         if item is None:
             return self._redirect_to_resolver(label, rest, raw_query(scope))
+        if not label.is_dated:
+            return self._redirect_to_name(item, rest, scope)
         is_file = rest.startswith(_DOC) and len(rest) > len(_DOC)
         elsewhere = self._host.for_bytes(scope) if is_file else self._host.for_pages(scope)
         if elsewhere is not None:
@@ -158,7 +162,13 @@ class Collection:
         safe = safety_headers(media_type, path, pages=self._site.origin)
         return {**safe, "cache-control": caching}
 
-    # --- what is not here ---
+    # --- what is elsewhere ---
+
+    def _redirect_to_name(self, item: Item, rest: str, scope: Scope) -> Response:
+        """Redirect from a label of before 2008 (E72): relative links of a page, and caches, know one address of it."""
+        query = quote(scope["query_string"], safe=_IN_QUERY)
+        place = f"/col/{item.rep.spelling}{encoded_path(rest)}"
+        return redirect(f"{self._site.public_url}{place}{'?' if query else ''}{query}")
 
     def _redirect_to_resolver(self, label: Label, rest: str, query: str) -> Response:
         """Redirect to the resolver (E34): links between repositories are relative, and lead here wherever the other one

@@ -102,6 +102,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "nothing-to-publish": ErrorStatus(400, "files"),
     "translation-language-missing": ErrorStatus(400, "language"),
     "label-taken": ErrorStatus(409),
+    "alternate-taken": ErrorStatus(409, "alternates"),
     "not-allowed-now": ErrorStatus(409),
     "already-there": ErrorStatus(409),
     "original-needed": ErrorStatus(409),
