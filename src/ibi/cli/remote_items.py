@@ -10,6 +10,7 @@ from ibi.cli.item_output import Links
 from ibi.cli.labels import read_label
 from ibi.config import Settings
 from ibi.errors import InvalidInput
+from ibi.label import Label
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.item_json import SCHEMA, decode_item, read_file
@@ -84,6 +85,13 @@ def links_of(record: dict[str, Any], item: Item) -> Links:
         "persistent_url": one_line(str(links.get("persistent"))),
         "url": None if url is None else one_line(str(url)),
     }
+
+
+def give_remotely(settings: Settings, label: Label, owner: str) -> tuple[str, Links, int]:
+    """Give an item on a server to an account, or to the Archive if `owner` is empty; what is printed of the item."""
+    record = records_client(settings).give(label, owner or None)
+    item = item_of(record, settings)
+    return "; ".join(item.metadata.titles()), links_of(record, item), item.version
 
 
 def remote_usage(settings: Settings, label: str | None) -> Iterator[tuple[dict[str, str], Usage]]:

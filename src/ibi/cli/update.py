@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ibi.cli.deposit import WHERE, gathered, refuse_owner, warn_of_url
+from ibi.cli.deposit import WHERE, gathered, warn_of_url
 from ibi.cli.item_options import described, item_options
 from ibi.cli.options import setting_options, settings_from
 from ibi.cli.output import as_json_option
@@ -48,6 +48,7 @@ def update(
     **given: Any,
 ) -> None:
     """Give an item more files, newer ones of the same name, or another description; the rest stays as it is."""
+    from ibi.cli.item_output import print_updated
     from ibi.cli.labels import read_label
 
     settings = settings_from(**{name: given.pop(name) for name in WHERE})
@@ -62,15 +63,20 @@ def update(
         raise click.UsageError("say what changes: give files or folders, or a flag such as --title")
     found = gathered(paths, hidden=hidden)
     if settings.is_remote:
-        refuse_owner(owner)
         from ibi.cli.remote_deposit import Changes, remote_update
+        from ibi.cli.remote_items import give_remotely
 
+        if owner is not None:
+            given_away = give_remotely(settings, read_label(label), owner)
+            if not is_changed:
+                print_updated(*given_away, [], as_json=as_json)
+                return
         keeps = url is None and not replaces
         changes = Changes(removed, target, url, message, keeps=keeps, public=public)
         remote_update(settings, read_label(label), found, changes, given, as_json=as_json)
         return
     from ibi.cli.archive_store import account_named, opened_archive, who
-    from ibi.cli.item_output import links, print_updated, progress
+    from ibi.cli.item_output import links, progress
 
     account = account_named(settings, owner)
     with opened_archive(settings) as archive, progress("updating", found.size) as on_bytes:

@@ -164,6 +164,10 @@ class RecordsClient(ApiClient):
             return self._object("DELETE", f"{place}?{urlencode(said)}")
         return self._object("POST", place, said)
 
+    def give(self, label: Label, owner: str | None) -> dict[str, Any]:
+        """Give the item to an account, or to the Archive."""
+        return self._object("PUT", f"{_place(label)}/owner", {"owner": owner})
+
     def claims(self, state: str) -> Iterator[dict[str, Any]]:
         """The claims in that state which concern the token, page by page."""
         return self._pages("/api/items/claims", "claims", "after", "claimant", state=state)

@@ -94,7 +94,7 @@ def _fields(token: Token) -> dict[str, object]:
     }
 
 
-def find_account(text: str, people: People, tokens: Tokens) -> str | None:
+def find_account(text: str, people: People | None, tokens: Tokens) -> str | None:
     """The account that a person or a token's name stands for; None, the Archive, for an empty text.
 
     A name alone is that of a person, or else that of tokens; `person:` or `service:` before it says which.
@@ -103,7 +103,7 @@ def find_account(text: str, people: People, tokens: Tokens) -> str | None:
         return None
     kind, colon, name = text.partition(":")
     kind, name = (kind, name) if colon and kind in {"person", "service"} else ("", text)
-    person = people.find(name) if kind != "service" else None
+    person = people.find(name) if people is not None and kind != "service" else None
     if person is not None:
         return person_account(person.name)
     if kind != "person" and any(token.account == service_account(name) for token in tokens.list()):

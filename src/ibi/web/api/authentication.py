@@ -16,6 +16,7 @@ from ibi.accounts.tokens import as_person_may, authenticate, require
 from ibi.model.account import Actor, Person, Scope, Token
 from ibi.ports.accounts import People, Tokens
 from ibi.ports.clocks import Clocks
+from ibi.services.accounts.account_admin import find_account
 from ibi.services.drafts.ledger import Depositor
 from ibi.services.promptness import ask
 from ibi.services.sites import ArchiveSite, ItemServices
@@ -46,6 +47,10 @@ class Authentication:
             token = as_person_may(token, await self._find_person(token.person))
         require(token, needed)
         return token
+
+    def find_account(self, text: str) -> str | None:
+        """The account that a person or a token's name stands for; waits for the disk."""
+        return find_account(text, self._people, self._tokens)
 
     async def _find_person(self, name: str) -> Person | None:
         people = self._people
@@ -97,6 +102,10 @@ class Callers:
     def _address(self, request: Request) -> str:
         address = reader_address(request.scope, self.site.proxies)
         return "unknown" if address is None else str(address)
+
+    async def account(self, text: str) -> str | None:
+        """The account of that name; None, the Archive, for an empty text. `UnknownAccount` if there is none."""
+        return await self.run_short(lambda: self._authentication.find_account(text))
 
     async def is_known(self, request: Request) -> bool:
         """Whether a token came that allows to read; one that is not valid is refused."""

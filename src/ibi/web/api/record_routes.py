@@ -61,6 +61,7 @@ def record_routes(
         _route("/api/items/{label:path}/files", GET=records.files),
         _route("/api/items/{label:path}/manifest", GET=content.manifest),
         _route("/api/items/{label:path}/usage", GET=records.usage),
+        _route("/api/items/{label:path}/owner", PUT=records.give),
         _route(
             "/api/items/{label:path}/relations", GET=relations.get, POST=relations.record, DELETE=relations.withdraw
         ),

@@ -1,4 +1,4 @@
-"""`/api/items/<label>`: an item for programs, its files, its use and its relations.
+"""`/api/items/<label>`: an item for programs, its files, its use, its owner and its relations.
 
 A token that allows to read opens all of an item, also the files that its depositor does not want listed.
 """
@@ -13,6 +13,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ibi.accounts.rights import ItemAct
 from ibi.archive.errors import UnknownItem
 from ibi.label import Label, parse_any
 from ibi.languages import LanguageTag
@@ -88,6 +89,19 @@ class RecordPages:
         body = item_record(self._site, item, in_full=True)
         return json_answer(body, HTTPStatus.OK, {"cache-control": "no-store"}, JSON)
 
+    async def give(self, request: Request) -> Response:
+        """Give an item to another account, or to the Archive."""
+        token, services = await self._callers.token(request, Scope.READ), self._callers.item_services
+        label, who = record_target(request.scope, "/owner").required_label, self._callers.depositor_of(token, request)
+        deposits = services.deposits_of(who.actor)
+        # Before the account is looked for: who may not give an item does not learn which accounts there are.
+        await self._callers.run_short(lambda: deposits.require(ItemAct.GIVE, services.repository.find(label)))
+        owner = await self._callers.account(_owner(await json_object(request, most=_SMALL) or {}))
+        item = await self._callers.run_short(lambda: deposits.give(label, owner, who.name))
+        return json_answer(
+            item_record(self._site, item, in_full=True), HTTPStatus.OK, {"cache-control": "no-store"}, JSON
+        )
+
     async def _item(self, label: Label) -> Item:
         item = await self._site.find(label)
         if item is None:
@@ -108,6 +122,19 @@ def _deletion(said: dict[str, str]) -> tuple[str, Label | None, bool]:
         raise InvalidMember(field="purge", reason="it is true or false")
     with refusing_members("replaced_by"):
         return reason, parse_any(said["replaced_by"]) if "replaced_by" in said else None, purge == "true"
+
+
+def _owner(said: dict[str, Any]) -> str:
+    """The name of the account in a request; empty for the Archive."""
+    unknown = next((name for name in said if name != "owner"), None)
+    if unknown is not None:
+        raise UnknownMember(field=unknown[:40], known="owner")
+    if "owner" not in said:
+        raise MemberMissing(field="owner")
+    owner = said["owner"]
+    if owner is not None and (not isinstance(owner, str) or not owner):
+        raise InvalidMember(field="owner", reason="it is the name of an account, or null for the Archive")
+    return owner or ""
 
 
 def usage_counts(usage: Usage) -> dict[str, int]:
