@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from ibi.messages.label_forms import LabelForms
-from ibi.model.account import Scope
+from ibi.model.account import Actor, Scope
+from ibi.model.draft_record import Description
 from ibi.model.item import Item
+from ibi.model.metadata import DescriptiveMetadata, Text
 from ibi.model.visibility import Visibility, network
+from ibi.services.drafts.ledger import Depositor
 from ibi.services.items.deposits import Deposits
 from tests.support.archive_app import SERVICE
 from tests.support.deposit_samples import WHO, CountedLabels, draft, sources
@@ -28,16 +31,22 @@ ALL = {R, D, E, A, C}
 
 ALLOWED: dict[str, dict[Owner, set[Scope]]] = {
     "read": {"own": ALL, "another's": ALL, "archive's": ALL, "service": ALL},
-    "files": {"own": {D, E, A, C}, "another's": {E, A, C}, "archive's": {E, A, C}},
+    "files": {"own": {D, E, A, C}, "another's": {E, A, C}, "archive's": {E, A, C}, "service": {E, A, C}},
+    "deposit": {"own": {D, E, A}},
+    "draft": {"own": {D, E, A}, "another's": {E, A}, "service": {A}},
     "update": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "narrow": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "open": {"own": {D, E, A}, "another's": {A}, "archive's": {A}, "service": {A}},
     "relate": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
+    "answer": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}, "service": {A}},
     "delete": {"own": {D, E, A}, "another's": {E, A}, "archive's": {E, A}},
     "purge": {"own": {A}, "another's": {A}, "archive's": {A}},
+    "give": {"own": {A}, "another's": {A}, "archive's": {A}, "service": {A}},
 }
-"""The scopes that allow an act. The Archive's own item has no files, and cannot be deleted,
-whatever the scope."""
+"""The scopes that allow an act. The Archive's own item cannot be deleted, whatever the scope; a new item is one's own,
+and a draft always belongs to an account."""
+UNCHANGING = {"read", "files", "deposit"}
+"""Acts that leave the item as it is."""
 OWNERS: dict[Owner, str | None] = {"own": "service:ana", "another's": "service:bia", "archive's": None, "service": None}
 
 
@@ -87,9 +96,9 @@ class RightsWorld:
         self._labels = CountedLabels()
         self._fresh: dict[tuple[Owner, Visibility], Item] = {}
 
-    def item(self, owner: Owner, visibility: Visibility) -> Item:
+    def item(self, owner: Owner, visibility: Visibility, act: str = "") -> Item:
         if owner == "service":
-            return self._service(visibility)
+            return self._service(visibility, has_files=act == "files")
         known = self._fresh.get((owner, visibility))
         if known is None:
             known = self._fresh[owner, visibility] = self._deposit(owner, visibility)
@@ -98,18 +107,42 @@ class RightsWorld:
     def note_changed(self, cell: Cell) -> None:
         self._fresh.pop((cell.owner, cell.visibility), None)
 
+    def claimant(self, item: Item) -> Item:
+        """An item of a third account whose claim on `item` waits."""
+        actor = Actor("service:cleo", Scope.DEPOSIT)
+        deposits = Deposits(self.app.store, self._labels, self.app.clocks, service=SERVICE, actor=actor)
+        said = draft(target_url="http://x.br/", edition_of=item.labels)
+        return deposits.deposit(said, {}, WHO, owner=actor.account)
+
+    def draft(self, owner: Owner, visibility: Visibility) -> str:
+        """A draft of a new item, or one that changes the Archive's own; with all that it needs to be published."""
+        drafts = self.app.drafts
+        if owner == "service":
+            who = Depositor("service:adm", "adm", Scope.ADMIN, "t", "127.0.0.1")
+            return drafts.begin_update(who, self._service(visibility).rep).record.id
+        who = Depositor(OWNERS[owner] or "", "someone", Scope.DEPOSIT, "t", "127.0.0.1")
+        said = Description(metadata=DescriptiveMetadata(title=(Text("x"),)), visibility=visibility)
+        begun = drafts.begin(who, said).record.id
+        upload = drafts.uploads.begin(who, begun, "a.txt", 7)
+        upload.write(b"content")
+        upload.finish(None)
+        return begun
+
     def _deposit(self, owner: Owner, visibility: Visibility) -> Item:
         deposits = Deposits(self.app.store, self._labels, self.app.clocks)
         given = sources(a=b"content")
         said = replace(draft(*given), visibility=visibility)
         return deposits.deposit(said, given, WHO, owner=OWNERS[owner])
 
-    def _service(self, visibility: Visibility) -> Item:
+    def _service(self, visibility: Visibility, *, has_files: bool = False) -> Item:
         deposits = Deposits(self.app.store, _OneLabel(SERVICE), self.app.clocks)
         found = self.app.store.catalog.find(SERVICE.labels[0])
-        said = replace(draft(target_url="http://arq.lab.br/"), visibility=visibility)
+        given = sources(a=b"content") if has_files else {}
+        said = replace(draft(*given, target_url=None if has_files else "http://arq.lab.br/"), visibility=visibility)
         if found is None:
-            return deposits.deposit(said, {}, WHO)
+            return deposits.deposit(said, given, WHO)
+        if found.owner is not None:
+            found = deposits.give(found.rep, None, WHO)
         if found.visibility != visibility or found.target_url != said.target_url:
-            return deposits.update(found.rep, said, {}, WHO).item
+            return deposits.update(found.rep, said, given, WHO).item
         return found

@@ -201,7 +201,7 @@ class Drafts:
     ) -> None:
         self.rules = rules
         self._files, self._kept, self._clocks = files, kept, clocks
-        self._views = DraftViews(files, clocks, rules)
+        self._views = DraftViews(files, clocks, rules, service)
         self._ledger = DraftLedger(files, rules, clocks, monotonic)
         self._publishing = DraftPublishing(files, kept, clocks, service)
         self._monotonic, self._swept, self._sweeping = monotonic, monotonic(), Lock()

@@ -34,9 +34,11 @@ from ibi.archive.drafts import (
     together,
 )
 from ibi.instant import Instant
+from ibi.messages.label_forms import LabelForms
 from ibi.model.account import Actor, Scope
 from ibi.model.draft_record import DraftRecord
 from ibi.model.file import File
+from ibi.model.item import name_one_item
 from ibi.ports.clocks import Clocks
 from ibi.ports.drafts import DraftStore, IncomingFile
 from ibi.ports.errors import DiskFull, DraftDamaged, StorageError
@@ -71,16 +73,17 @@ class DraftView:
 
 @dataclass(frozen=True, slots=True)
 class DraftViews:
-    """Reads drafts for a depositor. Calls block, from any thread."""
+    """Reads drafts for a depositor. Calls block, from any thread. `service` is the Archive's own item."""
 
     files: DraftStore
     clocks: Clocks
     rules: DraftRules
+    service: LabelForms | None = None
 
     def record(self, who: Depositor, draft: str) -> DraftRecord:
         """The record; `UnknownDraft` also for drafts of other depositors, so that their existence is not revealed."""
         record = self.files.read(draft)
-        if record is None or not _may_see(who, record) or self.is_stale(draft):
+        if record is None or not self._may_see(who, record) or self.is_stale(draft):
             raise UnknownDraft(draft=draft[:40])
         return record
 
@@ -98,7 +101,7 @@ class DraftViews:
                 record = self.files.read(draft)
             except DraftDamaged:
                 continue
-            if record is None or not _may_see(who, record) or self.is_stale(draft):
+            if record is None or not self._may_see(who, record) or self.is_stale(draft):
                 continue
             if record.publication is None:
                 yield record
@@ -113,9 +116,10 @@ class DraftViews:
         changed, now = self.files.last_change(draft), self.clocks.read().wall
         return changed > 0 and self.rules.is_stale(changed, now, done=self.files.is_done(draft))
 
-
-def _may_see(who: Depositor, record: DraftRecord) -> bool:
-    return may(who.actor, ItemAct.EDIT_DRAFT, Belonging(record.id, record.owner))
+    def _may_see(self, who: Depositor, record: DraftRecord) -> bool:
+        changed = record.labels
+        is_service = self.service is not None and changed is not None and name_one_item(changed, self.service)
+        return may(who.actor, ItemAct.EDIT_DRAFT, Belonging(record.id, record.owner, is_service=is_service))
 
 
 STEP: Final = 16 * 1024 * 1024
