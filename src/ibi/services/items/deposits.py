@@ -7,7 +7,6 @@ crash leaves half done is finished or removed when the store is opened next.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
@@ -26,17 +25,15 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import mail_address, url
 from ibi.model.account import COMMAND, Actor, shown_account
 from ibi.model.audit import AuditEntry
-from ibi.model.content import Bytes, Change, Keep, Move, Source, TakenFile
-from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File
+from ibi.model.content import Change, Source, TakenFile
 from ibi.model.item import Draft, Item
 from ibi.model.metadata_dates import check_dates
 from ibi.model.visibility import Visibility
 from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
-from ibi.ports.content import ContentChanged, ContentExists, FileMissing, OnBytes
+from ibi.ports.content import ContentChanged, ContentExists, OnBytes
 from ibi.services.items import item_repository as kept_items
 from ibi.services.items.backlinks import check_backlinks, items_claimed, named_by
-from ibi.services.items.file_selection import media_type_of
-from ibi.services.items.item_object import DOC
+from ibi.services.items.deposited_files import DepositedFiles
 from ibi.services.items.item_repository import ItemRepository, PendingItem, name_of
 from ibi.services.items.other_names import giving_names
 from ibi.vocabulary import State
@@ -46,9 +43,6 @@ STEPS: Final = ("labels reserved", *kept_items.STEPS)
 
 _ANY: Final = LabelForms(RepositoryName.parse("example.invalid/rehearsal/1970/01.01.00.00"))
 """Stands for the labels of a deposit while it is checked: none is spent on what is refused."""
-
-_LITTLE: Final = 1 << 20
-"""Bytes of an item's files below which it is kept together with others."""
 
 
 class NewItem(NamedTuple):
@@ -108,7 +102,7 @@ class Deposits:
         count. Asked again with the same `key`, it gives the item of the first time.
         """
         draft, change = self._known(draft), self._change(who, message)
-        files = _Files(draft, sources)
+        files = DepositedFiles(draft, sources)
         checked = self._checked(files.expected_draft())
         labels = self._labels.reserve(key)
         self._kept.step("labels reserved")
@@ -139,9 +133,9 @@ class Deposits:
         """The new items, as `deposit` gives them, or what each was refused with. Those that name no other item and take
         no time to read are kept together."""
         change, outcomes = self._change(who, message), dict[int, Item | IbiError]()
-        together: dict[int, tuple[Item, _Files, str | None]] = {}
+        together: dict[int, tuple[Item, DepositedFiles, str | None]] = {}
         for number, new in enumerate(wanted):
-            files = _Files(new.draft, new.sources)
+            files = DepositedFiles(new.draft, new.sources)
             try:
                 if named_by(new.draft) or not files.are_at_hand:
                     outcomes[number] = self.deposit(new.draft, new.sources, who, message, key=new.key, owner=owner)
@@ -154,7 +148,7 @@ class Deposits:
         return [outcomes[number] for number in range(len(wanted))]
 
     def _add_each(
-        self, wanted: Mapping[int, tuple[Item, _Files, str | None]], labels: LabelBatchMinter, change: Change
+        self, wanted: Mapping[int, tuple[Item, DepositedFiles, str | None]], labels: LabelBatchMinter, change: Change
     ) -> dict[int, Item | IbiError]:
         """New items that were checked, by their numbers."""
         outcomes: dict[int, Item | IbiError] = {}
@@ -181,7 +175,7 @@ class Deposits:
                 outcomes[number] = _told(made) if isinstance(made, Exception) else made
         return outcomes
 
-    def _add(self, checked: Item, labels: LabelForms, files: _Files, change: Change, on_bytes: OnBytes | None) -> Item:
+    def _add(self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None) -> Item:
         """A new item that names no other, and is kept together with those that come at the same time."""
         item = self._kept.add(self._pending(checked, labels, files, change))
         if on_bytes is not None:
@@ -189,7 +183,7 @@ class Deposits:
         return item
 
     def _read_in(
-        self, checked: Item, labels: LabelForms, files: _Files, change: Change, on_bytes: OnBytes | None
+        self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None
     ) -> Item:
         """A new item that makes claims on others, or whose files take a while to read."""
         name, draft = name_of(_rep(labels)), files.expected_draft()
@@ -232,7 +226,7 @@ class Deposits:
         self.require_update(before.item, draft.visibility)
         if head is not None and before.head != head:
             raise ContentChanged(name=name, expected=head, found=before.head)
-        files = _Files(draft, sources, {file.path: file for file in before.item.files})
+        files = DepositedFiles(draft, sources, {file.path: file for file in before.item.files})
         check_dates(draft.metadata, {date.value for date in before.item.metadata.date})
         expected = life_cycle.update(before.item, files.expected_draft(), self._now())
 
@@ -339,7 +333,7 @@ class Deposits:
         """In whole seconds, as messages have it."""
         return Instant(self._clocks.read().wall.seconds)
 
-    def _pending(self, checked: Item, labels: LabelForms, files: _Files, change: Change) -> PendingItem:
+    def _pending(self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change) -> PendingItem:
         """A new item that was checked, to be kept when its files were taken in."""
 
         def publish(taken: Mapping[str, TakenFile]) -> Item:
@@ -356,70 +350,11 @@ class Deposits:
         return Change(who, message, self._now(), address_of(who))
 
 
-class _Files:
-    """The files of a draft, by their paths below `doc/`: where each comes from, and what is known of it.
-
-    `kept` are the files that the item has already. A media type comes from the draft, if it has the file, or else from
-    the name.
-    """
-
-    def __init__(self, draft: Draft, sources: Mapping[str, Source], kept: Mapping[str, File] | None = None) -> None:
-        self._draft, self._sources, self._kept = draft, sources, kept or {}
-        self._types = {file.path: file.media_type for file in draft.files if file.media_type != DEFAULT_MEDIA_TYPE}
-        self._expected = tuple(self._expect(path, source) for path, source in sources.items())
-
-    def expected_draft(self) -> Draft:
-        """The draft with these files, as far as they are known before they are read."""
-        return replace(self._draft, files=self._expected)
-
-    @property
-    def stored(self) -> dict[str, Source]:
-        """The same for a store, which has them below `doc/`."""
-        return {
-            path: Keep(DOC + source.path) if isinstance(source, Keep) else source
-            for path, source in self._sources.items()
-        }
-
-    @property
-    def are_at_hand(self) -> bool:
-        """Whether all of them are here already, and so little that it takes no time to keep them."""
-        return sum(map(_size_at_hand, self._sources.values())) < _LITTLE
-
-    def describe(self, taken: Mapping[str, TakenFile]) -> tuple[File, ...]:
-        """What they are, now that those that are not kept were taken in."""
-        return tuple(
-            file if isinstance(self._sources[file.path], Keep) else _file(file, taken[file.path])
-            for file in self._expected
-        )
-
-    def _expect(self, path: str, source: Source) -> File:
-        if not isinstance(source, Keep):
-            return File(path, 0, UNKNOWN_SHA_512, self._types.get(path) or media_type_of(path))
-        known = self._kept.get(source.path)
-        if known is None:
-            raise FileMissing(name="the item", path=source.path, version="now")
-        return replace(known, path=path, media_type=self._types.get(path, known.media_type))
-
-
 def _shown(visibility: Visibility) -> str:
     """A visibility as the audit log says it."""
     until = "" if visibility.embargo is None else f"embargo {visibility.embargo} "
     networks = ",".join(map(str, visibility.networks))
     return f"{until}{networks or 'all networks'}{'' if visibility.listing else ' unlisted'}"
-
-
-def _file(expected: File, taken: TakenFile) -> File:
-    return File(expected.path, taken.size, taken.digest, expected.media_type, taken.crc32)
-
-
-def _size_at_hand(source: Source) -> int:
-    """Too much, if it is not known how long it takes to read it."""
-    if isinstance(source, Bytes):
-        return len(source.content)
-    if isinstance(source, Move):
-        with suppress(OSError, ValueError):  # what is wrong with it is told when it is opened
-            return os.lstat(source.path).st_size
-    return _LITTLE
 
 
 def address_of(who: str) -> str | None:
