@@ -30,6 +30,13 @@ class AlternateTaken(IbiError):
     code = "alternate-taken"
 
 
+class KeyReused(IbiError):
+    """The same key was used for {label} before, with other content ({differences}): nothing was deposited now. A key
+    stands for one deposit; use a new one for another."""
+
+    code = "key-reused"
+
+
 class NotAllowedNow(IbiError):
     """{label}: {act} is not possible, because {reason}."""
 

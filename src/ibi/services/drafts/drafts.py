@@ -20,6 +20,7 @@ from threading import Lock, Thread
 from typing import Final
 
 from ibi.archive.drafts import DraftPublished, DraftRules, Holding, RelationsOfItem, is_published_already
+from ibi.archive.errors import KeyReused
 from ibi.archive.life_cycle import Act, require
 from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
@@ -36,7 +37,7 @@ from ibi.ports.drafts import DraftStore, Uploaded
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
 from ibi.services.drafts.ledger import Depositor, DraftLedger, DraftView, DraftViews
 from ibi.services.drafts.uploads import DraftUploads
-from ibi.services.drafts.whole_deposits import Published, WholeDeposits
+from ibi.services.drafts.whole_deposits import Published, WholeDeposits, first_deposit
 from ibi.services.items.deposits import Deposits
 from ibi.services.items.item_repository import ItemRepository, name_of
 
@@ -96,17 +97,17 @@ class DraftPublishing:
         if record.reserved is not None and (known := self._known(record.reserved)) is not None:
             return known
         deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
+        draft = record.description.draft(files)
         try:
-            draft = record.description.draft(files)
             item = deposits.deposit(draft, sources, who.name, message, key=key, owner=record.owner)
-        except StorageError:
+        except (StorageError, KeyReused):
             raise
         except IbiError:
             # What was published with this key before may be the very reason: there is no second next edition.
-            known = None if key == record.id else self._known(labels.reserve(key))
-            if known is None:
+            first = None if key == record.id else first_deposit(deposits, labels, key, draft, sources)
+            if first is None:
                 raise
-            return known
+            item = first
         return Publication(item.labels, item.version)
 
     def _updated(
@@ -138,7 +139,12 @@ class DraftPublishing:
         return None if item is None else Publication(item.labels, item.version)
 
     def _noting(self, record: DraftRecord) -> Callable[[LabelForms], None]:
-        return lambda forms: self.files.write(replace(record, reserved=forms))
+        def note(forms: LabelForms) -> None:
+            # Of a key that was used before, the item is there: the draft may become another one, with another key.
+            if self._known(forms) is None:
+                self.files.write(replace(record, reserved=forms))
+
+        return note
 
 
 class _NoMinter:

@@ -5,22 +5,22 @@ Rules, quotas and errors are those of drafts. Several that come together are kep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
 from ibi.archive.drafts import DraftRules, check_upload
+from ibi.archive.errors import KeyReused
 from ibi.archive.file_names import collision_key
-from ibi.archive.related_items import find_forms
 from ibi.errors import IbiError
 from ibi.messages.label_forms import LabelForms
 from ibi.model.content import Bytes, Source
 from ibi.model.draft_record import Description, Publication
 from ibi.model.errors import InvalidFileName
 from ibi.model.file import UNKNOWN_SHA_512, File
-from ibi.model.item import Item
-from ibi.ports.clocks import Clocks, LabelBatchMinter
+from ibi.model.item import Draft, Item
+from ibi.ports.clocks import Clocks, LabelBatchMinter, LabelMinter
 from ibi.ports.errors import DiskFull, StorageError, refused_for_room
 from ibi.services.drafts.ledger import Depositor, DraftLedger
 from ibi.services.items.deposits import Deposits, NewItem
@@ -84,42 +84,62 @@ class WholeDeposits:
             deposits = Deposits(self.kept, labels, self.clocks, service=self.service, actor=who.actor)
             made = deposits.deposit_all([*wanted.values()], labels, who.name, owner=who.owner)
         outcomes |= dict(zip(wanted, made, strict=True))
-        return [
-            self._published(item, outcomes[number], labels)  # in the order in which they were sent
-            for number, item in enumerate(items)
+        return [  # in the order in which they were sent
+            _published(deposits, item, outcomes[number], labels) for number, item in enumerate(items)
         ]
 
     def _checked(self, who: Depositor, item: WholeItem, coming: ExitStack) -> NewItem:
         """The item, for which there is room until `coming` ends."""
-        files: dict[str, File] = {}
-        total = 0
+        new, files, total = _as_new(item), dict[str, File](), 0
         for sent in item.files:
             name, size = collision_key(sent.path), len(sent.content)
             check_sent(sent.path, files.get(name))
             self.rules.check_room(sent.path, len(files), total, size)
-            files[name] = File(sent.path, size, UNKNOWN_SHA_512, sent.media_type or media_type_of(sent.path))
+            files[name] = _file(sent)
             total += size
         if item.files:
             share = self.ledger.promise(who.owner, "", item.files[-1].path, total)
             coming.callback(share.release)
-        sources: dict[str, Source] = {sent.path: Bytes(sent.content) for sent in item.files}
-        return NewItem(item.description.draft(tuple(files.values())), sources, item.key)
+        return new
 
-    def _published(self, sent: WholeItem, outcome: Item | IbiError, labels: LabelBatchMinter) -> Published | IbiError:
-        if isinstance(outcome, StorageError):
-            return DiskFull() if refused_for_room(outcome) else outcome
-        if isinstance(outcome, IbiError):
-            # What was deposited with this key before may be the very reason: there is no second next edition.
-            known = None if sent.key is None else self._known(labels, sent.key)
-            return outcome if known is None else known
-        return Published(outcome, Publication(outcome.labels, outcome.version))
 
-    def _known(self, labels: LabelBatchMinter, key: str) -> Published | None:
+def _as_new(item: WholeItem) -> NewItem:
+    sources: dict[str, Source] = {sent.path: Bytes(sent.content) for sent in item.files}
+    return NewItem(item.description.draft(tuple(map(_file, item.files))), sources, item.key)
+
+
+def _file(sent: SentFile) -> File:
+    return File(sent.path, len(sent.content), UNKNOWN_SHA_512, sent.media_type or media_type_of(sent.path))
+
+
+def _published(
+    deposits: Deposits, sent: WholeItem, outcome: Item | IbiError, labels: LabelBatchMinter
+) -> Published | IbiError:
+    if isinstance(outcome, StorageError):
+        return DiskFull() if refused_for_room(outcome) else outcome
+    if isinstance(outcome, IbiError) and not isinstance(outcome, KeyReused):
         try:
-            item = find_forms(self.kept.catalog, labels.reserve(key))
-        except IbiError:  # the first refusal is the one to tell
-            return None
-        return None if item is None else Published(item, Publication(item.labels, item.version))
+            # What was deposited with this key before may be the very reason: there is no second next edition.
+            known = None if sent.key is None else first_deposit(deposits, labels, sent.key, *_as_new(sent)[:2])
+        except KeyReused as error:
+            return error
+        outcome = outcome if known is None else known
+    return (
+        outcome if isinstance(outcome, IbiError) else Published(outcome, Publication(outcome.labels, outcome.version))
+    )
+
+
+def first_deposit(
+    deposits: Deposits, labels: LabelMinter, key: str, draft: Draft, sources: Mapping[str, Source]
+) -> Item | None:
+    """The item that was deposited with this key before what was now refused; None if there is none. `KeyReused` if that
+    had other content."""
+    try:
+        return deposits.find_deposited(labels.reserve(key), draft, sources)
+    except KeyReused:
+        raise
+    except IbiError:  # the first refusal is the one to tell
+        return None
 
 
 def check_sent(path: str, same: File | None) -> None:

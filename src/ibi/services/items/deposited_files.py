@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import file_digest, sha512
 from typing import Final
 
-from ibi.model.content import Bytes, Keep, Move, Source, TakenFile
+from ibi.model.content import Bytes, Copy, Keep, Move, Source, TakenFile
 from ibi.model.file import DEFAULT_MEDIA_TYPE, UNKNOWN_SHA_512, File
 from ibi.model.item import Draft
 from ibi.ports.content import FileMissing
@@ -55,6 +56,11 @@ class DepositedFiles:
             for file in self._expected
         )
 
+    def digests(self) -> dict[str, str | None]:
+        """Their SHA-512, lower-case hexadecimal; None of one that can be read only once. Reads what was not hashed yet:
+        to be asked for what comes a second time."""
+        return {path: _digest(source) for path, source in self._sources.items()}
+
     def _expect(self, path: str, source: Source) -> File:
         if not isinstance(source, Keep):
             return File(path, 0, UNKNOWN_SHA_512, self._types.get(path) or media_type_of(path))
@@ -66,6 +72,17 @@ class DepositedFiles:
 
 def _file(expected: File, taken: TakenFile) -> File:
     return File(expected.path, taken.size, taken.digest, expected.media_type, taken.crc32)
+
+
+def _digest(source: Source) -> str | None:
+    if isinstance(source, Bytes):
+        return sha512(source.content).hexdigest()
+    if isinstance(source, Move) and source.sent is not None:
+        return source.sent.digest
+    if isinstance(source, Move | Copy):
+        with suppress(OSError, ValueError), open(source.path, "rb") as file:  # noqa: PTH123 - a name as it was given
+            return file_digest(file, "sha512").hexdigest()
+    return None
 
 
 def _size_at_hand(source: Source) -> int:

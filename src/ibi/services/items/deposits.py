@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from ibi.accounts.rights import Belonging, ItemAct, may, require_right
 from ibi.archive import life_cycle
-from ibi.archive.errors import LEGACY_UNKNOWN, AlternateTaken
+from ibi.archive.errors import LEGACY_UNKNOWN, AlternateTaken, KeyReused
 from ibi.archive.life_cycle import Updated
 from ibi.archive.related_items import find_forms, find_labelled
 from ibi.errors import IbiError, InvalidLabel, InvalidMessage
@@ -36,6 +36,7 @@ from ibi.services.items.backlinks import check_backlinks, items_claimed, named_b
 from ibi.services.items.deposited_files import DepositedFiles
 from ibi.services.items.item_repository import ItemRepository, PendingItem, name_of
 from ibi.services.items.other_names import giving_names
+from ibi.services.items.repeated_deposits import require_same
 from ibi.vocabulary import State
 
 STEPS: Final = ("labels reserved", *kept_items.STEPS)
@@ -99,7 +100,8 @@ class Deposits:
         """The new item that `draft` becomes; it belongs to the account `owner`, or to the Archive without one.
 
         `sources` are its files by their paths below `doc/`; of the draft's own list of files only the media types
-        count. Asked again with the same `key`, it gives the item of the first time.
+        count. Asked again with the same `key`, it gives the item of the first time; `KeyReused` if that was deposited
+        with other content.
         """
         draft, change = self._known(draft), self._change(who, message)
         files = DepositedFiles(draft, sources)
@@ -107,7 +109,7 @@ class Deposits:
         labels = self._labels.reserve(key)
         self._kept.step("labels reserved")
         if key is not None and (known := find_forms(self._catalog, labels)) is not None:
-            return known
+            return self._repeated(known, checked, files)
         if not transferable or owner is not None:
             checked = replace(checked, transferable=transferable, owner=owner)
         try:
@@ -119,7 +121,20 @@ class Deposits:
         except ContentExists:
             if key is None:
                 raise
-            return self._kept.read(name_of(_rep(labels))).item
+            return self._repeated(self._kept.read(name_of(_rep(labels))).item, checked, files)
+
+    def find_deposited(self, labels: LabelForms, draft: Draft, sources: Mapping[str, Source]) -> Item | None:
+        """The item under labels that were reserved with a key, if there is one. For what was refused: the item of the
+        first time may be the very reason. `KeyReused` if that was deposited with other content."""
+        known = find_forms(self._catalog, labels)
+        if known is None:
+            return None
+        files = DepositedFiles(self._known(draft), sources)
+        return self._repeated(known, life_cycle.publish(files.expected_draft(), _ANY, self._now()), files)
+
+    def _repeated(self, known: Item, wanted: Item, files: DepositedFiles) -> Item:
+        require_same(self._kept, known, wanted, files.digests())
+        return known
 
     def deposit_all(
         self,
@@ -155,27 +170,36 @@ class Deposits:
         pending: dict[int, PendingItem] = {}
         reserved = labels.reserve_all([key for _, _, key in wanted.values()]) if wanted else ()
         self._kept.step("labels reserved")
-        with giving_names(self._kept, [name for checked, _, _ in wanted.values() for name in checked.alternates]) as names:
+        with giving_names(
+            self._kept, [name for checked, _, _ in wanted.values() for name in checked.alternates]
+        ) as names:
             for (number, (checked, files, key)), forms in zip(wanted.items(), reserved, strict=True):
                 if isinstance(forms, Exception):
                     outcomes[number] = _told(forms)
-                elif key is not None and (known := find_forms(self._catalog, forms)) is not None:
-                    outcomes[number] = known
-                else:
-                    try:
-                        names.allow(checked.alternates, forms)
-                        pending[number] = self._pending(checked, forms, files, change)
-                    except AlternateTaken as error:
-                        outcomes[number] = error
+                    continue
+                try:
+                    if key is not None and (known := find_forms(self._catalog, forms)) is not None:
+                        outcomes[number] = self._repeated(known, checked, files)
+                        continue
+                    names.allow(checked.alternates, forms)
+                    pending[number] = self._pending(checked, forms, files, change)
+                except (AlternateTaken, KeyReused) as error:
+                    outcomes[number] = error
             added = self._kept.add_all([*pending.values()]) if pending else ()
         for (number, new), made in zip(pending.items(), added, strict=True):
             if isinstance(made, ContentExists) and wanted[number][2] is not None:
-                outcomes[number] = self._kept.read(new.name).item
+                checked, files, _ = wanted[number]
+                try:
+                    outcomes[number] = self._repeated(self._kept.read(new.name).item, checked, files)
+                except KeyReused as error:
+                    outcomes[number] = error
             else:
                 outcomes[number] = _told(made) if isinstance(made, Exception) else made
         return outcomes
 
-    def _add(self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None) -> Item:
+    def _add(
+        self, checked: Item, labels: LabelForms, files: DepositedFiles, change: Change, on_bytes: OnBytes | None
+    ) -> Item:
         """A new item that names no other, and is kept together with those that come at the same time."""
         item = self._kept.add(self._pending(checked, labels, files, change))
         if on_bytes is not None:

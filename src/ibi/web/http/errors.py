@@ -186,6 +186,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "invalid-count": ErrorStatus(400, "count"),
     "invalid-idempotency-key": ErrorStatus(400, "Idempotency-Key"),
     "idempotency-conflict": ErrorStatus(422, "Idempotency-Key"),
+    "key-reused": ErrorStatus(422, "Idempotency-Key"),
     "clock-refused": ErrorStatus(503),
     "clock-behind": ErrorStatus(503),
     "clock-before-build": ErrorStatus(503),

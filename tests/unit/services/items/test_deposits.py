@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ibi.archive.errors import (
+    KeyReused,
     MetadataOfMetadata,
     NotAllowedNow,
     NothingToPublish,
@@ -132,10 +133,29 @@ def test_what_is_refused_leaves_nothing(
 
 def test_a_key_gives_the_item_of_the_first_time(kept: ItemRepository, made: Deposits) -> None:
     one = made.deposit(draft("a.txt"), sources(a=b"1"), WHO, key="k")
-    again = made.deposit(draft("a.txt"), sources(a=b"2"), WHO, key="k")
+    again = made.deposit(draft("a.txt"), sources(a=b"1"), WHO, key="k")
     assert again == one
+    with pytest.raises(KeyReused, match=r"with other content \(files\)"):
+        made.deposit(draft("a.txt"), sources(a=b"2"), WHO, key="k")
     kept.catalog.remove(one.rep)  # as if the first had crashed between the two stores
-    assert made.deposit(draft("a.txt"), sources(a=b"3"), WHO, key="k") == one
+    assert made.deposit(draft("a.txt"), sources(a=b"1"), WHO, key="k") == one
+    with pytest.raises(KeyReused):
+        made.deposit(draft("a.txt"), sources(a=b"3"), WHO, key="k")
+
+
+def test_a_key_stands_for_files_wherever_they_lie(made: Deposits, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"1")
+    one = made.deposit(draft("a.txt"), {"a.txt": Copy(str(path))}, WHO, key="k")
+    assert made.deposit(draft("a.txt"), {"a.txt": Copy(str(path))}, WHO, key="k") == one
+    assert made.deposit(draft("a.txt"), {"a.txt": Move(str(path))}, WHO, key="k") == one
+    assert path.exists()
+    path.write_bytes(b"2")
+    for source in (Copy(str(path)), Move(str(path))):
+        with pytest.raises(KeyReused):
+            made.deposit(draft("a.txt"), {"a.txt": source}, WHO, key="k")
+    # What can be read only once is not compared.
+    assert made.deposit(draft("a.txt"), {"a.txt": Stream(io.BytesIO(b"3").read)}, WHO, key="k") == one
 
 
 def test_an_update_keeps_the_label_and_warns_of_removed_files(kept: ItemRepository, made: Deposits) -> None:
