@@ -121,9 +121,9 @@ class UploadPages:
         return Response(msgspec.json.encode(document), status, headers, "application/json")
 
 
-async def body_pieces(receive: Receive, patience: float, least_speed: int) -> AsyncIterator[bytes]:
-    """Read the body in pieces worth a trip to the disk. Each byte buys time to wait for the next ones, up to
-    `patience`; only waits for the sender count, not those for the disk."""
+async def body_pieces(receive: Receive, patience: float, least_speed: int, of: str = "file") -> AsyncIterator[bytes]:
+    """Read the body, which is that `of` a file, an item or a batch, in pieces worth a trip to the disk. Each byte buys
+    time to wait for the next ones, up to `patience`; only waits for the sender count, not those for the disk."""
     piece, more, left, clock = bytearray(), True, patience, asyncio.get_running_loop().time
     while more:
         began = clock()
@@ -131,9 +131,13 @@ async def body_pieces(receive: Receive, patience: float, least_speed: int) -> As
             async with asyncio.timeout(left):
                 message = await receive()
         except TimeoutError:
-            raise UploadTooSlow(seconds=f"{patience:g}", least=least_speed) from None
+            if piece:
+                yield bytes(piece)  # what has come may be worth something without the rest
+            raise UploadTooSlow(seconds=f"{patience:g}", least=least_speed, of=of) from None
         left = min(patience, max(0.0, left - (clock() - began)) + len(message.get("body", b"")) / least_speed)
         if message["type"] == "http.disconnect":
+            if piece:
+                yield bytes(piece)
             raise ClientDisconnect
         body, more = message.pop("body", b""), message.get("more_body", False)
         if not piece and len(body) >= PIECE:

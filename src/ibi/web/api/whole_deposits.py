@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 import structlog
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from ibi.archive.file_names import check_file_name, collision_key
@@ -126,7 +126,8 @@ class WholeDepositPages:
 
     async def _pieces(self, request: Request, most: int | None) -> AsyncIterator[bytes]:
         size = 0
-        async for piece in body_pieces(request.receive, self._patience, self._least_speed):
+        of = "item" if most is None else "batch"
+        async for piece in body_pieces(request.receive, self._patience, self._least_speed, of):
             size += len(piece)
             if most is not None and size > most:
                 raise BodyTooLarge(most=most)
@@ -186,6 +187,11 @@ class _Reading:
                 await self._read(pieces)
             except IbiError as error:
                 failure = error
+            except ClientDisconnect:
+                if self._is_batch:  # sent again with its key, it need not begin from nothing
+                    await self._flush()
+                    await self._settle()
+                raise
             if failure is None or self._is_batch:
                 await self._flush()
                 await self._settle()

@@ -49,6 +49,22 @@ class UploadTooSlow(IbiError):
 
     code = "upload-too-slow"
 
+    @property
+    def template(self) -> str:
+        """Of a file, unless it is said `of` what else."""
+        return {"item": ITEM_TOO_SLOW, "batch": BATCH_TOO_SLOW}.get(str(self.parameters.get("of")), super().template)
+
+
+ITEM_TOO_SLOW: Final = (
+    "body: less than {least} bytes a second arrived for {seconds} s, so the request was ended, and nothing was"
+    " deposited. Send it again over a faster connection, or large files through a draft."
+)
+BATCH_TOO_SLOW: Final = (
+    "body: less than {least} bytes a second arrived for {seconds} s, so the request was ended. The items that had come"
+    " whole before that are deposited. Send the batch again over a faster connection; with the same Idempotency-Key,"
+    " these come once."
+)
+
 
 class MalformedBody(IbiError):
     """body: {reason}."""

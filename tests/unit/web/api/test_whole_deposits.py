@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
+from collections.abc import MutableMapping
 from hashlib import sha256, sha512
 from pathlib import Path
 from typing import Any
@@ -254,3 +255,42 @@ async def test_a_client_that_goes_away_leaves_no_draft(tmp_path: Path) -> None:
         await app.app(scope, receive, send)
         assert list(app.store.catalog.items()) == []
         assert_nothing_left(app, tmp_path)
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+@pytest.mark.parametrize("place", [RECORDS, BATCH])
+async def test_what_came_whole_of_a_small_batch_is_deposited_when_no_more_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, *, is_cut: bool
+) -> None:
+    defaults = whole_deposits.WholeDepositPages.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "patience", 0.01)
+    async with records_app(tmp_path) as app:
+        items = [(None, {"a": b"a"}), (None, {"b": b"b"}), (None, {"c": b"c" * 100})]
+        body = batch_form(items) if place == BATCH else item_form({"a": b"a" * 100})
+        scope = {
+            "type": "http", "method": "POST", "path": place, "raw_path": place.encode(), "query_string": b"",
+            "headers": [(name.encode(), text.encode()) for name, text in {**FORM, **app.bearer()}.items()],
+            "http_version": "1.1", "scheme": "http", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        }  # fmt: skip
+        arriving, sent = [body[:-100]], list[MutableMapping[str, Any]]()
+
+        async def receive() -> dict[str, Any]:
+            if not arriving and not is_cut:
+                await asyncio.Event().wait()
+            if not arriving:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": arriving.pop(), "more_body": True}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(message)
+
+        await app.app(scope, receive, send)
+        kept = [[file.path for file in item.files] for item in app.store.catalog.items()]
+        assert kept == ([["a"], ["b"]] if place == BATCH else [])
+        assert_nothing_left(app, tmp_path)
+        if not is_cut:
+            told = b"".join(message.get("body", b"") for message in sent).decode()
+            assert "upload-too-slow" in told
+            assert "draft has" not in told
+            assert ("come whole before that are deposited" if place == BATCH else "nothing was deposited") in told
