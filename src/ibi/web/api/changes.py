@@ -17,13 +17,13 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.model.change import ChangePage
 from ibi.services.items.following import LONGEST_WAIT, FeedReaders
+from ibi.web.http.parameters import check_parameters, number_of
 from ibi.web.http.preconditions import is_tag_known
-from ibi.web.http.request_errors import InvalidParameter
 
 MOST_CHANGES: Final = 1_000
 """Entries in one answer."""
 _HIGHEST: Final = 1 << 62
-_KNOWN: Final = frozenset({"after", "epoch", "most", "wait"})
+_KNOWN: Final = ("after", "epoch", "most", "wait")
 
 
 class EpochEnded(IbiError):
@@ -38,10 +38,11 @@ class ChangePages:
         self._readers, self._place = readers, f"{public_url}/api/changes"
 
     async def get(self, request: Request) -> Response:
-        _refuse_others(request)
-        after, most = _number(request, "after", 0, _HIGHEST), _number(request, "most", MOST_CHANGES, MOST_CHANGES)
-        asked = request.query_params.get("epoch")
-        page = await self._readers.page(after, most, _number(request, "wait", 0, LONGEST_WAIT))
+        given = request.query_params
+        check_parameters(given, _KNOWN)
+        after, most = number_of(given, "after", 0, 0, _HIGHEST), number_of(given, "most", MOST_CHANGES, 1, MOST_CHANGES)
+        asked = given.get("epoch")
+        page = await self._readers.page(after, most, number_of(given, "wait", 0, 0, LONGEST_WAIT))
         if (asked is not None and asked != page.epoch) or after > page.end:
             raise EpochEnded(epoch=page.epoch, end=page.end)
         headers = _headers(page, after, most)
@@ -87,19 +88,3 @@ def _headers(page: ChangePage, after: int, most: int) -> dict[str, str]:
         "etag": f'"{page.epoch}-{after}-{end}-{0 if is_full else page.end}"',
         "cache-control": "public, max-age=60" if is_full else "no-cache",
     }
-
-
-def _refuse_others(request: Request) -> None:
-    for name in request.query_params:
-        if name not in _KNOWN:
-            raise InvalidParameter(field=name, reason=f"it is none of {', '.join(sorted(_KNOWN))}")
-
-
-def _number(request: Request, field: str, default: int, highest: int) -> int:
-    text = request.query_params.get(field)
-    if text is None:
-        return default
-    lowest = 1 if field == "most" else 0
-    if not (text.isascii() and text.isdecimal() and len(text) < 20 and lowest <= int(text) <= highest):
-        raise InvalidParameter(field=field, reason=f"it is a whole number from {lowest} to {highest}")
-    return int(text)

@@ -18,6 +18,7 @@ from ibi.web.api.authentication import Callers
 from ibi.web.api.record_requests import json_object, refusing_members
 from ibi.web.archive.metadata import item_record
 from ibi.web.http.body import json_answer
+from ibi.web.http.parameters import check_parameters
 from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MemberMissing, UnknownMember
 
 MOST_CLAIMS: Final = 1000
@@ -63,6 +64,7 @@ class ItemClaimPages:
 
 def _page(request: Request) -> tuple[ClaimState, RepositoryName | None]:
     query = request.query_params
+    check_parameters(query, ("state", "after"))
     state, after = query.get("state", ClaimState.PENDING.value), query.get("after")
     if state not in _STATES:
         raise InvalidParameter(field="state", reason=f"it is one of {', '.join(_STATES)}")

@@ -26,6 +26,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.api.authentication import Callers, name_of
 from ibi.web.api.record_requests import json_object, parse_description_here, record_target
+from ibi.web.http.parameters import check_parameters
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import idempotency_key
 from ibi.web.http.request_errors import InvalidMember, InvalidParameter, UnknownMember
@@ -202,7 +203,10 @@ class DraftPages:
         """Describe the existing draft of an item, or else a new one."""
         who, services = await self._callers.depositor(request), self._callers.item_services
         label = record_target(request.scope, "/draft").required_label
-        description, check = await parse_description_here(self._site, await json_object(request) or {}), _conditions(request)
+        description, check = (
+            await parse_description_here(self._site, await json_object(request) or {}),
+            _conditions(request),
+        )
 
         def change() -> tuple[DraftView, HTTPStatus]:
             found = services.drafts.of_item(who, label)
@@ -274,6 +278,7 @@ def read_message(document: dict[str, Any]) -> str | None:
 
 def _page(request: Request) -> tuple[str, int]:
     query = request.query_params
+    check_parameters(query, ("state", "after", "limit"))
     if query.get("state") != "draft":
         raise InvalidParameter(field="state", reason="only drafts are listed: state=draft")
     after, limit = query.get("after", ""), query.get("limit", str(_LISTED))

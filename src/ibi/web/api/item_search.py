@@ -7,6 +7,7 @@ whose filter is misspelt should not get everything.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha512
@@ -26,14 +27,16 @@ from ibi.services.items.searching import Searching
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Callers
 from ibi.web.archive.metadata import item_record
+from ibi.web.http.parameters import check_parameters
 from ibi.web.http.preconditions import Validators
 from ibi.web.http.request import values
 from ibi.web.http.request_errors import InvalidParameter
 from ibi.web.pages.search_page import query_pairs, usual_order
 
 MOST_FILTERS: Final = 20
+_YEAR: Final = re.compile("[0-9]{4}")
 _SINGLE: Final = ("q", "sort", "page", "size", "after", "facets")
-_KNOWN: Final = frozenset({*_SINGLE, *(facet.value for facet in Facet)})
+_FILTERS: Final = tuple(facet.value for facet in Facet)
 _LISTED_LINKS: Final = ("self", "persistent", "metadata")
 _NOT_LISTED: Final = frozenset({"files", "target"})
 _IN_SHORT: Final = ("labels", "state", "created", "updated", "links")
@@ -105,25 +108,18 @@ def facets_document(counts: FacetCounts) -> dict[str, list[dict[str, object]]]:
 
 def read_query(given: QueryParams) -> tuple[SearchQuery, bool]:
     """The query, and whether its facets are wanted; `InvalidParameter` names what cannot be read."""
-    unknown = next((name for name in given if name not in _KNOWN), None)
-    if unknown is not None:
-        raise InvalidParameter(field=unknown[:40], reason=f"there is no such parameter; known are: {_known_names()}")
-    twice = next((name for name in _SINGLE if len(given.getlist(name)) > 1), None)
-    if twice is not None:
-        raise InvalidParameter(field=twice, reason="it is given once")
+    check_parameters(given, (*_SINGLE, *_FILTERS), _FILTERS)
     filters = tuple((facet, value) for facet in Facet for value in given.getlist(facet.value))
     if len(filters) > MOST_FILTERS:
         raise InvalidParameter(field=filters[-1][0].value, reason=f"there are at most {MOST_FILTERS} filters")
+    if any(facet is Facet.YEAR and _YEAR.fullmatch(value) is None for facet, value in filters):
+        raise InvalidParameter(field=Facet.YEAR.value, reason="it is a year of four digits, such as 2009")
     text, size = given.get("q", ""), _number(given, "size", PAGE_SIZE, LARGEST_PAGE)
     after = _place(given)
     # The number of a page that has a place says nothing, and is not looked at.
     page = 1 if after is not None else _number(given, "page", 1, MOST // size + 1)
     query = SearchQuery(text=text, filters=filters, order=_order(given, text), page=page, size=size, after=after)
     return query, _is_true(given, "facets")
-
-
-def _known_names() -> str:
-    return ", ".join((*_SINGLE, *(facet.value for facet in Facet)))
 
 
 def _order(given: QueryParams, text: str) -> Order:

@@ -29,6 +29,7 @@ from ibi.web.api.drafts import DraftPages
 from ibi.web.api.record_requests import json_object, record_target, refusing_members
 from ibi.web.archive.metadata import item_files, item_record, record_links
 from ibi.web.http.body import json_answer
+from ibi.web.http.parameters import check_given_once
 from ibi.web.http.request_errors import InvalidMember, ListingNotPermitted, MemberMissing, PathNotFound, UnknownMember
 
 JSON: Final = "application/json"
@@ -78,6 +79,7 @@ class RecordPages:
         target = record_target(request.scope, "")
         if target.draft is not None:
             return await self._drafts.discard(request, target.draft)
+        check_given_once(request.query_params)
         reason, replaced_by, purge = _deletion(dict(request.query_params))
         who = self._callers.depositor_of(token, request)
         label, services = target.required_label, self._callers.item_services
@@ -176,6 +178,7 @@ class RelationPages:
     async def withdraw(self, request: Request) -> Response:
         """Withdraw a relation, which is named in the query as in the other DELETE requests."""
         await self._callers.depositor(request)
+        check_given_once(request.query_params)
         return await self._change(request, _change_to_withdraw(dict(request.query_params)))
 
     async def _read_body(self, request: Request) -> dict[str, Any]:

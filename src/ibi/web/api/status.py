@@ -21,6 +21,7 @@ from ibi.services.readiness import Readiness, clock_refusal
 from ibi.web.api.authentication import Callers
 from ibi.web.api.records import JSON, usage_counts
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
+from ibi.web.http.parameters import check_parameters
 from ibi.web.http.request_errors import InvalidParameter, PathNotFound
 
 _READY = b'{"ready":true,"reasons":[]}'
@@ -123,6 +124,7 @@ class StandingPages:
 
 
 def _after(request: Request) -> RepositoryName | None:
+    check_parameters(request.query_params, ("after",))
     text = request.query_params.get("after")
     try:
         return None if text is None else RepositoryName.parse(text)

@@ -32,8 +32,9 @@ from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.metadata import item_record, record_links
 from ibi.web.http.body import json_answer
 from ibi.web.http.content_security import is_to_run
+from ibi.web.http.parameters import check_parameters, number_of
 from ibi.web.http.request import percent_decode, raw_path, reader_address
-from ibi.web.http.request_errors import InvalidParameter, NoSuchFile, PathNotFound
+from ibi.web.http.request_errors import NoSuchFile, PathNotFound
 from ibi.web.pages.versions_page import version_file_url
 
 MOST_VERSIONS: Final = 100
@@ -175,16 +176,10 @@ def _target(scope: Scope) -> _Target:
 
 
 def _page(request: Request) -> tuple[int | None, int]:
-    limit, before = request.query_params.get("limit", str(MOST_VERSIONS)), request.query_params.get("before")
-    if not (_is_number(limit) and 1 <= int(limit) <= MOST_VERSIONS):
-        raise InvalidParameter(field="limit", reason=f"it is a number from 1 to {MOST_VERSIONS}")
-    if before is not None and not _is_number(before):
-        raise InvalidParameter(field="before", reason="it is the number of a version")
-    return None if before is None else int(before), int(limit)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 9
+    given = request.query_params
+    check_parameters(given, ("before", "limit"))
+    before = number_of(given, "before", 0, 0, 999_999_999) if "before" in given else None
+    return before, number_of(given, "limit", MOST_VERSIONS, 1, MOST_VERSIONS)
 
 
 def versions_url(site: ArchiveSite, item: Item) -> str:
