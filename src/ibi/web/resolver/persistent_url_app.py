@@ -29,6 +29,7 @@ from ibi.services.resolving.resolved import Resolved, Unfinished
 from ibi.services.sites import ResolverSite
 from ibi.web.fast.fast_path import FastAnswer, Handover, Head
 from ibi.web.http.errors import PROBLEM, answer_to, problem
+from ibi.web.http.preconditions import is_wanted_anew
 from ibi.web.http.request import choose, client_addresses, percent_decode, raw_path, raw_query, raw_target, values
 from ibi.web.http.request_errors import MethodNotAllowed, NotAcceptable, PathNotFound
 from ibi.web.http.request_middleware import REQUEST, CounterTally, HistogramTally
@@ -308,7 +309,7 @@ class PersistentUrlApp:
         begun = (
             partial(resolving.resolve, url, clients, wishes, base=site.base, fresh=True)
             if view.is_trace
-            else resolving.begin(url, clients, wishes, base=site.base, anew=_is_wanted_anew(scope))
+            else resolving.begin(url, clients, wishes, base=site.base, anew=is_wanted_anew(scope["headers"]))
         )
         return _Wanted(url, view, by_language, begun)
 
@@ -373,14 +374,6 @@ def is_resolver_itself(scope: Scope) -> bool:
 
 def _wishes(scope: Scope) -> tuple[Preference, ...]:
     return preferences(", ".join(values(scope["headers"], b"accept-language")))
-
-
-def _is_wanted_anew(scope: Scope) -> bool:
-    """Whether the reader does not want what is kept (RFC 9111 §5.2.1.4), as a browser says that loads a page anew."""
-    for name, value in scope["headers"]:  # noqa: SIM110 - a generator costs every link as much again
-        if name == b"cache-control" and b"no-cache" in value.lower():
-            return True
-    return False
 
 
 def _hangs_on_language(url: PersistentUrl) -> bool:
