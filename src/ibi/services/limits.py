@@ -155,6 +155,18 @@ class Attempts:
         else:
             self._tried[subject] = replace(tried, failures=tried.failures - 1, free_at=tried.free_before)
 
+    def take_back(self, subject: Hashable, times: int) -> None:
+        """So many of the attempts were none: they no longer count, and cause no wait."""
+        tried = self._tried.get(subject)
+        if tried is None:
+            return
+        failures = tried.failures - times
+        if failures <= 0:
+            del self._tried[subject]
+            return
+        free_at = min(tried.free_at, tried.last + self._pause(failures))
+        self._tried[subject] = replace(tried, failures=failures, free_at=free_at)
+
     def __len__(self) -> int:
         return len(self._tried)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ibi.label import parse
+from ibi.services.limits import FREE
 from ibi.services.membership.refused_requests import KEPT_FOR
 from tests.support.membership_app import REP, MembershipApp, query
 
@@ -67,3 +68,39 @@ async def test_a_refused_request_is_forgotten_after_half_an_hour() -> None:
     await resolver.register()
     await resolver.admin.retries.step()
     assert not resolver.called
+
+
+async def test_one_that_asked_often_is_heard_at_once_when_it_is_registered() -> None:
+    resolver = MembershipApp()
+    for _ in range(2 * FREE):
+        await resolver.send(query())
+        await resolver.settle()
+    assert (await resolver.send(query())).status == 429
+    await resolver.register()
+    assert (await resolver.send(query())).status == 200
+    assert (await resolver.send(query(registrationkey="9876598765"))).status == 403
+
+
+async def test_one_that_asks_too_soon_is_not_said_to_have_a_wrong_key() -> None:
+    resolver = MembershipApp()
+    await resolver.register()
+    for number in range(FREE + 1):
+        await resolver.send(query(registrationkey=f"98765987{number:02}"), client="203.0.113.7")
+        await resolver.settle()
+    before = resolver.found()
+    resolver.seconds += 0.5
+    assert (await resolver.send(client="203.0.113.7")).status == 429
+    await resolver.settle()
+    assert resolver.found() == before
+
+
+async def test_what_asks_too_soon_does_not_push_out_what_was_kept_of_the_archive() -> None:
+    resolver = MembershipApp()
+    for _ in range(2 * FREE):
+        await resolver.send(query())
+        await resolver.settle()
+    await resolver.register()
+    await resolver.admin.retries.step()
+    found = resolver.found()
+    assert found is not None
+    assert found.inclusion is not None

@@ -155,8 +155,11 @@ class Inclusions:
         registered Archive."""
         try:
             found = await self._check.require(request, client)
-        except (KeyRefused, TooManyAttempts):
+        except KeyRefused:
             self._run_beside(partial(self._note_refusal, request, client))
+            raise
+        except TooManyAttempts:
+            self._run_beside(partial(self._note_unchecked, request, client))
             raise
         return await self._include(found, request)
 
@@ -168,9 +171,18 @@ class Inclusions:
                 with suppress(KeyRefused):  # it was given another key, or forgotten, in between
                     await self._include(found, refused.request)
 
-    async def _note_refusal(self, request: InclusionRequest, client: IpAddress | None) -> None:
+    async def _note_unchecked(self, request: InclusionRequest, client: IpAddress | None) -> None:
+        """Keep a request that came too soon, if its Archive is not registered. Of one that is, it is not known
+        whether the key is right; and what is kept of an earlier request stays."""
+        if await self._find(request) is None:
+            self._refused.keep(request, client, None, self._monotonic())
+
+    async def _find(self, request: InclusionRequest) -> Registration | None:
         registry = self._registry
-        found = await ask(registry, lambda: next(filter(None, map(registry.find, request.labels)), None))
+        return await ask(registry, lambda: next(filter(None, map(registry.find, request.labels)), None))
+
+    async def _note_refusal(self, request: InclusionRequest, client: IpAddress | None) -> None:
+        found = await self._find(request)
         self._refused.keep(request, client, None if found is None else found.key_hash, self._monotonic())
         if found is not None:
             await self._change(found.labels[0], partial(after_wrong_key, now=self._clocks.read().wall))
