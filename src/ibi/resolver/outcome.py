@@ -165,7 +165,8 @@ class NoArchiveAnswered:
 
 
 class UnprovenClaim(NamedTuple):
-    """What one Archive claims: a URL, or with `item` another item under its persistent URL."""
+    """What one Archive claims: a URL, of the `item` that it says is meant; without a `state`, the persistent URL of
+    that other item."""
 
     archive: ArchiveRef
     url: str

@@ -146,7 +146,9 @@ def _claims(
         lead = next(AnswerSet(question.wanted, (heard,), preferences, None).leads(), None)
         if isinstance(lead, Match) and lead.entry.url is not None:
             if not url.required_original or lead.entry.state is State.ORIGINAL:
-                yield UnprovenClaim(heard.archive, lead.entry.url, lead.entry.state)
+                # Where several items may be meant, the reader has to see which (E72).
+                item = None if question.label.is_dated else heard.answer.ibi.labels[0]
+                yield UnprovenClaim(heard.archive, lead.entry.url, lead.entry.state, item)
         elif isinstance(lead, Referral):
             yield _pointer(heard.archive, lead, url, base)
 

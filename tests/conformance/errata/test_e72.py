@@ -165,6 +165,7 @@ def test_claims_for_different_items_are_shown() -> None:
     assert isinstance(outcome, UnprovenClaims)
     assert outcome.why is Unsettled.DIFFERENT_ITEMS
     assert {claim.archive for claim in outcome.claims} == {ONE, TWO}
+    assert {(claim.archive, str(claim.item)) for claim in outcome.claims} == {(ONE, REP), (TWO, other)}
 
 
 def test_one_that_no_archive_knows_is_not_found() -> None:
@@ -190,6 +191,8 @@ async def test_readers_are_told_in_their_language_that_items_differ() -> None:
         _, page = await app.page(f"/{LISE}", language)
         assert words in page
         assert LISE in page
+        for label in ("lab.br/arq/2009/07.21.14.43", "lab.br/arq/2009/07.21.14.44"):
+            assert label in page
 
 
 # --- an Archive ---
