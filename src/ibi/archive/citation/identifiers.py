@@ -85,6 +85,14 @@ def identifiers_of(item: Item) -> tuple[OtherIdentifier, ...]:
     return tuple(dict.fromkeys(filter(None, (*alternates, *described))))[:MOST_IDENTIFIERS]
 
 
+def written_alternate(alternate: Alternate) -> str:
+    """Another name of an item as a URI: where its own resolver has it, if it has one."""
+    known = _of_alternate(alternate)
+    if known is not None:
+        return known.url
+    return alternate.value if alternate.scheme == "url" else str(alternate)
+
+
 def _of_alternate(alternate: Alternate) -> OtherIdentifier | None:
     scheme = _SCHEMES.get(alternate.scheme)
     if scheme is None:

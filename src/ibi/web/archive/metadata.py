@@ -14,6 +14,7 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import Scope
 
+from ibi.archive.citation.identifiers import written_alternate
 from ibi.archive.profile import encoded_path
 from ibi.model.file import File
 from ibi.model.item import Item
@@ -73,6 +74,7 @@ def _values(item: Item, persistent_url: str) -> Iterator[tuple[str, str, str | N
 def _implied_values(item: Item, persistent_url: str) -> Iterator[tuple[str, str]]:
     yield "identifier", persistent_url
     yield from (("identifier", f"ibi:{label.spelling}") for label in item.labels.labels)
+    yield from (("identifier", written_alternate(each)) for each in item.alternates)
     if item.language is not None:
         yield "language", str(item.language)
     if item.metadata.resource_type is not None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ibi.instant import Instant
 from ibi.languages import LanguageTag
+from ibi.model.alternate import Alternate
 from ibi.model.metadata import Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
 from tests.support.archive_app import BASE, IBIP, NOW, OTHER, REP, RESOLVER, archive_app, deleted, kept
@@ -180,3 +181,24 @@ async def test_a_head_has_no_body() -> None:
     answer = await archive_app(kept(REP)).get(PAGE, method="HEAD")
     assert (answer.status, answer.body) == (200, b"")
     assert int(answer.headers["content-length"]) > 100
+
+
+async def test_dublin_core_has_the_other_names_of_an_item() -> None:
+    names = (
+        Alternate("ibi", "83LX3pFwXQZ5Jpy/Bkjzd"),
+        Alternate("doi", "10.1000/182<"),
+        Alternate("ark", "12148/btv1b8449691v"),
+        Alternate("hdl", "20.1000/100"),
+        Alternate("url", "https://old.example.org/x?a=1&b=2"),
+        Alternate("isbn", "9780262033848"),
+    )
+    _, text = await written(f"{PAGE}?format=oai_dc", alternates=names)
+    found = [each.text for each in ElementTree.fromstring(text).iter(f"{DC}identifier")]
+    assert found[-6:] == [
+        "ibi:83LX3pFwXQZ5Jpy/Bkjzd",
+        "https://doi.org/10.1000/182%3C",
+        "https://n2t.net/ark:/12148/btv1b8449691v",
+        "https://hdl.handle.net/20.1000/100",
+        "https://old.example.org/x?a=1&b=2",
+        "isbn:9780262033848",
+    ]
