@@ -3,14 +3,26 @@ it."""
 
 from __future__ import annotations
 
-from ibi.ports.errors import StorageError, StoreDamaged
+from typing import Final
+
+from ibi.ports.errors import StorageError, StoreDamaged, refused_for_room
 
 
 class DiskRefused(StorageError):
-    """{path} could not be written: {reason}. Nothing of this request was done. Free some space, or see what the system
-    says of the disk; then ask again."""
+    """{path} could not be written: {reason}. Nothing of this request was done. See whether the path is right, who may
+    write there, and what the system says of the disk; then ask again."""
 
     code = "disk-refused"
+
+    @property
+    def template(self) -> str:
+        return NO_ROOM if refused_for_room(self) else super().template
+
+
+NO_ROOM: Final = (
+    "{path} could not be written: {reason}. Nothing of this request was done. Free some space, or see what the system"
+    " says of the disk; then ask again."
+)
 
 
 class TooManyOpenFiles(StorageError):
