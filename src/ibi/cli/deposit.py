@@ -55,6 +55,7 @@ def deposit(
         said = (*given.values(), url, target, edition_of, translation_of, metadata_of, owner)
         if not settings.is_remote or any(value not in {None, ()} for value in said):
             raise click.UsageError("--draft goes on with what the draft says: give its files and the server, no more")
+        check_draft(draft)
         from ibi.cli.remote_deposit import continue_deposit
 
         continue_deposit(settings, draft, gathered(paths, hidden=hidden), key, as_json=as_json)
@@ -101,10 +102,20 @@ def warn_of_url(settings: Settings, url: str | None) -> None:
         click.echo(f"ibi: {warning}", err=True)
 
 
+def check_draft(draft: str) -> None:
+    """Refuse what is no id of a draft."""
+    from ibi.model.draft_record import DRAFT_ID
+
+    if DRAFT_ID.fullmatch(draft) is None:
+        raise click.UsageError(f"{printable(draft[:80])} is no id of a draft; one looks like draft-v6ciiqd35hqdlhrn")
+
+
 def refuse_owner(owner: str | None) -> None:
     """Refuse `--owner` for a server: what is deposited with a token belongs to the token's account."""
     if owner is not None:
-        raise click.UsageError("through a server, items belong to the token's account: `ibi update --owner` gives one to another")
+        raise click.UsageError(
+            "through a server, items belong to the token's account: `ibi update --owner` gives one to another"
+        )
 
 
 def gathered(paths: tuple[Path, ...], *, hidden: bool) -> Gathered:

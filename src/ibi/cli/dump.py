@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), required=False)
 @setting_options("data", "config")
 def dump(file: Path | None, **flags: str | None) -> None:
-    """Write the public record of every item as a line of JSON, to FILE or to standard output.
+    """Write the public record of every item as a line of JSON, to FILE or to standard output (which is - too).
 
     The first line says where the dump stands: the epoch of the feed of changes, and the number after which to go on
     with it (`ibi changes --after N`). Items may change meanwhile. A FILE whose name ends with .gz is compressed; it is
@@ -40,7 +40,7 @@ def _write(store: ArchiveStore, file: Path | None) -> Dump:
     from ibi.storage.machine import MachineClocks
 
     made = Dump(store.changes, store.catalog, MachineClocks().read().wall)
-    if file is not None:
+    if file is not None and str(file) != "-":
         write_dump(file, made.lines())
         return made
     for line in made.lines():

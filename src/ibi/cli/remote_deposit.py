@@ -17,14 +17,14 @@ import click
 from ibi.archive.drafts import MOST_FILES, TooManyFiles
 from ibi.cli.item_options import described
 from ibi.cli.item_output import Links, print_links, print_updated, progress
-from ibi.cli.remote_items import records_client
-from ibi.cli.update import to_remove
+from ibi.cli.remote_items import item_of, records_client
+from ibi.cli.update import to_remove, without_alternates
 from ibi.config import Settings
 from ibi.errors import IbiError, InvalidInput
 from ibi.label import Label
 from ibi.model.content import Copy
 from ibi.model.draft_record import Description, description_document, read_description
-from ibi.model.item import Draft
+from ibi.model.item import Draft, Item
 from ibi.model.visibility import Visibility
 from ibi.services.items.file_selection import Gathered
 from ibi.transport.api_client import one_line
@@ -56,7 +56,7 @@ def remote_deposit(
     body = {**description_document(description), **{name: text for name, text in members.items() if text is not None}}
     published = _deposit_whole(client, body, found, key)
     if published is None:
-        with _draft(client, lambda: client.begin(body), keeps=True) as draft:
+        with _draft(client, lambda: client.begin(body), "ibi deposit", keeps=True) as draft:
             _send(client, draft, found, "depositing")
             published = client.publish(draft["id"], key=key)
     print_links("; ".join(description.metadata.titles()), _links(published), as_json=as_json)
@@ -82,19 +82,25 @@ def _deposit_whole(
 def continue_deposit(settings: Settings, draft_id: str, found: Gathered, key: str | None, *, as_json: bool) -> None:
     """Send the files that a draft lacks, and publish it."""
     client = records_client(settings)
-    with _draft(client, lambda: client.find_draft(draft_id), keeps=True) as draft:
-        there = {str(file.get("path")): file for file in draft.get("files", ())}
-        _check_number({*there, *found.sources})
-        if draft.get("state") == "draft":
-            missing = {
-                path: source
-                for path, source in found.sources.items()
-                if isinstance(source, Copy) and not _is_sent(there.get(path), Path(source.path))
-            }
-            _send(client, draft, replace(found, sources=dict(missing)), "depositing")
+    with _draft(client, lambda: client.find_draft(draft_id), "ibi deposit", keeps=True) as draft:
+        _send_missing(client, draft, found, "depositing")
         published = client.publish(draft["id"], key=key)
     titles = _described(draft, settings).metadata.titles()
     print_links("; ".join(titles), _links(published), as_json=as_json)
+
+
+def _send_missing(client: RecordsClient, draft: DraftInHand, found: Gathered, what: str) -> None:
+    """Send the files that the draft does not have as they are here."""
+    there = {str(file.get("path")): file for file in draft.get("files", ())}
+    _check_number({*there, *found.sources})
+    if draft.get("state") != "draft":
+        return
+    missing = {
+        path: source
+        for path, source in found.sources.items()
+        if isinstance(source, Copy) and not _is_sent(there.get(path), Path(source.path))
+    }
+    _send(client, draft, replace(found, sources=dict(missing)), what)
 
 
 def _is_sent(file: dict[str, Any] | None, source: Path) -> bool:
@@ -110,6 +116,7 @@ class Changes:
     """What an update changes besides the uploaded files and the description."""
 
     removed: tuple[str, ...]
+    alternates_removed: tuple[str, ...]
     target: str | None
     url: str | None
     message: str
@@ -122,19 +129,46 @@ def remote_update(
     settings: Settings, label: Label, found: Gathered, changes: Changes, given: dict[str, Any], *, as_json: bool
 ) -> None:
     client = records_client(settings)
-    with _draft(client, lambda: client.begin_update(label)) as draft:
+    with _draft(client, lambda: client.begin_update(label), f"ibi update {label}") as draft:
         before = _described(draft, settings)
         there = {str(file["path"]) for file in draft.get("files", ())}
         leaving = to_remove(changes.removed, there | found.sources.keys())
         after = ({*there, *found.sources} if changes.keeps else {*found.sources}) - leaving
         _check_number(after if found.sources else ())
         description = _with(_changed(before, changes, after), given)
+        names = without_alternates(description.alternates, changes.alternates_removed)
+        description = replace(description, alternates=names)
         for path in sorted(there - after):
             client.remove_file(draft["id"], path)
         client.describe(draft["id"], description_document(description))
+        draft.is_worth_keeping = True  # all that is left is to send the files and to publish
         sent = {path: source for path, source in found.sources.items() if path in after}
         _send(client, draft, replace(found, sources=sent), "updating")
         published = client.publish(draft["id"], message=changes.message)
+    _print_updated(description, published, as_json=as_json)
+
+
+def continue_update(
+    settings: Settings, label: Label, draft_id: str, found: Gathered, message: str, *, as_json: bool
+) -> None:
+    """Send the files that a draft of an item lacks, and publish it."""
+    client = records_client(settings)
+    item = item_of(client.record(label), settings)
+    with _draft(client, lambda: _find_draft_of(client, item, draft_id), f"ibi update {label}", keeps=True) as draft:
+        _send_missing(client, draft, found, "updating")
+        published = client.publish(draft["id"], message=message)
+    _print_updated(_described(draft, settings), published, as_json=as_json)
+
+
+def _find_draft_of(client: RecordsClient, item: Item, draft_id: str) -> dict[str, Any]:
+    found = client.find_draft(draft_id)
+    labels = found.get("labels")
+    if not isinstance(labels, dict) or labels.get("rep") != item.rep.spelling:
+        raise click.UsageError(f"{draft_id} is no draft of {item.rep}")
+    return found
+
+
+def _print_updated(description: Description, published: dict[str, Any], *, as_json: bool) -> None:
     removed = [str(path) for path in published.get("removed", ())]
     version = int(str(published.get("version", 0)))
     print_updated("; ".join(description.metadata.titles()), _links(published), version, removed, as_json=as_json)
@@ -188,27 +222,36 @@ def _described(draft: dict[str, Any], settings: Settings) -> Description:
         raise UnexpectedAnswer(server=settings.server, reason=one_line(f"this is no draft: {error}")) from None
 
 
+class DraftInHand(dict[str, Any]):
+    """A draft of the server, as it was told when it was begun or found."""
+
+    is_worth_keeping = False
+    """Whether another command can go on with it, because it says all that is to be published but for files."""
+
+
 @contextmanager
 def _draft(
-    client: RecordsClient, begin: Callable[[], dict[str, Any]], *, keeps: bool = False
-) -> Iterator[dict[str, Any]]:
+    client: RecordsClient, begin: Callable[[], dict[str, Any]], command: str, *, keeps: bool = False
+) -> Iterator[DraftInHand]:
     """Begin a draft, and discard it when a request is refused or interrupted.
 
     When an answer is lost the draft stays, because it may have been published; the server removes unused drafts. One
-    that `keeps` stays when it is interrupted too, and how to go on with it is told.
+    that is worth keeping, from the beginning if it `keeps`, stays when it is interrupted too, and how to go on with it
+    by that `command` is told.
     """
-    draft = begin()
+    draft = DraftInHand(begin())
+    draft.is_worth_keeping = keeps
     if not isinstance(draft.get("id"), str):
         raise UnexpectedAnswer(server=str(client), reason="it begins no draft")
     try:
         yield draft
     except ServerUnreachable:
-        if keeps:
-            _tell_how_to_go_on(draft["id"])
+        if draft.is_worth_keeping:
+            _tell_how_to_go_on(draft["id"], command)
         raise
     except KeyboardInterrupt:
-        if keeps:
-            _tell_how_to_go_on(draft["id"])
+        if draft.is_worth_keeping:
+            _tell_how_to_go_on(draft["id"], command)
         else:
             _discard(client, draft["id"])
         raise
@@ -222,10 +265,10 @@ def _discard(client: RecordsClient, draft: str) -> None:
         client.discard(draft)
 
 
-def _tell_how_to_go_on(draft: str) -> None:
+def _tell_how_to_go_on(draft: str, command: str) -> None:
     click.echo(
         f"ibi: what was sent is in {one_line(draft)} on the server; to go on, give the same files and server again: "
-        f"ibi deposit --draft {one_line(draft)} PATH...",
+        f"{command} --draft {one_line(draft)} PATH...",
         err=True,
     )
 
