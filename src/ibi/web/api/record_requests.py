@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import Request
 from starlette.types import Scope
 
-from ibi.archive.drafts import NotADraft
+from ibi.archive.drafts import NotADraft, UnknownDraft
 from ibi.archive.errors import LEGACY_UNKNOWN
 from ibi.errors import InvalidInput
 from ibi.label import Label, match_any, parse, parse_any
@@ -28,6 +28,7 @@ from ibi.model.errors import InvalidDocument, InvalidFileName
 from ibi.model.item_json import alternate_document, forms_document
 from ibi.model.json_fields import decode_document
 from ibi.model.metadata import DC_ELEMENTS
+from ibi.safe_text import printable
 from ibi.services.sites import ArchiveSite
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request import percent_decode, raw_path
@@ -71,6 +72,8 @@ def record_target(scope: Scope, rest: str, *, names_file: bool = False) -> Recor
     draft = _DRAFT.fullmatch(path)
     if draft is not None:
         return _of_draft(draft[1].decode("ascii"), draft[2], rest, names_file=names_file)
+    if path.startswith(b"draft-"):
+        raise UnknownDraft(draft=printable(percent_decode(path).partition("/")[0][:40]))
     return _of_item(percent_decode(path), rest, names_file=names_file)
 
 

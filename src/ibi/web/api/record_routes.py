@@ -54,10 +54,11 @@ def record_routes(
         _version_route("/files/{path:path}", GET=versions.file),
         _version_route("/restore", POST=versions.restore),
         _version_route("", GET=versions.get),
-        _route("/api/items/{label:path}/versions", GET=versions.list),
         _route("/api/items/batch", POST=whole.deposit_many),
         _route("/api/items/claims", GET=claims.list, POST=claims.answer),
         _route("/api/items/{label:path}/files/{path:path}", GET=content.file, PUT=uploads.put, DELETE=uploads.delete),
+        # After the files, which may have any name: one may be called a/versions.
+        _route("/api/items/{label:path}/versions", GET=versions.list),
         _route("/api/items/{label:path}/files", GET=records.files),
         _route("/api/items/{label:path}/manifest", GET=content.manifest),
         _route("/api/items/{label:path}/usage", GET=records.usage),

@@ -170,7 +170,7 @@ class RelationPages:
         item = await self._site.find(label)
         if item is None:
             raise UnknownItem(label=label.spelling)
-        return _json(_relations(self._site, item))
+        return _answer(_relations(self._site, item), item)
 
     async def record(self, request: Request) -> Response:
         return await self._change(request, _change_to_record(await self._read_body(request)))

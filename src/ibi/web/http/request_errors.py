@@ -223,7 +223,8 @@ class UnknownFormat(IbiError):
 
 
 class ListingNotPermitted(IbiError):
-    """The depositor of {label} does not want its files listed."""
+    """The depositor of {label} does not want its files listed. With a token they are listed, and a reader who may
+    have a file gets it by its name."""
 
     code = "listing-not-permitted"
 

@@ -374,3 +374,12 @@ async def test_a_date_that_is_none_is_refused_beside_its_field_and_kept_where_it
         assert (await app.ask("PUT", place, {**wrong, "metadata": {"title": "u", "date": "ca. 1999"}})).status == 200
         await app.publish(place)
         assert app.store.find(parse(rep)).metadata.date == (Text("ca. 1999"),)
+
+
+@pytest.mark.parametrize("draft", ["draft-zzzz", "draft-", "draft-V6CIIQD35HQDLHRN", "draft-v6ciiqd35hqdlhrnx"])
+async def test_what_is_no_id_of_a_draft_is_told_so_and_is_no_label(tmp_path: Path, draft: str) -> None:
+    async with records_app(tmp_path) as app:
+        for rest in ("", "/files", "/files/a.txt"):
+            answer = await app.ask("GET", f"{RECORDS}/{draft}{rest}")
+            assert (answer.status, answer.json()["type"]) == (404, "urn:ibi:problem:unknown-draft")
+            assert draft[:40] in answer.json()["detail"]

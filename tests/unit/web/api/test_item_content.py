@@ -150,3 +150,33 @@ async def test_damaged_bytes_are_not_sent(tmp_path: Path) -> None:
         answer = await app.ask("GET", f"{item}/files/a.txt")
     assert answer.status >= 500
     assert b"wrong" not in answer.body
+
+
+async def test_the_manifest_of_an_unlisted_item_is_as_open_as_the_list_of_its_files(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        item = await deposited(app, UNLISTED)
+        reading = app.bearer(Scope.READ, "reader")
+        for rest in ("files", "manifest"):
+            refused = await app.ask("GET", f"{item}/{rest}", headers=NO_TOKEN)
+            assert (refused.status, refused.json()["type"]) == (403, "urn:ibi:problem:listing-not-permitted")
+            assert "With a token they are listed" in refused.json()["detail"]
+            assert (await app.ask("GET", f"{item}/{rest}", headers=reading)).status == 200
+        assert (await app.ask("GET", f"{item}/files/a.txt", headers=NO_TOKEN)).status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["versions", "versions/1", "versions/1/restore", "versions/1/files/a", "a/versions", "a/versions/1", "a/files/b",
+     "manifest", "a/usage", "a/relations", "a/draft", "a/publish", "a/owner", "a/manifest", "files/a"],
+)  # fmt: skip
+async def test_a_file_may_be_called_as_a_part_of_the_api_is(tmp_path: Path, path: str) -> None:
+    async with records_app(tmp_path) as app:
+        draft = await app.begin()
+        assert (await app.send(draft, path, b"other")).status == 201
+        assert (await app.ask("DELETE", f"{draft}/files/{path}")).status == 204
+        assert (await app.send(draft, path, b"content")).status == 201
+        item = f"{RECORDS}/{(await app.publish(draft))['rep']}"
+        for place in (f"{item}/files/{path}", f"{item}/versions/1/files/{path}"):
+            answer = await app.ask("GET", place)
+            assert (answer.status, answer.body) == (200, b"content"), place
+        assert (await app.ask("GET", f"{item}/versions")).json()["versions"][0]["number"] == 1

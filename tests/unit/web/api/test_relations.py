@@ -241,3 +241,11 @@ async def test_every_answer_is_as_the_description_says(tmp_path: Path) -> None:
         for path in ("/api/usage", "/api/archive"):
             described(await app.ask("GET", path), "GET", path)
             described(await app.ask("GET", path, headers={"authorization": ""}), "GET", path)
+
+
+async def test_every_part_of_a_deleted_item_is_gone(tmp_path: Path) -> None:
+    async with records_app(tmp_path) as app:
+        rep = (await app.deposit())["rep"]
+        assert (await app.ask("DELETE", f"{RECORDS}/{rep}?reason=test")).status == 200
+        for rest in ("", "/relations", "/usage", "/files", "/manifest", "/files/a.txt"):
+            assert (await app.ask("GET", f"{RECORDS}/{rep}{rest}")).status == 410, rest
