@@ -19,6 +19,7 @@ from bench import (
     core,
     deposits,
     fan_out,
+    feed,
     minting,
     misses,
     pages,
@@ -43,6 +44,7 @@ SUITES: tuple[Callable[[], Sequence[Figure]], ...] = (
     resolving.figures,
     misses.figures,
     lambda: search.figures(TITLES),
+    feed.figures,
     pages.figures,
     bounds.figures,
 )

@@ -8,6 +8,7 @@ service above remembers, and of a server in the end. `python -m bench.search 100
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import tempfile
@@ -15,14 +16,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from http.client import HTTPConnection
 from itertools import accumulate
 from pathlib import Path
 from statistics import median
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 from bench.catalogue import HOST, START, own
 from bench.figure import Figure, figure_table
-from bench.serving import Client, ibi_up
+from bench.serving import Client, Running, ibi_up
 from ibi.instant import Instant
 from ibi.label import RepositoryName
 from ibi.languages import LanguageTag
@@ -30,7 +33,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.model.file import File
 from ibi.model.item import Item
 from ibi.model.metadata import Agent, DescriptiveMetadata, ResourceType, Text
-from ibi.model.search import Facet, ListPlace, Order, SearchQuery
+from ibi.model.search import LARGEST_PAGE, Facet, ListPlace, Order, SearchQuery
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.storage.sqlite.catalog_rows import MIGRATIONS, put_row, row_of
 from ibi.storage.sqlite.connection import connect, transaction
@@ -187,6 +190,41 @@ def requests(data: Path, path: Path, words: Words) -> Iterator[Figure]:
         for asked, targets in _targets(words, size).items():
             client.ask(targets[:2])
             yield figure(f"API: {asked}, {name} titles", client.ask(targets[2:]).cpu_each / 1e3, aim)
+        yield from listing(server, size, name)
+
+
+def listing(server: Running, size: int, name: str) -> Iterator[Figure]:
+    """All items in pages to the end, each once; and how many there are, as the facets count them."""
+    with closing(HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        target, found, pages, cpu = f"/api/items?size={LARGEST_PAGE}", set[str](), 0, server.cpu()
+        number = 0
+        while target:
+            page = _document(connection, target)
+            found.update(each["labels"]["rep"] for each in page["items"])
+            number, pages = number + len(page["items"]), pages + 1
+            following = urlsplit(page["links"].get("next", ""))
+            target = f"{following.path}?{following.query}" if following.query else ""
+        each = 1e3 * (server.cpu() - cpu) / pages
+        is_whole = number == len(found) >= size
+        note = f"{number:,} items on {pages:,} pages"
+        yield Figure(f"API: list all {name} to the end, a page", each, "ms CPU", None, "each item once", is_whole, note)
+        told = _document(connection, "/api/items?facets=true")
+        counted = sum(each["number"] for each in told["facets"]["language"])
+        # The own item of the server has no language.
+        is_right = told["is_more"] or told["total"] - 1 <= counted <= told["total"]
+        note = f"{'more than ' if told['is_more'] else ''}{told['total']:,} told"
+        yield Figure(
+            f"API: {name} items counted by their facets", counted, "items", None, "all, or said", is_right, note
+        )
+
+
+def _document(connection: HTTPConnection, target: str) -> dict[str, Any]:
+    connection.request("GET", target)
+    with connection.getresponse() as answer:
+        found = json.loads(answer.read())
+    assert answer.status == 200, found
+    assert isinstance(found, dict)
+    return found
 
 
 def _targets(words: Words, size: int) -> dict[str, list[bytes]]:
