@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ import structlog
 
 from ibi.messages import UrlRequest
 from ibi.messages.requests import Acknowledgment
+from ibi.model.item import Item
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import Memory
 from ibi.services.resolving.acknowledgments import Acknowledgments
@@ -23,6 +24,8 @@ from tests.support.asgi_client import Answer, ask
 from tests.support.membership_app import MembershipApp
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.minting_app import made
+
+KeptItem = tuple[Item, dict[str, bytes]]
 
 
 class LocalOnly:
@@ -45,8 +48,9 @@ class LocalOnly:
 
 
 class OnePort:
-    def __init__(self, content_url: str | None = None, **options: Any) -> None:
-        self.archive: ArchiveApp = archive_app(kept(REP, IBIP), content_url=content_url)
+    def __init__(self, content_url: str | None = None, items: Sequence[KeptItem] = (), **options: Any) -> None:
+        """`items` and the bytes of their files; one item if there are none."""
+        self.archive: ArchiveApp = archive_app(*(items or [kept(REP, IBIP)]), content_url=content_url)
         site, log = self.archive.site, structlog.get_logger("test")
         gateway = LocalOnly(LocalArchive(SERVICE, site.answers, partial(log_untold, log=log)))
         own = ArchiveRef(SERVICE, "arq.lab.br")

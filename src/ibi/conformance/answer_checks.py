@@ -1,0 +1,210 @@
+"""Every answer to a message, whatever was asked: its type, its grammar, its names and its values (R 6.2, R 9.2).
+
+These checks ask for nothing. They read again what the server answered to all the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from urllib.parse import unquote
+
+from ibi.conformance.checking import (
+    CheckedServer,
+    ClauseNotApplicable,
+    Steps,
+    advise,
+    check,
+    forms_of,
+    qualified,
+    require,
+)
+from ibi.conformance.grammars import (
+    EXTENDED_RELATION,
+    RELATION,
+    fault_of_host_and_port,
+    fault_of_key,
+    fault_of_timestamp,
+    fault_of_url,
+)
+from ibi.conformance.strict_pairs import FaultKind, PairList, read_pairs
+from ibi.conformance.wire import Probe, Received
+
+_CONTENT_TYPES = frozenset({"Data", "Metadata"})
+_STATES = frozenset({"Original", "Copy", "Deleted"})
+_QUALIFIED = ("contenttype", "ibi", "state", "timestamp", "url")
+_OWN_QUALIFIERS = frozenset({".archiveservice", ".nextedition", ".platformsoftware"})
+"""What qualifies `ibi` besides relations."""
+
+
+def _lists(server: CheckedServer) -> Iterator[tuple[Probe, PairList]]:
+    for probe, received in server.answers:
+        yield probe, read_pairs(received.body)
+
+
+def _url_lists(server: CheckedServer) -> list[tuple[Probe, PairList]]:
+    """Answers about items that are known to be there; what else is answered is judged where it is asked."""
+    labels = {
+        label.lower() for item in server.items for label in (item.label, *(item.forms.labels if item.forms else ()))
+    }
+    found = [each for each in _lists(server) if each[1].values and _asked_label(each[0]) in labels]
+    if not found:
+        raise ClauseNotApplicable("no item was found")
+    return found
+
+
+def _asked_label(probe: Probe) -> str:
+    """The label of a urlRequest, in lower case."""
+    asked = probe.target.partition("?")[2].split("&") if "servicesubject=urlRequest" in probe.target else []
+    return unquote(next((pair[17:] for pair in asked if pair.startswith("parsedibiurl.ibi=")), "")).lower()
+
+
+def _see(probe: Probe) -> Steps:
+    """Show the request to which a fault belongs: it was sent before, and is not sent again."""
+    yield probe
+
+
+def _judge_values(server: CheckedServer, prefix: str, fault_of: Callable[[str], str | None]) -> Steps:
+    for probe, pairs in _url_lists(server):
+        for qualifier, value in qualified(pairs, prefix):
+            if (fault := fault_of(value)) is not None:
+                yield from _see(probe)
+                require(False, f"{prefix}{qualifier}: {fault}")
+
+
+@check("R 6.2", None)
+def answers_are_plain_text(server: CheckedServer) -> Steps:
+    """Each answer to a message has the type text/plain."""
+    for probe, received in server.answers:
+        if received.media_type != "text/plain":
+            yield from _see(probe)
+            require(False, f"the type is {received.header('content-type') or 'not said'}")
+    parameters = [received.header("content-type") for _, received in server.answers if _has_parameter(received)]
+    advise(not parameters, f"the standard has no parameters: {parameters[0] if parameters else ''}")
+
+
+def _has_parameter(received: Received) -> bool:
+    return ";" in (received.header("content-type") or "")
+
+
+@check("R Table 6.2", None)
+def answers_are_lists_of_pairs(server: CheckedServer) -> Steps:
+    """Each answer is a list of pairs: a name, blanks, a word or words in braces; visible ASCII."""
+    yield from _judge_faults(server, FaultKind.GRAMMAR)
+
+
+@check("R Example 9.7", None)
+def pairs_are_joined_by_one_separator(server: CheckedServer) -> Steps:
+    """Between two pairs stands one blank or one CRLF, and nothing before the first or after the last."""
+    yield from _judge_faults(server, FaultKind.SEPARATOR)
+
+
+@check("R Example 6.2", None)
+def names_come_once(server: CheckedServer) -> Steps:
+    """No name comes twice in an answer."""
+    yield from _judge_faults(server, FaultKind.REPEATED)
+
+
+def _judge_faults(server: CheckedServer, kind: FaultKind) -> Steps:
+    for probe, pairs in _lists(server):
+        if faults := pairs.faults_of(kind):
+            yield from _see(probe)
+            require(False, str(faults[0]))
+
+
+@check("R 9.2")
+def the_archive_is_named(server: CheckedServer) -> Steps:
+    """An answer about an item has `archiveaddress`, `ibi.archiveservice` and `ibi.platformsoftware` (lines 6 to 10)."""
+    for probe, pairs in _url_lists(server):
+        missing = {"archiveaddress", "ibi.archiveservice", "ibi.platformsoftware"} - set(pairs.values)
+        if missing:
+            yield from _see(probe)
+            require(False, f"{', '.join(sorted(missing))} is missing")
+
+
+@check("R Example 9.2")
+def a_url_has_type_state_and_time(server: CheckedServer) -> Steps:
+    """With each URL come its content type, state and time stamp (R Algorithm 2, lines 25 to 32)."""
+    for probe, pairs in _url_lists(server):
+        for qualifier, _ in qualified(pairs, "url"):
+            missing = [name for name in ("contenttype", "state", "timestamp") if f"{name}{qualifier}" not in pairs]
+            if missing:
+                yield from _see(probe)
+                require(False, f"url{qualifier} comes without {missing[0]}{qualifier}")
+
+
+@check("R Algorithm 2")
+def a_url_has_a_key(server: CheckedServer) -> Steps:
+    """An answer with a URL has a `urlkey` for the acknowledgment (R Algorithm 2, line 19)."""
+    for probe, pairs in _url_lists(server):
+        if any(qualified(pairs, "url")) and "urlkey" not in pairs:
+            yield from _see(probe)
+            require(False, "there is a URL and no urlkey")
+
+
+@check("R Table 9.3")
+def addresses_and_types_are_of_their_domains(server: CheckedServer) -> Steps:
+    """`archiveaddress` is a host with or without a port, and `contenttype` Data or Metadata."""
+    yield from _judge_values(server, "archiveaddress", fault_of_host_and_port)
+    yield from _judge_values(server, "contenttype", _fault_of_word(_CONTENT_TYPES))
+
+
+@check("R Example 9.4")
+def states_are_of_their_domain(server: CheckedServer) -> Steps:
+    """`state` is Original, Copy or Deleted."""
+    yield from _judge_values(server, "state", _fault_of_word(_STATES))
+
+
+def _fault_of_word(words: frozenset[str]) -> Callable[[str], str | None]:
+    def fault_of(text: str) -> str | None:
+        return None if text in words else f"{text!r} is none of {', '.join(sorted(words))}"
+
+    return fault_of
+
+
+@check("R Example 9.6")
+def time_stamps_are_of_iso_8601(server: CheckedServer) -> Steps:
+    """`timestamp` is a date and time of ISO 8601 that exists."""
+    yield from _judge_values(server, "timestamp", fault_of_timestamp)
+
+
+@check("R Table 7.1")
+def keys_are_numbers(server: CheckedServer) -> Steps:
+    """`urlkey` is one or two runs of ten digits or more."""
+    yield from _judge_values(server, "urlkey", fault_of_key)
+
+
+@check("R Example 9.9")
+def urls_are_urls(server: CheckedServer) -> Steps:
+    """`url` is a URI of the Web, in ASCII, with everything else percent-encoded."""
+    yield from _judge_values(server, "url", fault_of_url)
+
+
+@check("R Table 9.4")
+def forms_of_labels_are_named(server: CheckedServer) -> Steps:
+    """`ibi` names the forms of a label: `rep …`, `ibip …`, or both in this order."""
+    for probe, pairs in _url_lists(server):
+        for name in (name for name in pairs.values if name == "ibi" or name.startswith("ibi.")):
+            if name == "ibi.platformsoftware" and not pairs.values[name]:
+                continue
+            if forms_of(pairs, name) is None:
+                yield from _see(probe)
+                require(False, f"{name} is {' '.join(pairs.values[name])!r}")
+
+
+@check("R Table 9.5")
+def qualifiers_are_relations(server: CheckedServer) -> Steps:
+    """What qualifies a name is a relation: last edition, translation, metadata, in the order of the grammar."""
+    extended = set[str]()
+    for probe, pairs in _url_lists(server):
+        for prefix in _QUALIFIED:
+            for qualifier, _ in qualified(pairs, prefix):
+                if RELATION.fullmatch(qualifier) or (prefix == "ibi" and qualifier in _OWN_QUALIFIERS):
+                    continue
+                if not EXTENDED_RELATION.fullmatch(qualifier):
+                    yield from _see(probe)
+                    require(False, f"{prefix}{qualifier} is qualified by no relation")
+                extended.add(f"{prefix}{qualifier}")
+    names = {name for _, pairs in _url_lists(server) for name in pairs.values}
+    known = (*_QUALIFIED, "archiveaddress", "urlkey")
+    strange = extended | {name for name in names if name.partition(".")[0] not in known}
+    advise(not strange, f"the standard does not have {', '.join(sorted(strange)[:5])}")

@@ -1,0 +1,163 @@
+"""Run the survey and the checks against something that sends requests, and write down what each check saw.
+
+Sans-IO as the checks are: how a request is sent, and how long that may take, is the sender's. Equal requests are sent
+once in a run, so that many checks can look at one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ibi.conformance import (
+    answer_checks,
+    archive_checks,
+    label_checks,
+    link_checks,
+    membership_checks,
+    relation_checks,
+)
+from ibi.conformance.checking import (
+    CHECKS,
+    RESOLVER_SERVICE,
+    CheckedServer,
+    CheckLevel,
+    ClauseBroken,
+    ClauseDoubtful,
+    ClauseNotApplicable,
+    ConformanceCheck,
+    Judgment,
+    ServiceRole,
+)
+from ibi.conformance.survey import survey
+from ibi.conformance.wire import Probe, Received
+
+_ORDER: Final = tuple(
+    module.__name__
+    for module in (archive_checks, relation_checks, link_checks, membership_checks, answer_checks, label_checks)
+)
+ALL_CHECKS: Final = tuple(sorted(CHECKS, key=lambda check: _ORDER.index(check.steps.__module__)))
+"""In the order in which they are made: the last two look at all that was answered before."""
+
+_MOST_REQUESTS: Final = 400
+"""In one run. The checks need about a third of it."""
+
+
+class TimeIsOver(Exception):
+    """The sender has used up the time for the whole run."""
+
+
+Send = Callable[[Probe], Received]
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseResult:
+    """What a check found: the judgment, why, and the requests and responses that it rests on."""
+
+    check: ConformanceCheck
+    judgment: Judgment
+    reason: str
+    exchanges: tuple[tuple[Probe, Received], ...] = ()
+
+
+class Examination:
+    """One run against one server."""
+
+    def __init__(self, server: CheckedServer, send: Send) -> None:
+        self.server, self._send = server, send
+        self._known: dict[Probe, Received] = {}
+        self.requests = 0
+        self.is_complete = True
+        """Whether every check could be made in the time there was."""
+
+    def recognise(self, labels: Sequence[str] = ()) -> None:
+        """Find out what the server is and has; `NotSpoken` if it is neither an Archive nor a resolver."""
+        self._drive(survey(self.server, labels), [])
+
+    def results(self) -> Iterator[ClauseResult]:
+        try:
+            for check in ALL_CHECKS:
+                if self._is_wanted(check):
+                    yield self._judge(check)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """End the membership of the checker if a check could not."""
+        member = self.server.member
+        if member is not None and self.server.is_included and membership_checks.exclusion(member) not in self._known:
+            self._send(membership_checks.exclusion(member))
+
+    def _is_wanted(self, check: ConformanceCheck) -> bool:
+        roles = {
+            ServiceRole.ARCHIVE: self.server.service is not None,
+            ServiceRole.RESOLVER: self.server.is_resolver,
+            None: True,
+        }
+        return roles[check.role] and (check.level is CheckLevel.MINIMAL or self.server.level is CheckLevel.FULL)
+
+    def _judge(self, check: ConformanceCheck) -> ClauseResult:
+        seen: list[tuple[Probe, Received]] = []
+        if check.changes and not self.server.may_change:
+            return ClauseResult(check, Judgment.NOT_APPLICABLE, "it is sent with --write only")
+        judgment, reason = Judgment.PASS, ""
+        self.server.answers = self._answers()
+        try:
+            self._drive(check.steps(self.server), seen)
+        except ClauseBroken as broken:
+            judgment, reason = Judgment.FAIL, str(broken)
+        except ClauseDoubtful as doubtful:
+            judgment, reason = Judgment.WARNING, str(doubtful)
+        except ClauseNotApplicable as nothing:
+            judgment, reason = Judgment.NOT_APPLICABLE, str(nothing)
+        except TimeIsOver:
+            self.is_complete = False
+            judgment, reason = Judgment.NOT_APPLICABLE, "the time for all checks was over"
+        return ClauseResult(check, judgment, reason, tuple(seen))
+
+    def _drive(self, steps: Generator[Probe, Received, None], seen: list[tuple[Probe, Received]]) -> None:
+        try:
+            probe = next(steps)
+            while True:
+                received = self._receive(probe)
+                seen.append((probe, received))
+                if received.failure is not None and not probe.may_fail:
+                    raise ClauseBroken(f"there is no answer: {received.failure}")
+                probe = steps.send(received)
+        except StopIteration:
+            return
+        finally:
+            steps.close()
+
+    def _receive(self, probe: Probe) -> Received:
+        if (received := self._known.get(probe)) is not None:
+            return received
+        if self.requests >= _MOST_REQUESTS:
+            raise TimeIsOver
+        self.requests += 1
+        received = self._known[probe] = self._send(probe)
+        return received
+
+    def _answers(self) -> list[tuple[Probe, Received]]:
+        """What the services under test answered to messages so far, with a status of success."""
+        services = {f"/{each}".lower() for each in (RESOLVER_SERVICE, self.server.service) if each}
+        return [
+            (probe, received)
+            for probe, received in self._known.items()
+            if received.is_success and probe.method == "GET" and _is_message(probe.target, services)
+        ]
+
+
+def _is_message(target: str, services: set[str]) -> bool:
+    path, _, query = target.partition("?")
+    return path.lower() in services and "servicesubject=" in query
+
+
+def overall(results: Sequence[ClauseResult]) -> Judgment:
+    """The judgment of a run: one clause that fails is enough."""
+    judgments = {result.judgment for result in results}
+    for worst in (Judgment.FAIL, Judgment.WARNING):
+        if worst in judgments:
+            return worst
+    return Judgment.PASS

@@ -1,0 +1,171 @@
+"""Sends the requests of `ibi.conformance` over HTTP: bounded in size and time, each alone and all together.
+
+The server under test is the one that the administrator named, wherever it is. What its answers lead to is a stranger's
+word: it is fetched from the same addresses, or from what the address guard lets pass, after a few redirects at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from ipaddress import ip_network
+from ssl import SSLError
+from typing import Final
+from urllib.parse import urljoin
+
+from ibi import __version__
+from ibi.conformance.examination import TimeIsOver
+from ibi.conformance.wire import Probe, Received
+from ibi.errors import IbiError
+from ibi.model.visibility import IpNetwork
+from ibi.origin import authority_of
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import AddressGuard, Checked, addresses_of
+from ibi.transport.probe_listener import ProbeInbox
+from ibi.transport.server_url import ServerUrl
+from ibi.transport.single_request import default_tls
+
+FOR_ALL: Final = 50.0
+"""Seconds for a whole run."""
+FOR_ONE: Final = 8.0
+"""Seconds for one request, from the look-up of its name to the last byte that is read."""
+_MOST_BODY: Final = 256 * 1024
+_AGENT: Final = f"ibi-check/{__version__} (robot; conformance check)"
+"""Archives that know robots do not count the links that it follows."""
+
+
+class _Connection(HTTPConnection):
+    """To one of the given addresses, whatever its name stands for by now."""
+
+    def __init__(self, url: ServerUrl, addresses: Sequence[str], timeout: float) -> None:
+        super().__init__(url.origin.host, url.origin.effective_port, timeout=timeout)
+        self._url, self._addresses = url, addresses
+
+    def connect(self) -> None:
+        failed: OSError = OSError("its name cannot be resolved")
+        for address in self._addresses[:4]:
+            try:
+                self.sock = socket.create_connection((address, self.port), self.timeout)
+                break
+            except OSError as error:
+                failed = error
+        else:
+            raise failed
+        if self._url.is_secure:
+            self.sock = default_tls().wrap_socket(self.sock, server_hostname=self._url.origin.name)
+
+
+class ProbeSender:
+    """Sends one request after the other. `listener` tells what reached the Archive of the checker meanwhile."""
+
+    def __init__(
+        self,
+        server: ServerUrl,
+        listener: ProbeInbox | None = None,
+        *,
+        for_all: float = FOR_ALL,
+        for_one: float | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._server, self._inbox, self._monotonic = server, listener, monotonic
+        self._for_one = FOR_ONE if for_one is None else for_one
+        self._end = monotonic() + for_all
+        self._addresses = addresses_of(server.origin.host.strip("[]"))
+        self._guard = AddressGuard()
+
+    def __call__(self, probe: Probe) -> Received:
+        """Send it; `TimeIsOver` once the time for all is used up."""
+        if self._monotonic() >= self._end:
+            raise TimeIsOver
+        begin = 0 if self._inbox is None else len(self._inbox.heard())
+        received = self._send(probe)
+        if self._inbox is None:
+            return received
+        self._inbox.wait(begin, probe.awaited)
+        heard = tuple(self._inbox.heard()[begin:])
+        return Received(received.status, received.headers, received.body, received.failure, received.url, heard)
+
+    def _send(self, probe: Probe) -> Received:
+        base = str(self._server.origin)
+        url = probe.target if "://" in probe.target[:10] else f"{base}{probe.target}"
+        for left in range(probe.redirects, -1, -1):
+            received = self._request(probe, url)
+            if not left or not received.is_redirect:
+                return received
+            url = urljoin(url, received.location)
+        raise AssertionError("the loop returns")
+
+    def _request(self, probe: Probe, url: str) -> Received:
+        try:
+            where = ServerUrl.parse(f"{url.partition('://')[0]}://{authority_of(url)}")
+            addresses = self._addresses_of(where)
+        except IbiError as error:
+            return Received(failure=str(error), url=url)
+        if isinstance(addresses, Failure):
+            return Received(failure=f"it is not dialled: {addresses.value}", url=url)
+        return self._exchange(probe, url, where, addresses)
+
+    def _addresses_of(self, where: ServerUrl) -> Sequence[str] | Failure:
+        """Of the server under test all that it has; of any other what the guard lets pass."""
+        if where.origin.host == self._server.origin.host:
+            return self._addresses
+        own = tuple(ip_network(address) for address in self._addresses if "%" not in address)
+        checked = asyncio.run(self._guarded(where, own))
+        return checked if isinstance(checked, Failure) else checked.addresses
+
+    async def _guarded(self, where: ServerUrl, own: Sequence[IpNetwork]) -> Checked | Failure:
+        return await self._guard.check_address(where.origin.authority, where.origin.effective_port, own)
+
+    def _exchange(self, probe: Probe, url: str, where: ServerUrl, addresses: Sequence[str]) -> Received:
+        seconds = max(0.05, min(self._for_one, self._end - self._monotonic()))
+        target = url.partition("://")[2].removeprefix(authority_of(url)).partition("#")[0] or "/"
+        if not target.startswith("/"):
+            target = f"/{target}"
+        with closing(_Connection(where, addresses, seconds)) as connection:
+            watchdog = threading.Timer(seconds, _cut, (connection,))
+            watchdog.daemon = True
+            watchdog.start()
+            try:
+                return self._ask(connection, probe, url, where, target)
+            except (OSError, HTTPException, ValueError, UnicodeError) as error:
+                is_late = not watchdog.is_alive()
+                reason = f"no answer within {seconds:.0f} seconds" if is_late else _reason(error)
+                return Received(failure=reason, url=url)
+            finally:
+                watchdog.cancel()
+
+    def _ask(self, connection: _Connection, probe: Probe, url: str, where: ServerUrl, target: str) -> Received:
+        connection.connect()
+        connection.putrequest(probe.method, target, skip_host=True, skip_accept_encoding=True)
+        fields = {"Host": where.origin.authority, "User-Agent": _AGENT, "Accept": "*/*", "Connection": "close"}
+        for name, value in {**fields, **dict(probe.headers)}.items():
+            connection.putheader(name, value)
+        if probe.method == "POST":
+            connection.putheader("Content-Length", "0")
+        connection.endheaders()
+        with connection.getresponse() as response:
+            return _received(response, url)
+
+
+def _received(response: HTTPResponse, url: str) -> Received:
+    headers = tuple((name.lower(), value) for name, value in response.getheaders())
+    return Received(response.status, headers, response.read(_MOST_BODY), url=url)
+
+
+def _cut(connection: HTTPConnection) -> None:
+    """End a connection whose time is over, however slowly its bytes still come."""
+    if connection.sock is not None:
+        with suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, SSLError):
+        return f"TLS: {error.reason or error}"
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return text if isinstance(error, OSError) else f"it does not speak HTTP: {text}"
