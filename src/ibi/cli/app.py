@@ -14,6 +14,7 @@ _GROUPS = {
         "url": "Take a persistent URL apart",
         "resolve": "Print the address to which a link leads",
         "trace": "Show how a link is resolved, question by question",
+        "check": "Check a server of any make against the standard",
     },
     "Begin, and serve": {
         "up": "Start every service; in an empty directory, a sandbox",

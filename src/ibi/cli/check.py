@@ -1,0 +1,181 @@
+"""`ibi check`: whether a server speaks the standard, clause by clause."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from ibi.cli.output import as_json_option, print_json
+from ibi.safe_text import printable
+
+if TYPE_CHECKING:
+    from ibi.conformance.checking import CheckedServer
+    from ibi.conformance.report import CheckReport
+    from ibi.transport.probe_http import ProbeSender
+    from ibi.transport.server_url import ServerUrl
+
+_RESOLVER: Final = "J8LNKB5R7W/3FUQHC5"
+
+
+class _NotAServer(click.ClickException):
+    """What is there does not speak the standard: one line, and the exit code of wrong usage."""
+
+    exit_code = 2
+
+
+@click.command()
+@click.argument("url", metavar="URL")
+@click.option(
+    "--level",
+    type=click.Choice(["minimal", "full"]),
+    default="full",
+    show_default=True,
+    help="minimal: what an Archive of the empty relation alone has to do; full: every relation, too.",
+)
+@click.option("--item", "items", metavar="LABEL", multiple=True, help="A label of an item to ask about; repeatable.")
+@click.option(
+    "--write",
+    is_flag=True,
+    help="Send also what changes something: acknowledgments to an Archive, and inclusion in a resolver.",
+)
+@click.option(
+    "--archive-service",
+    metavar="LABEL",
+    help="With --write: the service IBI under which the checker is registered as an Archive of the resolver.",
+)
+@click.option("--key-stdin", is_flag=True, help="Read the key of that registration from standard input.")
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="127.0.0.1:0",
+    show_default=True,
+    help="Where the checker listens as that Archive; port 0 is any free one.",
+)
+@click.option("--address", metavar="HOST:PORT", help="Where the resolver reaches it, if that is another address.")
+@click.option("--verbose", is_flag=True, help="Show what was sent and received for every clause.")
+@as_json_option
+def check(url: str, *, as_json: bool, verbose: bool, **options: object) -> None:
+    """Check whether an Archive or a resolver of any make speaks the standard, clause by clause; the URL is
+    http://HOST[/SERVICE_IBI]. Exits with 0 if no clause fails, 1 if one does, 2 if there is no such server. Nothing is
+    changed unless --write says so."""
+    report = _examine(url, **options)  # type: ignore[arg-type]
+    if as_json:
+        print_json(report.record())
+    else:
+        for line in report.lines(verbose=verbose):
+            click.echo(line)
+    raise SystemExit(1 if report.judgment.value == "fail" else 0)
+
+
+def _examine(
+    url: str,
+    *,
+    level: str,
+    items: tuple[str, ...],
+    write: bool,
+    archive_service: str | None,
+    key_stdin: bool,
+    listen: str,
+    address: str | None,
+) -> CheckReport:
+    from ibi.conformance.checking import CheckLevel
+    from ibi.conformance.examination import Examination
+    from ibi.conformance.report import CheckReport
+    from ibi.conformance.survey import NotSpoken
+
+    if archive_service is not None and not write:
+        raise click.UsageError("--archive-service includes the checker in the resolver: give --write with it")
+    where, server = _server(url)
+    server.level, server.may_change = CheckLevel(level), write
+    key = _key(key_stdin) if archive_service is not None else ""
+    begin = time.monotonic()
+    with _sender(where, server, archive_service, key, listen, address) as send:
+        examination = Examination(server, send)
+        try:
+            examination.recognise(tuple(map(_label, items)))
+        except NotSpoken as reason:
+            raise _NotAServer(f"{printable(url)} is no server of the IBI system: {reason}") from None
+        results = list(examination.results())
+    seconds = time.monotonic() - begin
+    return CheckReport(server, results, examination.is_complete, seconds, examination.requests)
+
+
+def _server(url: str) -> tuple[ServerUrl, CheckedServer]:
+    """Where the server is, and what of it is to be checked."""
+    from ibi.conformance.checking import CheckedServer
+    from ibi.transport.errors import InvalidServer
+    from ibi.transport.server_url import ServerUrl
+
+    try:
+        where = ServerUrl.parse(url if "://" in url else f"http://{url}")
+    except InvalidServer as error:
+        raise click.UsageError(str(error)) from None
+    label = where.path.strip("/")
+    server = CheckedServer(str(where.origin), _label(label) if label else None)
+    if server.service is not None and server.service.upper() == _RESOLVER:
+        server.service, server.is_resolver = None, True
+    return where, server
+
+
+def _label(text: str) -> str:
+    from ibi.errors import InvalidLabel
+    from ibi.label import parse_any
+
+    try:
+        return parse_any(text).spelling
+    except InvalidLabel as error:
+        raise click.UsageError(f"{printable(text)}: {error}") from None
+
+
+@contextmanager
+def _sender(
+    where: ServerUrl, server: CheckedServer, service: str | None, key: str, listen: str, address: str | None
+) -> Iterator[ProbeSender]:
+    """What sends the requests; with an Archive of the checker's own beside it, if there is to be one."""
+    from ibi.conformance.checking import MemberIdentity
+    from ibi.transport.probe_http import ProbeSender
+    from ibi.transport.probe_listener import listening
+
+    if service is None:
+        yield ProbeSender(where)
+        return
+    host, port = _listening_place(listen)
+    with listening(_label(service), host, port, address) as (inbox, told):
+        server.member = MemberIdentity(_label(service), key, told, _ip_of(told))
+        yield ProbeSender(where, inbox)
+
+
+def _ip_of(address: str) -> str:
+    """An address of the host at which the resolver reaches the checker."""
+    from ibi.origin import Origin
+    from ibi.transport.address_guard import addresses_of
+
+    found = addresses_of(Origin.parse(address).host.strip("[]"))
+    if not found:
+        raise click.UsageError(f"{printable(address)} cannot be resolved: give --address")
+    return found[0]
+
+
+def _listening_place(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+        raise click.UsageError("--listen is a host and a port, such as 192.0.2.7:8900")
+    return host.strip("[]"), int(port)
+
+
+def _key(from_stdin: bool) -> str:
+    from ibi.config import load_settings
+    from ibi.messages.key import MAX_KEY
+
+    if from_stdin:
+        return sys.stdin.readline(MAX_KEY + 64).strip()
+    key = load_settings({}, os.environ).registration_key
+    if key is None:
+        raise click.UsageError("the key of --archive-service is missing: give IBI_REGISTRATION_KEY, or --key-stdin")
+    return key.reveal()

@@ -1,0 +1,147 @@
+"""`ibi check` against servers that are none, and against the smallest Archive there can be."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from ibi.cli import main
+from ibi.transport import probe_http
+from tests.support.minimal_archive import ITEM, SERVICE, minimal_archive
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["check", *arguments])
+    printed = capsys.readouterr()
+    assert isinstance(left.value.code, int)
+    return left.value.code, printed.out, printed.err
+
+
+@contextmanager
+def socket_that(do: str) -> Iterator[str]:
+    """A server on loopback that speaks no HTTP: it is silent, or says something else."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken: list[socket.socket] = []
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                taken.append(connection)
+                if do == "noise":
+                    connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+                    connection.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        for connection in taken:
+            connection.close()
+
+
+class _Page(BaseHTTPRequestHandler):
+    """A Web server of any kind: the same page for every path."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<h1>It works!</h1>\x1b[2J")
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+@contextmanager
+def plain_server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def judge_refusal(code: int, out: str, err: str) -> None:
+    assert code == 2
+    assert out == ""
+    assert err.startswith("ibi: ")
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+
+
+def test_a_plain_web_server_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with plain_server() as address:
+        judge_refusal(*run(capsys, f"http://{address}"))
+        judge_refusal(*run(capsys, f"http://{address}/{SERVICE}"))
+        judge_refusal(*run(capsys, f"http://{address}/J8LNKB5R7W/3FUQHC5"))
+
+
+def test_a_closed_port_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    judge_refusal(*run(capsys, f"http://{address}"))
+
+
+def test_a_server_without_tls_is_none_over_https(capsys: pytest.CaptureFixture[str]) -> None:
+    with plain_server() as address:
+        code, out, err = run(capsys, f"https://{address}")
+    judge_refusal(code, out, err)
+    assert "TLS" in err
+
+
+def test_a_server_that_speaks_something_else_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket_that("noise") as address:
+        judge_refusal(*run(capsys, f"http://{address}"))
+
+
+def test_a_server_that_says_nothing_is_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe_http, "FOR_ONE", 0.2)
+    with socket_that("silence") as address:
+        code, out, err = run(capsys, f"http://{address}")
+    judge_refusal(code, out, err)
+    assert "no answer within" in err
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x.org", "http://x.org/no-label", "http://user:secret@x.org", "http://x.org?a", ""]
+)
+def test_what_is_no_url_of_a_server_is_wrong_usage(capsys: pytest.CaptureFixture[str], url: str) -> None:
+    code, out, err = run(capsys, url)
+    judge_refusal(code, out, err)
+    assert "secret" not in err
+
+
+def test_membership_is_tried_with_write_only(capsys: pytest.CaptureFixture[str]) -> None:
+    judge_refusal(*run(capsys, "http://127.0.0.1:9", "--archive-service", SERVICE))
+
+
+def test_the_empty_relation_alone_passes_the_minimal_level(capsys: pytest.CaptureFixture[str]) -> None:
+    with minimal_archive() as url:
+        code, out, err = run(capsys, f"{url}/{SERVICE}", "--item", ITEM, "--level", "minimal", "--write", "--json")
+    assert err == ""
+    report = json.loads(out)
+    judged = {each["check"]: each["judgment"] for each in report["clauses"]}
+    assert {name for name, judgment in judged.items() if judgment in ("fail", "warning")} == set()
+    assert (code, report["judgment"], report["complete"], report["resolver"]) == (0, "pass", True, False)
+    assert list(judged.values()).count("pass") > 30
+
+
+def test_the_empty_relation_alone_fails_the_full_level(capsys: pytest.CaptureFixture[str]) -> None:
+    with minimal_archive() as url:
+        code, out, _ = run(capsys, f"{url}/{SERVICE}", "--item", ITEM)
+    assert code == 1
+    assert "fail            R Example 9.10" in out
+    assert "sent: GET /" in out
+    assert "received: 200 content-type: text/plain archiveaddress" in out
+    assert out.splitlines()[-1].endswith(": fail")
