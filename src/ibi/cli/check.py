@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from ibi.safe_text import printable
 
 if TYPE_CHECKING:
     from ibi.conformance.checking import CheckedServer
+    from ibi.conformance.examination import ClauseResult
     from ibi.conformance.report import CheckReport
     from ibi.transport.probe_http import ProbeSender
     from ibi.transport.server_url import ServerUrl
@@ -64,17 +65,23 @@ def check(url: str, *, as_json: bool, verbose: bool, **options: object) -> None:
     """Check whether an Archive or a resolver of any make speaks the standard, clause by clause; the URL is
     http://HOST[/SERVICE_IBI]. Exits with 0 if no clause fails, 1 if one does, 2 if there is no such server. Nothing is
     changed unless --write says so."""
-    report = _examine(url, **options)  # type: ignore[arg-type]
+    from ibi.conformance.report import result_lines
+
+    def show(result: ClauseResult) -> None:
+        for line in result_lines(result, verbose=verbose):
+            click.echo(line)
+
+    report = _examine(url, None if as_json else show, **options)  # type: ignore[arg-type]
     if as_json:
         print_json(report.record())
     else:
-        for line in report.lines(verbose=verbose):
-            click.echo(line)
+        click.echo(report.summary())
     raise SystemExit(1 if report.judgment.value == "fail" else 0)
 
 
 def _examine(
     url: str,
+    show: Callable[[ClauseResult], None] | None,
     *,
     level: str,
     items: tuple[str, ...],
@@ -84,9 +91,10 @@ def _examine(
     listen: str,
     address: str | None,
 ) -> CheckReport:
+    """Make all checks, and show what each finds as soon as it is known."""
     from ibi.conformance.checking import CheckLevel
     from ibi.conformance.examination import Examination
-    from ibi.conformance.report import CheckReport
+    from ibi.conformance.report import CheckReport, heading
     from ibi.conformance.survey import NotSpoken
 
     if archive_service is not None and not write:
@@ -101,7 +109,13 @@ def _examine(
             examination.recognise(tuple(map(_label, items)))
         except NotSpoken as reason:
             raise _NotAServer(f"{printable(url)} is no server of the IBI system: {reason}") from None
-        results = list(examination.results())
+        results = []
+        if show is not None:
+            click.echo(heading(server))
+        for result in examination.results():
+            results.append(result)
+            if show is not None:
+                show(result)
     seconds = time.monotonic() - begin
     return CheckReport(server, results, examination.is_complete, seconds, examination.requests)
 

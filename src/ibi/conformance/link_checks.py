@@ -5,6 +5,7 @@ A resolver is judged by the links it is asked for alone, or, where an Archive is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from functools import partial
 from typing import Final
@@ -77,33 +78,33 @@ def both_forms_lead_to_one_place(server: CheckedServer) -> Steps:
         "has both forms of a label",
     )
     assert item.forms is not None
-    first, second = item.forms.labels
-    one, other = (yield from _follow(first)), (yield from _follow(second))
-    require(one == other, f"/{first} leads to {one}, /{second} to {other}")
+    yield from _judge_same_place(*item.forms.labels)
 
 
 @_minimal("G 6")
 def links_with_repository_names_ignore_case(server: CheckedServer) -> Steps:
     """A link with a repository name in upper case is the same link."""
-    yield from _judge_case(_first(server, REPOSITORY.fullmatch), str.upper)
+    label = _first(server, REPOSITORY)
+    yield from _judge_same_place(label, label.upper())
 
 
 @_minimal("G 7")
 def links_with_ibips_ignore_case(server: CheckedServer) -> Steps:
     """A link with an IBIp in lower case is the same link."""
-    yield from _judge_case(_first(server, IBIP.fullmatch), str.lower)
+    label = _first(server, IBIP)
+    yield from _judge_same_place(label, label.lower())
 
 
-def _first(server: CheckedServer, fits: object) -> str:
+def _first(server: CheckedServer, form: re.Pattern[str]) -> str:
+    """The first label of that form to which the resolver leads."""
     known = [label for item in server.items if item.label in server.links and item.forms for label in item.forms.labels]
     for label in (*server.links, *known):
-        if fits(label):  # type: ignore[operator]
+        if form.fullmatch(label):
             return label
     raise ClauseNotApplicable("no link with such a label is known: name one with --item")
 
 
-def _judge_case(label: str, change: object) -> Steps:
-    other: str = change(label)  # type: ignore[operator]
+def _judge_same_place(label: str, other: str) -> Steps:
     one, two = (yield from _follow(label)), (yield from _follow(other))
     require(one == two, f"/{label} leads to {one}, /{other} to {two}")
 

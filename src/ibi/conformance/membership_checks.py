@@ -76,7 +76,7 @@ def _membership_query(member: MemberIdentity, subject: str, without: str = "", k
 
 def exclusion(member: MemberIdentity) -> Probe:
     """The request that ends the membership of the checker."""
-    return _message(_membership_query(member, "exclusionRequest"))
+    return Probe(f"/{RESOLVER_SERVICE}?{_membership_query(member, 'exclusionRequest')}", is_last=True)
 
 
 def _message(query: str) -> Probe:

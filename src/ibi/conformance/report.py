@@ -13,6 +13,7 @@ from ibi.safe_text import printable, shorten
 
 _MOST_EXCHANGES: Final = 8
 _MOST_REASON: Final = 400
+_INDENT: Final = " " * 18
 _TOLD: Final = {
     Judgment.PASS: "passed",
     Judgment.FAIL: "failed",
@@ -37,22 +38,11 @@ class CheckReport:
         found = overall(self.results)
         return found if self.is_complete or found is Judgment.FAIL else Judgment.FAIL
 
-    def lines(self, *, verbose: bool = False) -> Iterator[str]:
-        yield f"{self.server.origin}: {', '.join(self._services())}; level {self.server.level.value}"
-        for result in self.results:
-            yield f"  {result.judgment.value:<14}  {result.check.clause:<13}  {result.check.sentence}"
-            if result.reason:
-                yield f"{'':18}why: {_safe(result.reason)}"
-            if verbose or result.judgment in (Judgment.FAIL, Judgment.WARNING):
-                yield from _exchange_lines(result, verbose=verbose)
+    def summary(self) -> str:
         counts = Counter(result.judgment for result in self.results)
         told = ", ".join(f"{counts[judgment]} {word}" for judgment, word in _TOLD.items())
         end = "" if self.is_complete else "; the time was over before the end"
-        yield f"{told}; {self.requests} requests in {self.seconds:.1f} s{end}: {self.judgment.value}"
-
-    def _services(self) -> list[str]:
-        archive = [] if self.server.service is None else [f"Archive {printable(self.server.service)}"]
-        return [*archive, "resolver"] if self.server.is_resolver else archive
+        return f"{told}; {self.requests} requests in {self.seconds:.1f} s{end}: {self.judgment.value}"
 
     def record(self) -> dict[str, object]:
         server = self.server
@@ -70,14 +60,33 @@ class CheckReport:
         }
 
 
+def heading(server: CheckedServer) -> str:
+    """What is checked."""
+    archive = [] if server.service is None else [f"Archive {printable(server.service)}"]
+    services = [*archive, "resolver"] if server.is_resolver else archive
+    return f"{server.origin}: {', '.join(services)}; level {server.level.value}"
+
+
+def result_lines(result: ClauseResult, *, verbose: bool = False) -> Iterator[str]:
+    """One line, and the reason and what was sent and received for what does not pass."""
+    check, judgment = result.check, result.judgment
+    why = f" ({_safe(result.reason)})" if judgment is Judgment.NOT_APPLICABLE else ""
+    role = "" if check.role is None else check.role.value
+    yield f"  {judgment.value:<14}  {role:<8}  {check.clause:<14}  {check.sentence}{why}"
+    if result.reason and not why:
+        yield f"{_INDENT}why: {_safe(result.reason)}"
+    if verbose or judgment in (Judgment.FAIL, Judgment.WARNING):
+        yield from _exchange_lines(result, verbose=verbose)
+
+
 def _exchange_lines(result: ClauseResult, *, verbose: bool) -> Iterator[str]:
     """The last exchange is the one that decided; `verbose` shows those before it, too."""
     shown = result.exchanges[-_MOST_EXCHANGES:] if verbose else result.exchanges[-1:]
     for probe, received in shown:
-        yield f"{'':18}sent: {probe}"
-        yield f"{'':18}received: {received}"
+        yield f"{_INDENT}sent: {probe}"
+        yield f"{_INDENT}received: {received}"
         for heard in received.heard[:_MOST_EXCHANGES]:
-            yield f"{'':18}came in: {heard}"
+            yield f"{_INDENT}came in: {heard}"
 
 
 def _record(result: ClauseResult) -> dict[str, object]:

@@ -55,6 +55,8 @@ class Probe:
     awaited: Awaited = Awaited.NOTHING
     may_fail: bool = False
     """Whether having no answer at all is for the check to judge."""
+    is_last: bool = False
+    """Whether it cannot be left out, also when the time is over: it undoes what others did."""
 
     def __str__(self) -> str:
         shown = " ".join(f"{name}: {value};" for name, value in self.headers)

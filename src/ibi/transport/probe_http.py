@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from ipaddress import ip_network
 from ssl import SSLError
 from typing import Final
@@ -35,6 +35,10 @@ FOR_ALL: Final = 50.0
 FOR_ONE: Final = 8.0
 """Seconds for one request, from the look-up of its name to the last byte that is read."""
 _MOST_BODY: Final = 256 * 1024
+_MOST_ADDRESSES: Final = 4
+_LONGEST_REST: Final = 5
+"""Seconds that a server that is busy (429, 503) may ask to wait, once for a request."""
+_BUSY: Final = frozenset({429, 503})
 _AGENT: Final = f"ibi-check/{__version__} (robot; conformance check)"
 """Archives that know robots do not count the links that it follows."""
 
@@ -44,18 +48,22 @@ class _Connection(HTTPConnection):
 
     def __init__(self, url: ServerUrl, addresses: Sequence[str], timeout: float) -> None:
         super().__init__(url.origin.host, url.origin.effective_port, timeout=timeout)
-        self._url, self._addresses = url, addresses
+        self._url, self._addresses, self._seconds = url, addresses, timeout
 
     def connect(self) -> None:
-        failed: OSError = OSError("its name cannot be resolved")
-        for address in self._addresses[:4]:
+        """Try its addresses one by one. The first ones have half of the time that is left, so that there is some for
+        the next."""
+        failed, left = OSError("its name cannot be resolved"), self._seconds
+        for address in self._addresses[:_MOST_ADDRESSES]:
+            begin, is_last = time.monotonic(), address == self._addresses[-1]
             try:
-                self.sock = socket.create_connection((address, self.port), self.timeout)
+                self.sock = socket.create_connection((address, self.port), left if is_last else left / 2)
                 break
             except OSError as error:
-                failed = error
+                failed, left = error, max(0.05, left - (time.monotonic() - begin))
         else:
             raise failed
+        self.sock.settimeout(self._seconds)
         if self._url.is_secure:
             self.sock = default_tls().wrap_socket(self.sock, server_hostname=self._url.origin.name)
 
@@ -75,12 +83,12 @@ class ProbeSender:
         self._server, self._inbox, self._monotonic = server, listener, monotonic
         self._for_one = FOR_ONE if for_one is None else for_one
         self._end = monotonic() + for_all
-        self._addresses = addresses_of(server.origin.host.strip("[]"))
+        self._addresses = _look_up(server.origin.host.strip("[]"), self._for_one)
         self._guard = AddressGuard()
 
     def __call__(self, probe: Probe) -> Received:
-        """Send it; `TimeIsOver` once the time for all is used up."""
-        if self._monotonic() >= self._end:
+        """Send it; `TimeIsOver` once the time for all is used up, unless the request cannot be left out."""
+        if self._monotonic() >= self._end and not probe.is_last:
             raise TimeIsOver
         begin = 0 if self._inbox is None else len(self._inbox.heard())
         received = self._send(probe)
@@ -94,11 +102,22 @@ class ProbeSender:
         base = str(self._server.origin)
         url = probe.target if "://" in probe.target[:10] else f"{base}{probe.target}"
         for left in range(probe.redirects, -1, -1):
-            received = self._request(probe, url)
+            received = self._patient_request(probe, url)
             if not left or not received.is_redirect:
                 return received
             url = urljoin(url, received.location)
         raise AssertionError("the loop returns")
+
+    def _patient_request(self, probe: Probe, url: str) -> Received:
+        """Ask again, once, if the server is busy and says for how long."""
+        received = self._request(probe, url)
+        rest = received.header("retry-after") or ""
+        if received.status not in _BUSY or not (rest.isascii() and rest.isdecimal()) or int(rest[:9]) > _LONGEST_REST:
+            return received
+        if self._monotonic() + int(rest) >= self._end:
+            return received
+        time.sleep(int(rest))
+        return self._request(probe, url)
 
     def _request(self, probe: Probe, url: str) -> Received:
         try:
@@ -119,10 +138,15 @@ class ProbeSender:
         return checked if isinstance(checked, Failure) else checked.addresses
 
     async def _guarded(self, where: ServerUrl, own: Sequence[IpNetwork]) -> Checked | Failure:
-        return await self._guard.check_address(where.origin.authority, where.origin.effective_port, own)
+        try:
+            async with asyncio.timeout(self._for_one):
+                return await self._guard.check_address(where.origin.authority, where.origin.effective_port, own)
+        except TimeoutError:
+            return Failure.UNKNOWN_NAME
 
     def _exchange(self, probe: Probe, url: str, where: ServerUrl, addresses: Sequence[str]) -> Received:
-        seconds = max(0.05, min(self._for_one, self._end - self._monotonic()))
+        left = self._for_one if probe.is_last else self._end - self._monotonic()
+        seconds = max(0.05, min(self._for_one, left))
         target = url.partition("://")[2].removeprefix(authority_of(url)).partition("#")[0] or "/"
         if not target.startswith("/"):
             target = f"/{target}"
@@ -131,11 +155,12 @@ class ProbeSender:
             watchdog.daemon = True
             watchdog.start()
             try:
-                return self._ask(connection, probe, url, where, target)
-            except (OSError, HTTPException, ValueError, UnicodeError) as error:
-                is_late = not watchdog.is_alive()
-                reason = f"no answer within {seconds:.0f} seconds" if is_late else _reason(error)
-                return Received(failure=reason, url=url)
+                received = self._ask(connection, probe, url, where, target)
+                failure = None if watchdog.is_alive() else _late(seconds)  # what was cut is no answer
+                return received if failure is None else Received(failure=failure, url=url)
+            except (OSError, HTTPException, ValueError) as error:
+                is_late = isinstance(error, TimeoutError) or not watchdog.is_alive()
+                return Received(failure=_late(seconds) if is_late else _reason(error), url=url)
             finally:
                 watchdog.cancel()
 
@@ -154,7 +179,23 @@ class ProbeSender:
 
 def _received(response: HTTPResponse, url: str) -> Received:
     headers = tuple((name.lower(), value) for name, value in response.getheaders())
-    return Received(response.status, headers, response.read(_MOST_BODY), url=url)
+    expected, body = response.length, response.read(_MOST_BODY)
+    if expected is not None and len(body) < min(expected, _MOST_BODY):
+        raise IncompleteRead(body)
+    return Received(response.status, headers, body, url=url)
+
+
+def _look_up(host: str, seconds: float) -> list[str]:
+    """Every address of a name; none if its name server takes longer."""
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.extend(addresses_of(host)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return list(found)
+
+
+def _late(seconds: float) -> str:
+    return f"no answer within {seconds:.0f} seconds"
 
 
 def _cut(connection: HTTPConnection) -> None:
@@ -167,5 +208,7 @@ def _cut(connection: HTTPConnection) -> None:
 def _reason(error: Exception) -> str:
     if isinstance(error, SSLError):
         return f"TLS: {error.reason or error}"
+    if isinstance(error, IncompleteRead):
+        return "the answer breaks off"
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return text if isinstance(error, OSError) else f"it does not speak HTTP: {text}"

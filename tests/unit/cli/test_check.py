@@ -141,7 +141,7 @@ def test_the_empty_relation_alone_fails_the_full_level(capsys: pytest.CaptureFix
     with minimal_archive() as url:
         code, out, _ = run(capsys, f"{url}/{SERVICE}", "--item", ITEM)
     assert code == 1
-    assert "fail            R Example 9.10" in out
+    assert "fail            archive   R Example 9.10" in out
     assert "sent: GET /" in out
     assert "received: 200 content-type: text/plain archiveaddress" in out
     assert out.splitlines()[-1].endswith(": fail")
