@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import Thread
 from typing import Final, Generic, TypeVar
 
@@ -177,6 +177,29 @@ def meant_by(address: IpAddress) -> tuple[IpAddress, ...]:
 _EVERYWHERE: Final = "::"
 # A public address by the registries, behind which Azure answers its own machines.
 _METADATA: Final = frozenset({ip_address("168.63.129.16")})
+
+
+OPERATOR_NETWORKS: Final = tuple(
+    map(
+        ip_network,
+        (
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "172.16.0.0/12",
+            "192.0.2.0/24",
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "::1/128",
+            "2001:db8::/32",
+            "fc00::/7",
+        ),
+    )
+)
+"""Beside all that is public: networks in which an installation may live, and those that tests and examples use. Dialled
+at addresses that the operator names, never at those of strangers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from ipaddress import ip_network
 from typing import Final
 
 from ibi.errors import IbiError
 from ibi.resolver.trace import Failure
-from ibi.transport.address_guard import AddressGuard
+from ibi.transport.address_guard import OPERATOR_NETWORKS, AddressGuard
 from ibi.transport.http_connection import HttpResponse
 from ibi.transport.server_url import ServerUrl
 from ibi.transport.single_request import connect, default_tls, get
@@ -26,26 +25,6 @@ PATIENCE: Final = 2.0
 _PATH: Final = "/api/identity"
 _MOST_BODY: Final = 64 * 1024
 _OK: Final = 200
-# Beside all that is public: networks in which an installation may live, and those that tests and examples use.
-_NETWORKS: Final = tuple(
-    map(
-        ip_network,
-        (
-            "10.0.0.0/8",
-            "100.64.0.0/10",
-            "127.0.0.0/8",
-            "172.16.0.0/12",
-            "192.0.2.0/24",
-            "192.168.0.0/16",
-            "198.18.0.0/15",
-            "198.51.100.0/24",
-            "203.0.113.0/24",
-            "::1/128",
-            "2001:db8::/32",
-            "fc00::/7",
-        ),
-    )
-)
 
 
 class NoIdentity(IbiError):
@@ -83,7 +62,7 @@ def _identity_in(body: bytes, url: str) -> Mapping[str, object]:
 
 async def _ask(server: ServerUrl) -> HttpResponse | Failure:
     authority, port = server.origin.authority, server.origin.effective_port
-    checked = await AddressGuard().check_address(authority, port, _NETWORKS)
+    checked = await AddressGuard().check_address(authority, port, OPERATOR_NETWORKS)
     if isinstance(checked, Failure):
         return checked
     connection = await connect(checked, _MOST_BODY, default_tls() if server.is_secure else None)

@@ -1,4 +1,4 @@
-"""One GET over a connection of its own, for what is asked rarely: who mints at an address, and a resolver.
+"""One request over a connection of its own, for what is asked rarely: who mints at an address, a resolver, feeds.
 
 Redirects are not followed, cookies and proxies are not known, and certificates are checked. The addresses are looked up
 before, once, and nothing else than those is dialled.
@@ -7,6 +7,7 @@ before, once, and nothing else than those is dialled.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import cache
 from ssl import SSLContext, create_default_context
 from typing import Final
@@ -55,10 +56,31 @@ async def _connect(address: str, where: Checked, most_body: int, tls: SSLContext
     return connection
 
 
-async def get(connection: HttpConnection, authority: str, target: str, accept: str) -> HttpResponse | Failure:
-    """Ask for `target` and close the connection. All three texts are ASCII and free of control characters."""
-    head = f"GET {target} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: ibi\r\nAccept: {accept}\r\n"
-    exchange = _SingleExchange(f"{head}Accept-Encoding: identity\r\nConnection: close\r\n\r\n".encode("ascii"))
+_NO_FIELDS: Final[Mapping[str, str]] = {}
+
+
+async def get(
+    connection: HttpConnection, authority: str, target: str, accept: str, fields: Mapping[str, str] = _NO_FIELDS
+) -> HttpResponse | Failure:
+    """Ask for `target` and close the connection. All texts are ASCII and free of control characters."""
+    return await _send(connection, "GET", authority, target, {"Accept": accept, **fields}, b"")
+
+
+async def post(
+    connection: HttpConnection, authority: str, target: str, body: bytes, fields: Mapping[str, str]
+) -> HttpResponse | Failure:
+    """The same with a body, whose type is among the `fields`."""
+    length = {"Content-Length": str(len(body))}
+    return await _send(connection, "POST", authority, target, {"Accept": "*/*", **fields, **length}, body)
+
+
+async def _send(
+    connection: HttpConnection, method: str, authority: str, target: str, fields: Mapping[str, str], body: bytes
+) -> HttpResponse | Failure:
+    head = f"{method} {target} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: ibi\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    head += "Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
+    exchange = _SingleExchange(head.encode("ascii") + body)
     try:
         if not connection.is_open:  # the server has closed it, or spoken first
             return Failure.UNREACHABLE
