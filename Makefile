@@ -53,7 +53,7 @@ soak: dev ## The long runs: properties a hundred times over, a thousand kills of
 	$(BIN)/pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=soak
 	SOAK_KILLS=1000 $(BIN)/pytest -q tests/faults/test_mint_server_kills.py
 	SOAK_LABELS=1 $(BIN)/pytest -q tests/faults/test_mint_beside_server.py
-	SIMULATOR_SEEDS=100000 $(BIN)/pytest -q -n $(JOBS) tests/simulator
+	SIMULATOR_SEEDS=100000 SOAK_TRANSFER=100000 $(BIN)/pytest -q -n $(JOBS) tests/simulator
 	SOAK_LIES=full $(BIN)/pytest -q tests/scenarios/test_lying_archive.py
 	SOAK_FEED=1000 $(BIN)/pytest -q -n $(JOBS) tests/faults/test_feed_replay.py
 	SOAK_HARVEST=1 $(BIN)/pytest -q tests/scenarios/test_harvest.py

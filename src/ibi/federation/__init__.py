@@ -1,0 +1,1 @@
+"""Archives among each other: what they sign, and how an Original moves. No clock, no chance and no store of its own."""

@@ -1,0 +1,121 @@
+"""What an Archive does that may have been put back from a backup: ask others for its own releases.
+
+A directory that is put back does not know what was given away since. Those know who were told: the resolver, and the
+Archives that received something. What they show is signed by this Archive itself, and so is believed whoever shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ibi.federation.provenance import (
+    NO_CHAIN,
+    Chain,
+    ChainOrder,
+    InvalidProvenance,
+    IsKeyOf,
+    Release,
+    check_chain,
+    compare_chains,
+)
+from ibi.messages.label_forms import LabelForms
+from ibi.signing import PublicKey
+from ibi.vocabulary import State
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """One item as this Archive has it, and who this Archive is."""
+
+    service: LabelForms
+    keys: tuple[PublicKey, ...]
+    """The present key, and those before it."""
+    state: State | None = None
+    manifest: str | None = None
+    chain: Chain = NO_CHAIN
+    transferable: bool = True
+    in_doubt: bool = False
+    """Whether the directory may have been put back from a backup, and not all were heard who might know (`Doubt`)."""
+
+    @property
+    def is_original(self) -> bool:
+        return self.state is State.ORIGINAL
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether the chain gives the Original to this Archive, which has no more than a Copy yet: it was put back from
+        a backup, or its Copy was refreshed after the release."""
+        release = self.chain.last_release
+        if self.is_original or release is None:
+            return False
+        return release.to in self.service.labels and release.to_key in self.keys
+
+
+def recall(here: Here, texts: Iterable[str]) -> Chain | None:
+    """The chain, if it goes on from what is known here by a release of this Archive; None if it says nothing new.
+
+    It is believed because this Archive signed it itself: of what others signed, before and after, only the order is
+    checked. `InvalidProvenance` for what is no chain, and for one that contradicts that which is here.
+    """
+    texts = tuple(texts)
+    order = compare_chains(here.chain.texts, texts)
+    if order in (ChainOrder.SAME, ChainOrder.OLDER):
+        return None
+    chain = check_chain(texts, _ours_or_former(here))
+    if order is ChainOrder.FORKED:
+        raise InvalidProvenance(texts[-1] if texts else "", 0, "it contradicts the chain that is here")
+    ours = any(_is_release_of(here, chain, index) for index in range(len(here.chain.links), len(chain.links)))
+    return chain if ours or here.chain.is_under_way else None
+
+
+def _is_release_of(here: Here, chain: Chain, index: int) -> bool:
+    link = chain.links[index]
+    return isinstance(link.said, Release) and link.said.giver in here.service.labels and link.signer in here.keys
+
+
+def _ours_or_former(here: Here) -> IsKeyOf:
+    """Of this Archive the own keys; of those before it and after it, whatever they sign with."""
+    return lambda who, key: who not in here.service.labels or key in here.keys
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What an Archive does not know that may have been put back from a backup: whether it gave Originals away since.
+
+    Others know: the resolver, to which every chain is told, and the Archives that received something. Until the
+    resolver was heard and all known receivers were tried, no item is called Original. Until all were heard, nothing is
+    released and nothing taken over: a second release of one Original could not be settled by itself.
+    """
+
+    resolver: str | None
+    receivers: frozenset[str] = frozenset()
+    heard: frozenset[str] = frozenset()
+    tried: frozenset[str] = frozenset()
+
+    @property
+    def witnesses(self) -> frozenset[str]:
+        return self.receivers if self.resolver is None else self.receivers | {self.resolver}
+
+    @property
+    def unheard(self) -> frozenset[str]:
+        return self.witnesses - self.heard
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether nothing may be called Original."""
+        if self.resolver is not None and self.resolver not in self.heard:
+            return True
+        return not self.receivers <= self.tried
+
+    @property
+    def is_over(self) -> bool:
+        return not self.unheard
+
+    def after(self, witness: str, *, heard: bool) -> Doubt:
+        told = self.heard | {witness} if heard else self.heard
+        return replace(self, heard=told, tried=self.tried | {witness})
+
+    def with_receivers(self, others: Iterable[str]) -> Doubt:
+        """Others who may have received something: a resolver names all Archives that it knows."""
+        return replace(self, receivers=self.receivers | frozenset(others))

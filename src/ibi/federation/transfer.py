@@ -1,0 +1,398 @@
+"""How an Original moves from one Archive to another: the decisions of both sides, without I/O.
+
+    sender     offered ──────────────▶ released ──────▶ done                declined, withdrawn
+    receiver   waiting ──▶ accepted ──▶ held ──▶ taken                      declined, ended
+
+The sender offers; the receiver's side agrees, and brings a complete Copy; then the sender keeps the release, in one
+version of its object together with the word that it is a Copy from now on. That is the commit point: before it the
+sender has the Original, after it no one, until the receiver has fetched the release and keeps it together with its
+countersignature and the word that it is the Original. Either side may stop at any moment and be asked again: all that
+matters is in its object and in its ledger, and every message may come twice, late or never.
+
+Rules that make two Originals impossible:
+- a release is kept only by who has the Original, on top of the whole chain, and never on top of another release;
+- it names the receiver by its key, and the receiver has said, signed, that it holds what is released;
+- a receiver that has said so does not decline any more: only the sender knows whether it has released;
+- the receiver takes over only by a release that goes on from the chain that it has itself;
+- an Archive that may have been put back from a backup does neither until it has asked for its own releases.
+
+Every function takes what is kept and what was heard, and gives what is to be kept and what is to be done next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ibi.errors import IbiError, InvalidInput
+from ibi.federation.doubt import Here, recall
+from ibi.federation.provenance import (
+    Chain,
+    ChainOrder,
+    InvalidProvenance,
+    IsKeyOf,
+    Release,
+    check_chain,
+    compare_chains,
+)
+from ibi.federation.transfer_messages import (
+    Acceptance,
+    Offer,
+    Reply,
+    read_acceptance,
+    sign_acceptance,
+)
+from ibi.label import Label
+from ibi.model.item import name_one_item
+from ibi.model.transfer_record import Incoming, Outgoing, ReceiverStage, SenderStage
+from ibi.signing import PublicKey, SigningKey
+from ibi.vocabulary import State
+
+
+class TransferRefused(IbiError):
+    """{label} cannot be transferred: {reason}."""
+
+    code = "transfer-refused"
+
+
+# --- what is to be done ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SendOffer:
+    offer: Offer
+
+
+@dataclass(frozen=True, slots=True)
+class KeepRelease:
+    """Keep the release and be a Copy, in one version, if the item is still the Original with this manifest and this
+    chain; else ask again what to do."""
+
+    to: Label
+    to_key: PublicKey
+    manifest: str
+    chain: Chain
+
+
+@dataclass(frozen=True, slots=True)
+class KeepChain:
+    """Keep a chain that others have, in which this Archive gave the Original away: it is a Copy, whatever it says."""
+
+    chain: Chain
+
+
+@dataclass(frozen=True, slots=True)
+class BringCopy:
+    """Bring the Copy, or refresh it."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskChain:
+    """Ask the sender for the chain of the item."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """Countersign, keep the chain and be the Original, in one version, if the item is still the Copy with this
+    manifest, whose chain this one goes on from; else ask again what to do."""
+
+    chain: Chain
+    manifest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nothing before it is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Nothing more."""
+
+
+SenderStep = SendOffer | KeepRelease | KeepChain | Rest | Finish
+ReceiverStep = BringCopy | AskChain | TakeOver | KeepChain | Rest | Finish
+
+
+# --- the sender ------------------------------------------------------------------------------------------------------
+
+
+def next_of_sender(kept: Outgoing, here: Here) -> tuple[Outgoing, SenderStep]:
+    """What the sender does now."""
+    if kept.stage.is_final:
+        return kept, Finish()
+    release = here.chain.last_release
+    if not here.is_original and release is not None and release.giver in here.service.labels:
+        return _told_of_release(kept, here)
+    if here.in_doubt:
+        return replace(kept, reason="this Archive may have been put back from a backup"), Rest()
+    refusal = _sender_refusal(here)
+    if refusal is not None:
+        return replace(kept, stage=SenderStage.WITHDRAWN, reason=refusal), Finish()
+    return kept, SendOffer(_offer(kept, here))
+
+
+def _told_of_release(kept: Outgoing, here: Here) -> tuple[Outgoing, SenderStep]:
+    """The Original is released: to this receiver, who is told until it has it, or to another."""
+    release, accepted = here.chain.last_release, _accepted_by(kept)
+    assert release is not None
+    if accepted is not None and (release.to, release.to_key) != accepted:
+        return replace(kept, stage=SenderStage.WITHDRAWN, reason=f"it was given to {release.to}"), Finish()
+    if not here.chain.is_under_way:
+        return replace(kept, stage=SenderStage.DONE, reason=""), Finish()
+    kept = replace(kept, stage=SenderStage.RELEASED)
+    number = here.chain.next_number - 1
+    offer = replace(_offer(kept, here), number=number, manifest=release.manifest, released=True)
+    return kept, SendOffer(offer)
+
+
+def still_wants(kept: Outgoing | None, step: KeepRelease) -> bool:
+    """Whether the transfer that a release was decided for is still the one that is wanted: it may have been withdrawn,
+    and another begun. To be asked when the release is kept, under the lock of the item."""
+    return kept is not None and kept.stage is SenderStage.OFFERED and _accepted_by(kept) == (step.to, step.to_key)
+
+
+def _accepted_by(kept: Outgoing) -> tuple[Label, PublicKey] | None:
+    if kept.acceptance is None:
+        return None
+    said, signer = read_acceptance(kept.acceptance)
+    return said.to, signer
+
+
+def _sender_refusal(here: Here) -> str | None:
+    if here.state is None:
+        return "it is not here"
+    if not here.is_original:
+        return f"it is {here.state.value} here, and only an Original can be given away"
+    if not here.transferable:
+        return "it is marked as not transferable"
+    return None
+
+
+def _offer(kept: Outgoing, here: Here) -> Offer:
+    service, manifest = here.service.labels[0], here.manifest
+    assert manifest is not None  # whatever is here has one
+    number = here.chain.next_number
+    return Offer(kept.labels, number, service, kept.url, kept.receiver, manifest, acceptance=kept.acceptance)
+
+
+def withdraw(kept: Outgoing, here: Here, reason: str = "") -> tuple[Outgoing, Offer]:
+    """The sender keeps its Original after all; the receiver is told, if it can be. `TransferRefused` once the release
+    is kept."""
+    if kept.stage is not SenderStage.OFFERED or not here.is_original:
+        raise TransferRefused(label=str(kept.rep), reason="it cannot be withdrawn any more: the Original was released")
+    offer = replace(_offer(kept, here), withdrawn=True)
+    return replace(kept, stage=SenderStage.WITHDRAWN, reason=reason or "withdrawn"), offer
+
+
+def sender_hears(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Outgoing, SenderStep]:
+    """What the sender does when the receiver has answered."""
+    if kept.stage.is_final:
+        return kept, Finish()
+    kept = replace(kept, remote=reply.stage, reason=reply.reason)
+    try:
+        if reply.stage is ReceiverStage.TAKEN:
+            return _hear_taken(kept, here, reply, now)
+        if here.is_original and reply.stage is ReceiverStage.HELD and not here.in_doubt:
+            return _hear_held(kept, here, reply, now)
+    except InvalidInput as error:
+        return kept.delayed(now, f"its answer is not understood: {error.reason.format(**error.details)}"), Rest()
+    if here.is_original and reply.stage is ReceiverStage.DECLINED:
+        return replace(kept, stage=SenderStage.DECLINED), Finish()
+    return kept.delayed(now, reply.reason), Rest()
+
+
+def _hear_held(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Outgoing, SenderStep]:
+    if reply.acceptance is None:
+        return kept.delayed(now, "it does not say what it holds"), Rest()
+    said, signer = read_acceptance(reply.acceptance)
+    is_ours = said.giver_key == here.keys[0] and name_one_item(said.labels, kept.labels)
+    if not is_ours or said.number != here.chain.next_number or said.to in here.service.labels:
+        return kept.delayed(now, "it accepts something else"), Rest()
+    kept = replace(kept, acceptance=reply.acceptance, to=said.to, attempts=0, due=now)
+    if said.manifest != here.manifest:  # the Original has changed since: the receiver refreshes its Copy
+        return kept, SendOffer(_offer(kept, here))
+    return kept, KeepRelease(said.to, signer, said.manifest, here.chain)
+
+
+def _hear_taken(kept: Outgoing, here: Here, reply: Reply, now: int) -> tuple[Outgoing, SenderStep]:
+    """The receiver says that it has the Original. If this Archive knows of no release, it has lost it, and is told."""
+    chain = recall(here, reply.chain)
+    if chain is None:
+        if here.is_original or here.chain.is_under_way:
+            return kept.delayed(now, "it says that it has the Original, and proves nothing"), Rest()
+        return replace(kept, stage=SenderStage.DONE, reason=""), Finish()
+    return kept, KeepChain(chain)
+
+
+# --- the receiver ----------------------------------------------------------------------------------------------------
+
+
+def receive_offer(
+    kept: Incoming | None, offer: Offer, signer: PublicKey, here: Here, now: int, *, agreed: bool
+) -> Incoming:
+    """What the receiver keeps of an offer. `agreed` is whether it came with a token of this Archive.
+
+    `TransferRefused` for what cannot be taken over.
+    """
+    _check_offer(offer, here)
+    if offer.withdrawn and (kept is None or kept.giver_key != signer):
+        raise _refused(offer, "there is no such transfer here")
+    agreed = agreed or (offer.acceptance is not None and _has_accepted(offer, signer, here))
+    if kept is None or kept.giver_key != signer or _is_new(kept, offer):
+        if kept is not None and kept.stage is ReceiverStage.HELD and kept.giver_key != signer:
+            raise _refused(offer, f"a transfer from {kept.source} is under way")
+        stage = ReceiverStage.ACCEPTED if agreed else ReceiverStage.WAITING
+        return Incoming(offer.labels, offer.giver, signer, offer.url, offer.number, offer.manifest, stage, since=now)
+    if kept.stage is ReceiverStage.TAKEN:
+        return kept
+    if offer.withdrawn:
+        return replace(kept, stage=ReceiverStage.ENDED, reason="the sender has withdrawn it")
+    kept = replace(kept, source=offer.url, due=now, attempts=0)
+    if kept.stage is ReceiverStage.WAITING:
+        return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED if agreed else kept.stage)
+    if offer.manifest != kept.manifest:
+        return replace(kept, manifest=offer.manifest, stage=ReceiverStage.ACCEPTED)
+    return kept
+
+
+def _is_new(kept: Incoming, offer: Offer) -> bool:
+    """Whether the offer is another one than that which ended: it is not answered by what was said then."""
+    return offer.number > kept.number or kept.stage in (ReceiverStage.DECLINED, ReceiverStage.ENDED)
+
+
+def _check_offer(offer: Offer, here: Here) -> None:
+    if offer.giver in here.service.labels:
+        raise _refused(offer, "the sender calls itself by the name of this Archive")
+    if here.is_original and not _took_before(offer, here):
+        raise _refused(offer, "the Original is here")
+    if here.state is State.DELETED:
+        raise _refused(offer, "it was deleted here, and an IBI that is gone never returns")
+    if len(here.chain.links) > offer.number and not _took_before(offer, here):
+        raise _refused(offer, "a later transfer of it is known here")
+
+
+def _took_before(offer: Offer, here: Here) -> bool:
+    """Whether the release that the offer speaks of is countersigned here."""
+    return len(here.chain.links) > offer.number
+
+
+def _has_accepted(offer: Offer, signer: PublicKey, here: Here) -> bool:
+    """Whether this Archive has said itself that it takes the Original."""
+    assert offer.acceptance is not None
+    said, accepter = read_acceptance(offer.acceptance)
+    return (
+        accepter in here.keys
+        and said.to in here.service.labels
+        and said.giver_key == signer
+        and said.number == offer.number
+        and name_one_item(said.labels, offer.labels)
+    )
+
+
+def _refused(offer: Offer, reason: str) -> TransferRefused:
+    return TransferRefused(label=str(offer.labels.labels[0]), reason=reason)
+
+
+def accept(kept: Incoming, now: int) -> Incoming:
+    """The librarian agrees."""
+    if kept.stage is not ReceiverStage.WAITING:
+        return kept
+    return replace(kept, stage=ReceiverStage.ACCEPTED, due=now, attempts=0)
+
+
+def decline(kept: Incoming, reason: str = "") -> Incoming:
+    """The librarian does not. `TransferRefused` once this Archive has said that it holds the Copy: the Original may
+    have been released already, and would be nowhere."""
+    if kept.stage in (ReceiverStage.HELD, ReceiverStage.TAKEN):
+        why = "this Archive has agreed, and the Original may be on its way: ask the sender to withdraw it"
+        raise TransferRefused(label=str(kept.rep), reason=why)
+    if kept.stage.is_final:
+        return kept
+    return replace(kept, stage=ReceiverStage.DECLINED, reason=reason or "declined")
+
+
+def answer_offer(kept: Incoming, here: Here) -> Reply:
+    """What the receiver says to the sender."""
+    if len(here.chain.links) > kept.number and not here.is_owed:
+        return Reply(ReceiverStage.TAKEN, chain=here.chain.texts)
+    if kept.stage is ReceiverStage.HELD:
+        return Reply(ReceiverStage.HELD, kept.acceptance, reason=kept.reason)
+    return Reply(kept.stage, reason=kept.reason)
+
+
+def next_of_receiver(kept: Incoming, here: Here) -> tuple[Incoming, ReceiverStep]:
+    """What the receiver does now."""
+    if kept.stage.is_final:
+        return kept, Finish()
+    if len(here.chain.links) > kept.number and not here.is_owed:
+        return replace(kept, stage=ReceiverStage.TAKEN, reason=""), Finish()
+    if kept.stage is ReceiverStage.WAITING:
+        return kept, Rest()
+    if kept.stage is ReceiverStage.ACCEPTED or here.state is None:
+        return kept, BringCopy(kept.source)
+    return kept, AskChain(kept.source)
+
+
+def receiver_holds(kept: Incoming, here: Here, key: SigningKey, now: int) -> Incoming:
+    """The Copy was brought: what is held is said, signed, and from then on not taken back."""
+    if kept.stage is not ReceiverStage.ACCEPTED:
+        return kept
+    if here.state is not State.COPY or here.manifest is None:
+        return kept.delayed(now, "there is no Copy here")
+    said = Acceptance(kept.labels, kept.number, kept.giver_key, here.service.labels[0], here.manifest)
+    return replace(
+        kept,
+        stage=ReceiverStage.HELD,
+        manifest=here.manifest,  # which the Original had a moment ago, whatever was offered
+        acceptance=sign_acceptance(said, key),
+        attempts=0,
+        due=now,
+        reason="",
+    )
+
+
+def receiver_hears_chain(
+    kept: Incoming, here: Here, texts: Iterable[str], is_key_of: IsKeyOf, now: int
+) -> tuple[Incoming, ReceiverStep]:
+    """What the receiver does when the sender has told the chain of the item. `is_key_of` is asked about Archives before
+    the sender; the sender's key is that of its offer."""
+    if kept.stage is not ReceiverStage.HELD:
+        return kept, Rest()
+    texts = tuple(texts)
+    if len(texts) < kept.number:
+        return kept.delayed(now, "it is not released yet"), Rest()
+    try:
+        chain = check_chain(texts, lambda who, key: _is_signer(kept, is_key_of, who, key), kept.labels)
+    except InvalidProvenance as error:
+        return kept.delayed(now, f"the release is not believed: {error.reason.format(**error.details)}"), Rest()
+    return _judge_chain(kept, here, chain, now)
+
+
+def _is_signer(kept: Incoming, is_key_of: IsKeyOf, who: Label, key: PublicKey) -> bool:
+    return key == kept.giver_key if who == kept.giver else is_key_of(who, key)
+
+
+def _judge_chain(kept: Incoming, here: Here, chain: Chain, now: int) -> tuple[Incoming, ReceiverStep]:
+    link = chain.links[kept.number - 1]
+    said = link.said
+    if not isinstance(said, Release) or said.giver != kept.giver or link.signer != kept.giver_key:
+        return kept.delayed(now, "the release is not believed: it is signed by another Archive"), Rest()
+    if said.to not in here.service.labels or said.to_key not in here.keys:
+        return replace(kept, stage=ReceiverStage.ENDED, reason="the Original was given to another Archive"), Finish()
+    ours = recall(here, chain.texts)
+    if ours is not None and ours.next_number > kept.number + 2:  # this Archive has given it on since
+        return replace(kept, stage=ReceiverStage.TAKEN), KeepChain(ours)
+    chain = Chain(chain.links[: kept.number])  # what comes after is the countersignature of this Archive itself
+    order = compare_chains(here.chain.texts[: kept.number], chain.texts)
+    if order is not ChainOrder.NEWER and not (order is ChainOrder.SAME and here.is_owed):
+        return kept.delayed(now, "the release does not go on from what is known of the item here"), Rest()
+    if here.in_doubt:
+        return kept.delayed(now, "this Archive may have been put back from a backup"), Rest()
+    if here.state is not State.COPY or here.manifest != said.manifest:
+        return replace(kept, manifest=said.manifest), BringCopy(kept.source)
+    return kept, TakeOver(chain, said.manifest)

@@ -1,0 +1,158 @@
+"""What the two sides of a transfer say to each other, signed: the offer, the acceptance, and how far they are.
+
+An offer is said again and again; each time it asks how far the receiver is. It is signed, so that no other Archive can
+end a transfer or lead it elsewhere. An acceptance says, signed by the receiver, that it holds a complete Copy: the
+sender keeps it, and shows it to a receiver that does not remember.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from ibi.errors import InvalidInput
+from ibi.label import Label
+from ibi.messages.label_forms import LabelForms
+from ibi.model.item_json import forms_document, read_forms, read_label
+from ibi.model.json_fields import Fields, boolean, integer, many, member, of_string, string
+from ibi.model.transfer_record import ReceiverStage
+from ibi.signing import InvalidStatement, PublicKey, SigningKey, read_statement, sign_statement
+
+OFFER: Final = "offer"
+ACCEPTANCE: Final = "acceptance"
+_LONGEST_URL: Final = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a sender says to a receiver; said again, it asks how far the receiver is."""
+
+    labels: LabelForms
+    number: int
+    """Of the release in the chain of the item."""
+    giver: Label
+    url: str
+    """Where the sender is asked for the item."""
+    to: str
+    """The address that it was sent to: it is no offer to others."""
+    manifest: str
+    released: bool = False
+    withdrawn: bool = False
+    acceptance: str | None = None
+    """What the receiver said when it held the Copy: one that was put back from a backup may not remember."""
+
+
+def sign_offer(offer: Offer, key: SigningKey) -> str:
+    claims: dict[str, object] = {
+        "labels": forms_document(offer.labels),
+        "number": offer.number,
+        "from": offer.giver.spelling,
+        "url": offer.url,
+        "to": offer.to,
+        "manifest": offer.manifest,
+        "released": offer.released,
+        "withdrawn": offer.withdrawn,
+    }
+    if offer.acceptance is not None:
+        claims["acceptance"] = offer.acceptance
+    return sign_statement(OFFER, claims, key)
+
+
+def read_offer(text: str) -> tuple[Offer, PublicKey]:
+    """The offer and its signer; `InvalidStatement`."""
+    statement = read_statement(text, OFFER)
+    try:
+        fields = Fields(statement.claims, "offer")
+        url = fields.required("url", string)
+        if len(url) > _LONGEST_URL or not url.startswith(("http://", "https://")):
+            raise InvalidStatement(url, 0, "the sender has no address")
+        offer = Offer(
+            fields.required("labels", read_forms),
+            fields.required("number", integer),
+            fields.required("from", read_label),
+            url.rstrip("/"),
+            fields.required("to", string),
+            fields.required("manifest", string),
+            fields.optional("released", boolean, False),
+            fields.optional("withdrawn", boolean, False),
+            fields.nullable("acceptance", string),
+        )
+    except InvalidInput as error:
+        raise InvalidStatement(text, 0, "{cause}", cause=error.reason.format(**error.details)) from error
+    if offer.labels.rep is None or offer.number < 1:
+        raise InvalidStatement(text, 0, "it names no item")
+    return offer, statement.signer
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What a receiver says that holds a complete Copy and is ready to have the Original."""
+
+    labels: LabelForms
+    number: int
+    giver_key: PublicKey
+    to: Label
+    manifest: str
+
+
+def sign_acceptance(said: Acceptance, key: SigningKey) -> str:
+    claims = {
+        "labels": forms_document(said.labels),
+        "number": said.number,
+        "from_key": str(said.giver_key),
+        "to": said.to.spelling,
+        "manifest": said.manifest,
+    }
+    return sign_statement(ACCEPTANCE, claims, key)
+
+
+@lru_cache(maxsize=1024)
+def read_acceptance(text: str) -> tuple[Acceptance, PublicKey]:
+    """The acceptance and its signer; `InvalidStatement`."""
+    statement = read_statement(text, ACCEPTANCE)
+    try:
+        fields = Fields(statement.claims, "acceptance")
+        said = Acceptance(
+            fields.required("labels", read_forms),
+            fields.required("number", integer),
+            fields.required("from_key", of_string(PublicKey.parse)),
+            fields.required("to", read_label),
+            fields.required("manifest", string),
+        )
+    except InvalidInput as error:
+        raise InvalidStatement(text, 0, "{cause}", cause=error.reason.format(**error.details)) from error
+    return said, statement.signer
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a receiver answers to an offer."""
+
+    stage: ReceiverStage
+    acceptance: str | None = None
+    """Of a Copy that is held."""
+    chain: tuple[str, ...] = ()
+    """Of an Original that was taken: with the countersignature."""
+    reason: str = ""
+
+
+def reply_document(reply: Reply) -> dict[str, object]:
+    """The answer as JSON."""
+    return {
+        "stage": reply.stage.value,
+        **({} if reply.acceptance is None else {"acceptance": reply.acceptance}),
+        **({} if not reply.chain else {"chain": list(reply.chain)}),
+        **({} if not reply.reason else {"reason": reply.reason}),
+    }
+
+
+def read_reply(document: object) -> Reply:
+    """The answer of another Archive; `InvalidDocument` if it is none. What it says beside this is left aside."""
+    fields = Fields(document, "answer")
+    return Reply(
+        fields.required("stage", of_string(member(ReceiverStage))),
+        fields.nullable("acceptance", string),
+        fields.optional("chain", many(string), ()),
+        fields.optional("reason", string, ""),
+    )
