@@ -12,7 +12,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.forked_command import run_forked
+
 _IBI = "from ibi.cli import main; main()"
+_PATIENCE = 120.0
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,16 @@ class IbiCommand:
         return [sys.executable, "-c", f"{self.first}\n{_IBI}"]
 
     def __call__(self, *arguments: str, **variables: str) -> Outcome:
+        # What a process is told before its first import needs an interpreter of its own.
+        if not self.first and all(name.startswith("IBI_") for name in variables):
+            return Outcome(*run_forked(arguments, self.home, self.environment(**variables), _PATIENCE))
         done = subprocess.run(
             [*self._program(), *arguments],
             cwd=self.home,
             env=self.environment(**variables),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=_PATIENCE,
             check=False,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,187 @@
+"""Processes of the command that begin where one has already imported the package: half of what a short command costs
+is its imports, and the tests run thousands of them.
+
+Each command is a process of its own, with its own memory, working directory, environment and descriptors, forked from
+one that has imported everything and done nothing. What a test changes before the imports (another locale, patches) is
+not for this: `IbiCommand` then starts an interpreter.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+__all__ = ["run_forked"]
+
+_HEAD = 8
+"""Bytes of the length of a request, beside which the descriptors travel."""
+
+
+class _Parent:
+    """The process that forks, as its clients see it: one of each process of the tests."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+
+    def send(self, order: bytes, descriptors: Sequence[int]) -> None:
+        with self._lock:
+            if self._socket is None:
+                self._socket = _start()
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+            self._socket.sendmsg([len(order).to_bytes(_HEAD, "big")], rights)
+            self._socket.sendall(order)
+
+
+def _start() -> socket.socket:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.forked_command", str(theirs.fileno())],
+            cwd=Path(__file__).parents[2],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+
+    def stop() -> None:
+        ours.close()  # at which it ends
+        process.wait(30)
+
+    atexit.register(stop)
+    return ours
+
+
+_PARENT = _Parent()
+
+
+def run_forked(
+    arguments: Sequence[str], directory: Path, environment: Mapping[str, str], timeout: float
+) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of the command, as `subprocess.run` gives them."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
+        ours, theirs = socket.socketpair()
+        with closing(ours), closing(theirs):
+            order = {"arguments": list(arguments), "directory": str(directory), "environment": dict(environment)}
+            descriptors = [nothing.fileno(), out.fileno(), err.fileno(), theirs.fileno()]
+            _PARENT.send(json.dumps(order).encode(), descriptors)
+            theirs.close()
+            code = _wait(ours, timeout, [*arguments])
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode().replace("\r\n", "\n"))
+    return code, texts[0], texts[1]
+
+
+def _wait(status: socket.socket, timeout: float, arguments: list[str]) -> int:
+    """The command tells its process number, and who waits for it how it ended."""
+    reader = status.makefile("rb")
+    status.settimeout(timeout)
+    pid = int(reader.readline())
+    try:
+        return int(reader.readline())
+    except TimeoutError as error:
+        os.kill(pid, signal.SIGKILL)
+        raise subprocess.TimeoutExpired(arguments, timeout) from error
+
+
+# --- the process that forks ------------------------------------------------------------------------------------------
+
+
+def main(descriptor: int) -> None:
+    _import_all()
+    gc.freeze()
+    with socket.socket(fileno=descriptor) as orders:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those who wait for commands are waited for by none
+        while (received := _receive(orders)) is not None:
+            order, descriptors = received
+            if os.fork() == 0:
+                orders.close()
+                _run_and_tell(order, descriptors)
+            for each in descriptors:
+                os.close(each)
+
+
+def _import_all() -> None:
+    """Everything but the servers' side, which is imported by what needs it."""
+    import pkgutil
+    from importlib import import_module
+
+    import ibi
+
+    for module in pkgutil.walk_packages(ibi.__path__, "ibi."):
+        if not module.name.startswith("ibi.web"):
+            import_module(module.name)
+
+
+def _receive(orders: socket.socket) -> tuple[dict[str, object], list[int]] | None:
+    head, rights, _, _ = orders.recvmsg(_HEAD, socket.CMSG_SPACE(16))
+    if not head:
+        return None
+    descriptors = array.array("i")
+    for _, _, content in rights:
+        descriptors.frombytes(content)
+    left, parts = int.from_bytes(head, "big"), []
+    while left:
+        parts.append(orders.recv(left))
+        left -= len(parts[-1])
+    return json.loads(b"".join(parts)), list(descriptors)
+
+
+def _run_and_tell(order: dict[str, object], descriptors: list[int]) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pid = os.fork()
+    if pid == 0:
+        _become_command(order, descriptors)
+        return
+    os.write(descriptors[3], b"%d\n" % pid)
+    _, status = os.waitpid(pid, 0)
+    os.write(descriptors[3], b"%d\n" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def _become_command(order: dict[str, object], descriptors: list[int]) -> None:
+    from ibi.cli import main as run
+
+    for number, descriptor in enumerate(descriptors[:3]):
+        os.dup2(descriptor, number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    os.chdir(str(order["directory"]))
+    os.environ.clear()
+    os.environ.update(order["environment"])  # type: ignore[call-overload]
+    sys.argv = ["ibi", *order["arguments"]]  # type: ignore[misc]
+    code = 1
+    try:
+        run()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    except BaseException:  # noqa: BLE001 - as an interpreter does, whatever it is
+        traceback.print_exc()
+    _end(code)
+
+
+def _end(code: int) -> None:
+    """As an interpreter ends, but for taking apart all that was imported, which takes longer than most commands."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
