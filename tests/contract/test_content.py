@@ -68,6 +68,21 @@ def test_a_change_may_have_no_address_nor_message(store: Content) -> None:
     assert store.read(NAME).head.change == bare
 
 
+def test_what_was_removed_is_gone_and_its_name_is_free(store: Content) -> None:
+    store.create(NAME, files(a=b"1"), change())
+    store.update(NAME, files(a=b"2"), change("second"))
+    store.create(OTHER, files(a=b"1"), change())
+    store.remove(NAME)
+    with pytest.raises(ContentMissing):
+        store.read(NAME)
+    with pytest.raises(ContentMissing):
+        store.remove(NAME)
+    assert list(store.iterate()) == [OTHER]
+    made = store.create(NAME, files(a=b"3"), change("anew"))
+    assert made.head.number == 1
+    assert everything_in(store, NAME) == [{"a.txt": b"3"}]
+
+
 def test_names_may_be_in_any_script(store: Content) -> None:
     path = "doc/São José/日本 'quoted' \"&\"/%2e%2e/emoji 🛰️.txt"
     store.create(NAME, {path: Bytes(b"x")}, change())

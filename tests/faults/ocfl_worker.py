@@ -24,7 +24,7 @@ NAMES = tuple(f"sid.inpe.br/worker/20{number:02}/02.16.17.46" for number in rang
 @dataclass(frozen=True)
 class Orders:
     changes: tuple[tuple[str, int], ...]
-    """Each `create`, `update` or `purge`, and the number of a name."""
+    """Each `create`, `update`, `purge` or `remove`, and the number of a name."""
     step: str = ""
     visit: int = 1
     """Die at this step, when it is come to for so many times."""
@@ -59,7 +59,10 @@ def main(root: Path, orders: Orders) -> None:
     store.sweep()
     for number, (kind, name) in enumerate(orders.changes):
         change = Change("worker", str(number), Instant(1_800_000_000 + number), "urn:x:1")
-        making(store, kind)(NAMES[name], sources(number), change)
+        if kind == "remove":
+            store.remove(NAMES[name])
+        else:
+            making(store, kind)(NAMES[name], sources(number), change)
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
     store.close()

@@ -194,5 +194,5 @@ def test_half_a_catalogue_is_never_taken_for_a_whole_one(data: Path) -> None:
 
 def test_every_step_is_tried() -> None:
     tried = {step for _, step, _ in POINTS}
-    assert {*deposits.STEPS, *OCFL_STEPS} - tried == {"purge: moved aside", *SWEEPS}
+    assert {*deposits.STEPS, *OCFL_STEPS} - tried == {"purge: moved aside", *sweep.REMOVAL_STEPS, *SWEEPS}
     assert labels(0) != labels(1)

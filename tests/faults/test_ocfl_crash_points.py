@@ -24,6 +24,9 @@ CHANGES = (
     ("purge", 1),
     ("update", 1),
     ("purge", 0),
+    ("remove", 0),
+    ("create", 0),
+    ("remove", 1),
 )
 SIGKILLED = -9
 LATER = tuple(step for step in STEPS if step.startswith(("recovery", "sweep")))
@@ -51,6 +54,9 @@ def after(count: int) -> State:
     """What is to be there after so many changes."""
     state: State = {}
     for number, (kind, name) in enumerate(CHANGES[:count]):
+        if kind == "remove":
+            del state[NAMES[name]]
+            continue
         versions = [] if kind == "purge" else state.get(NAMES[name], [])
         state[NAMES[name]] = [*versions, number]
     return state

@@ -108,6 +108,10 @@ class Content(Protocol):
     ) -> KeptObject:
         """Replace all versions by a first one that has these files; the bytes of everything else are gone."""
 
+    def remove(self, name: str) -> None:
+        """Forget all versions: the bytes are gone, and the name can be created anew. Damage is no reason to refuse it.
+        `ContentMissing` if there is none."""
+
     def read(self, name: str) -> KeptObject:
         """`ContentMissing` if there is none, `ContentDamaged` if what is there makes no sense."""
 

@@ -97,6 +97,12 @@ class MemoryContent:
             self._content = {key: value for key, value in self._content.items() if key[0] != name or key[1] in digests}
             return kept
 
+    def remove(self, name: str) -> None:
+        with self._lock:
+            self.read(name)
+            del self._objects[name]
+            self._content = {key: value for key, value in self._content.items() if key[0] != name}
+
     def read(self, name: str) -> KeptObject:
         try:
             return self._objects[checked_name(name)]

@@ -24,7 +24,14 @@ from ibi.storage.ocfl.object import Inventory, ObjectDirectory, OpenContent, Rem
 from ibi.storage.ocfl.store_context import StoreContext
 from ibi.storage.ocfl.verification import verify
 
-STEPS = (*versions.CREATION_STEPS, *versions.REVISION_STEPS, *sweep.PURGE_STEPS, *recovery.STEPS, *sweep.SWEEP_STEPS)
+STEPS = (
+    *versions.CREATION_STEPS,
+    *versions.REVISION_STEPS,
+    *sweep.PURGE_STEPS,
+    *sweep.REMOVAL_STEPS,
+    *recovery.STEPS,
+    *sweep.SWEEP_STEPS,
+)
 """Where a crash is tried."""
 
 
@@ -85,6 +92,9 @@ class OcflStore:
     ) -> KeptObject:
         check_tree(files)
         return sweep.purge_to(self._working(), checked_name(name), files, change, head).to_kept_object()
+
+    def remove(self, name: str) -> None:
+        sweep.remove(self._working(), checked_name(name))
 
     def read(self, name: str) -> KeptObject:
         return self.read_inventory(name).to_kept_object()

@@ -1,4 +1,4 @@
-"""What is removed from the store: remains of processes that died, and objects that are purged.
+"""What is removed from the store: remains of processes that died, and objects that are purged or removed.
 
 Two directories change names in one step: a crash leaves the old object or the new one, and the other in staging, where
 the sweep removes it. Where the file system cannot do that, the old object is moved aside first; a sweep that finds none
@@ -50,7 +50,7 @@ def _finish(work: StoreContext, place: Path, name: str) -> bool:
     with suppress(ContentMissing):
         if kind == "update":
             return work.finish(name)
-    if kind == "create":
+    if kind in ("create", "remove"):
         work.parents.prune(name)
     return False
 
@@ -152,3 +152,36 @@ def _replace(work: StoreContext, staged: Staged, name: str) -> None:
     staged.batch.sync()
     work.step("purge: durable")
     staged.undoing.clear()
+
+
+REMOVAL_STEPS = ("remove: moved aside", "remove: durable", "remove: removed")
+
+
+def remove(work: StoreContext, name: str) -> None:
+    """One rename decides: after it, the object lies in staging, where the sweep removes what a crash has left."""
+    target = work.target(name)
+    with work.change("remove") as staged, work.locks.hold(name):
+        digests = _digests_of(work, name)
+        write_file(f"{staged.place}/{TARGET}", name.encode("ascii"), staged.batch)
+        try:
+            os.rename(target, f"{staged.place}/{OLD}")
+        except FileNotFoundError:
+            raise ContentMissing(name=name) from None
+        staged.undoing.append(lambda: os.rename(f"{staged.place}/{OLD}", target))
+        work.step("remove: moved aside")
+        staged.batch.add_directory(target.rpartition("/")[0])
+        staged.batch.add_directory(staged.place)
+        staged.batch.sync()
+        staged.undoing.clear()
+        work.step("remove: durable")
+        work.parents.prune(name)
+        if work.blocks is not None:
+            work.blocks.forget_blocks(digests)
+    work.step("remove: removed")
+
+
+def _digests_of(work: StoreContext, name: str) -> frozenset[str]:
+    """Those of all its content, as far as it can be read."""
+    with suppress(ContentDamaged):
+        return frozenset(work.current(name).manifest)
+    return frozenset()
