@@ -214,12 +214,18 @@ def copy(original: Item, source: str, *, here: Item | None = None) -> Item:
     return replace(_as_copy(original, source), owner=None)
 
 
-def refresh(item: Item, original: Item) -> Item:
-    """The Copy as its Original is now."""
+def refresh(item: Item, original: Item, source: str | None = None) -> Item:
+    """The Copy as its Original is now, which `source` keeps if it is not kept where it was."""
     require(item, Act.REFRESH)
-    after = _as_copy(original, item.source)
+    after = _as_copy(original, item.source if source is None else source)
     later = (original.later[0], item.later[1])
     return replace(after, transferred_to=item.transferred_to, owner=item.owner, later=later)
+
+
+def outlive(item: Item, tombstone: Tombstone) -> Item:
+    """The Copy, whose Original was deleted: it keeps its bytes until it is dropped, and says so."""
+    require(item, Act.REFRESH)
+    return replace(item, original_tombstone=tombstone)
 
 
 def drop(item: Item, now: Instant) -> Transfer | None:

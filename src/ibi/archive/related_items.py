@@ -163,9 +163,15 @@ def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
 def _is_admitted(source: Item, member: Item) -> bool:
     """Whether a text that says `translation_of` belongs to the group of the source. That is for the owner of the source
     to say, if it is an Original here: another's claim waits until it is accepted."""
-    if source.state is not State.ORIGINAL or (source.owner == member.owner and not is_declined(source, member)):
+    if source.state is not State.ORIGINAL or (have_one_owner(source, member) and not is_declined(source, member)):
         return True
     return any(name_one_item(forms, member.labels) for _, forms in source.translations)
+
+
+def have_one_owner(held: Item, claimant: Item) -> bool:
+    """Whether the owner of an Original here is that of an item which makes a claim on it. A Copy is another
+    institution's, whatever it says: its claim waits to be accepted."""
+    return claimant.state is not State.COPY and held.owner == claimant.owner
 
 
 class ClaimState(Enum):

@@ -11,6 +11,7 @@ import structlog
 from ibi import __version__
 from ibi.cli.person import sign_in_url
 from ibi.composition.archive_site import dump_schedule, open_archive_site, verification_schedule
+from ibi.composition.copies import SourceFinder
 from ibi.composition.membership import membership_service
 from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
 from ibi.composition.resolver_site import open_registry, open_resolver_site
@@ -59,6 +60,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             structlog.get_logger("ibi.minting").warning(warning)
         starting = StartingServer(listener)
         opened.callback(starting.stop)
+        finder = SourceFinder(settings)
         archive, check_archive = open_archive_site(
             settings,
             url_of(listener),
@@ -67,6 +69,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             demo=demo,
             on_rebuild=starting.start,
             on_item=starting.count_item,
+            finder=finder,
         )
         queue = MintQueue(ticks, identity, rules, clocks, guard=MintGuard(ticks, address))
         membership = membership_service(settings, archive)
@@ -74,6 +77,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
         resolver = open_resolver_site(
             settings, public_url, listening, archive, clocks, registry, opened, sandbox=identity.sandbox
         )
+        finder.use(resolver)
         app = create_app(
             queue=queue,
             ticks=ticks,

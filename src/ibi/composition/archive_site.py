@@ -13,6 +13,7 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_repaired
+from ibi.composition.copies import SourceFinder, open_copy_work, public_key
 from ibi.composition.membership import membership_status, undeclared_host
 from ibi.composition.minter import LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
@@ -83,10 +84,12 @@ def open_archive_site(
     demo: bool = False,
     on_rebuild: Callable[[int | None], None] = lambda _: None,
     on_item: Callable[[], None] = lambda: None,
+    finder: SourceFinder | None = None,
 ) -> tuple[ArchiveSite | None, Callable[[], None]]:
     """Return the Archive of the data directory, initialised if necessary and filled if it is a `demo`, and a check that
     its files are still those that were opened. What it opens is closed with `opened`; `on_rebuild` is called before its
     catalogue is rebuilt, which may take long, with the number of items as far as it is known, and `on_item` for each.
+    `finder` finds the Archives of which Copies are made.
 
     None while nothing can be minted and there is no Archive yet: its own service could get no label.
     """
@@ -133,7 +136,9 @@ def open_archive_site(
         given_out=given_out,
         usage=usage,
         is_robot=is_robot,
-        item_services=_item_services(settings, store, minter, record),
+        item_services=_item_services(
+            settings, store, minter, record, _own_addresses(public_url, listening_url), finder, opened
+        ),
         search=searching,
         integrity=store.integrity,
         admin_email=settings.archive.admin_email,
@@ -141,6 +146,8 @@ def open_archive_site(
         served_elsewhere=None if address == public_url else address,
         is_switched_on=partial(_is_switched_on, MembershipFiles(settings.data)),
         warn_of_url=partial(undeclared_host, settings, public_url),
+        public_key=public_key(settings),
+        is_sandbox=minter.identity.sandbox,
     )
     return site, store.check
 
@@ -208,7 +215,21 @@ def _open_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
     return usage
 
 
-def _item_services(settings: Settings, store: ArchiveStore, minter: LocalMinter, record: ArchiveRecord) -> ItemServices:
+def _own_addresses(*urls: str) -> frozenset[tuple[str, int]]:
+    """Where this server is reached, which it never asks for items."""
+    origins = map(Origin.of_url, urls)
+    return frozenset((origin.host, origin.effective_port) for origin in origins)
+
+
+def _item_services(
+    settings: Settings,
+    store: ArchiveStore,
+    minter: LocalMinter,
+    record: ArchiveRecord,
+    own: frozenset[tuple[str, int]],
+    finder: SourceFinder | None,
+    opened: ExitStack,
+) -> ItemServices:
     """The services that take deposits. Abandoned drafts are removed now, and later when others are begun."""
     archive = settings.archive
     quota = DraftQuota(archive.most_drafts, archive.most_draft_bytes, archive.disk_reserve, archive.draft_share)
@@ -216,6 +237,7 @@ def _item_services(settings: Settings, store: ArchiveStore, minter: LocalMinter,
     drafts = Drafts(DraftFiles(settings.data, minter.clocks), store, minter.clocks, rules, service=record.service)
     drafts.sweep()
     unreadable = [name for name, _ in store.swept.unreadable]
+    finder = finder or SourceFinder(settings)
     return ItemServices(
         store,
         drafts,
@@ -226,6 +248,7 @@ def _item_services(settings: Settings, store: ArchiveStore, minter: LocalMinter,
             "unreadable": unreadable,
             **dict(integrity_status(store)),
         },
+        copy_work=open_copy_work(settings, store, record, minter.clocks, own, finder, opened),
     )
 
 

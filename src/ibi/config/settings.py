@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from ibi.config.copy_settings import CopySettings
 from ibi.config.declaration import NamedSetting, Setting, SettingSource, declared_sections, declared_settings
 from ibi.config.kinds import (
     ArchiveKey,
@@ -399,6 +400,7 @@ class Settings:
     mint: MintSettings
     archive: ArchiveSettings
     resolve: ResolveSettings
+    copies: CopySettings
     site: SiteSettings
     mail: MailSettings
     file: Path | None
@@ -419,10 +421,7 @@ class Settings:
         return self.public_url or f"http://{bracketed(self.host)}:{self.port}"
 
     def identity(self) -> Identity | None:
-        """Return the identity in whose name labels are minted; None if no host is set.
-
-        Whether it is global is not checked here.
-        """
+        """The identity in whose name labels are minted; None if no host is set. Whether it is global is not checked."""
         mint = self.mint
         if mint.host is None:
             return None

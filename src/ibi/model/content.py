@@ -95,6 +95,14 @@ class Copy:
     path: str
 
 
+class Received(NamedTuple):
+    """What this process found a file to be while it wrote it: its size, the digests of its blocks, its CRC-32."""
+
+    size: int
+    blocks: bytes
+    crc32: str
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What a file was when it was received: what a disk has made of it since is not taken in."""
@@ -106,6 +114,9 @@ class Sent:
     seal: str | None = None
     """That of `ibi.model.content`, by which a store sees that the file is the same without computing its SHA-512
     again; None if it is not known."""
+    received: Received | None = None
+    """If this process has just written the file and hashed it on the way: such a file is not read again, as little as
+    one that the store itself writes."""
 
 
 @dataclass(frozen=True, slots=True)

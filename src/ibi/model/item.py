@@ -24,7 +24,7 @@ from ibi.model.file import File, RecordedFiles, comparable_path
 from ibi.model.later_members import LaterMembers
 from ibi.model.metadata import DescriptiveMetadata, checked_text
 from ibi.model.visibility import Visibility
-from ibi.vocabulary import State
+from ibi.vocabulary import ArchiveProtocol, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,10 @@ class Item:
     transferable: bool = True
     source: str | None = None
     """The Archive that a Copy was taken from, `host[:port]`."""
+    source_protocol: ArchiveProtocol | None = None
+    """How that Archive was asked; HTTP unless it is said."""
+    original_tombstone: Tombstone | None = None
+    """Of a Copy: when and why its Original was deleted, as that one's Archive says."""
     transferred_to: Label | None = None
     """The service of the Archive to which this one gave the Original; what is left here is a Copy."""
     owner: str | None = None
@@ -183,6 +187,10 @@ class Item:
             raise InvalidItem(str(self.labels), 0, "what was deleted has neither files nor a URL", field="files")
         if self.source is not None and self.state is not State.COPY:
             raise InvalidItem(self.source, 0, "only a Copy was taken from somewhere", field="source")
+        if self.source_protocol is not None and self.source is None:
+            raise InvalidItem(str(self.labels), 0, "without a source there is no way to it", field="source_protocol")
+        if self.original_tombstone is not None and self.state is not State.COPY:
+            raise InvalidItem(str(self.labels), 0, "only a Copy outlives its Original", field="original_tombstone")
         if self.transferred_to is not None and self.state is not State.COPY:
             where = str(self.transferred_to)
             raise InvalidItem(where, 0, "of an Original given away a Copy is left, if anything", field="transferred_to")
@@ -197,6 +205,12 @@ class Item:
         rep = self.labels.rep
         assert rep is not None  # no item is built without it
         return rep
+
+    @property
+    def source_url(self) -> str | None:
+        """The address of the Archive that a Copy was taken from."""
+        scheme = (self.source_protocol or ArchiveProtocol.HTTP).scheme
+        return None if self.source is None else f"{scheme}://{self.source}"
 
     def is_called(self, label: Label) -> bool:
         return label in self.labels.labels

@@ -40,12 +40,12 @@ from ibi.model.json_fields import (
 from ibi.model.later_members import LaterMembers, Shape, join_later, split_later
 from ibi.model.metadata import DC_ELEMENTS, Agent, DescriptiveMetadata, Licence, Orcid, ResourceType, Text
 from ibi.model.visibility import Visibility, network
-from ibi.vocabulary import State
+from ibi.vocabulary import ArchiveProtocol, State
 
 SCHEMA: Final = 2
 """The latest version of both documents. What is written has the number of the first version that has all its members:
 so an Archive with an older version reads what it can, and refuses the rest."""
-_SINCE_2: Final = frozenset({"alternates", "owner", "declined"})
+_SINCE_2: Final = frozenset({"alternates", "owner", "declined", "source_protocol", "original_tombstone"})
 
 Document = dict[str, Any]
 
@@ -109,10 +109,14 @@ def local_document(item: Item) -> Document:
             "state": item.state.value,
             "transferable": item.transferable,
             "source": item.source,
+            "source_protocol": None if item.source_protocol is None else item.source_protocol.value,
+            "original_tombstone": None
+            if item.original_tombstone is None
+            else tombstone_document(item.original_tombstone),
             "transferred_to": None if item.transferred_to is None else item.transferred_to.spelling,
             "owner": item.owner,
             "declined": [forms_document(forms) for forms in item.declined],
-            "tombstone": None if item.tombstone is None else _tombstone(item.tombstone),
+            "tombstone": None if item.tombstone is None else tombstone_document(item.tombstone),
         }
     )
     return document if _SINCE_2.isdisjoint(document) else document | {"schema": 2}
@@ -159,7 +163,7 @@ def visibility_document(visibility: Visibility) -> Document:
     return _without_absent({**shown, **rest})
 
 
-def _tombstone(tombstone: Tombstone) -> Document:
+def tombstone_document(tombstone: Tombstone) -> Document:
     shown: Document = {
         "when": str(tombstone.when),
         "why": tombstone.why,
@@ -273,7 +277,7 @@ def read_visibility(fields: Fields) -> Visibility:
 
 
 @of_object
-def _read_tombstone(fields: Fields) -> Tombstone:
+def read_tombstone(fields: Fields) -> Tombstone:
     return Tombstone(
         fields.required("when", read_instant),
         fields.required("why", string),
@@ -313,6 +317,7 @@ def _read_shared(fields: Fields) -> Document:
 
 
 _read_state = of_string(member(State))
+_read_protocol = of_string(member(ArchiveProtocol))
 
 
 def _read_local(fields: Fields) -> Document:
@@ -320,10 +325,12 @@ def _read_local(fields: Fields) -> Document:
         "state": fields.required("state", _read_state),
         "transferable": fields.required("transferable", boolean),
         "source": fields.nullable("source", string),
+        "source_protocol": fields.nullable("source_protocol", _read_protocol),
+        "original_tombstone": fields.nullable("original_tombstone", read_tombstone),
         "transferred_to": fields.nullable("transferred_to", read_label),
         "owner": fields.nullable("owner", string),
         "declined": fields.optional("declined", many(read_forms), ()),
-        "tombstone": fields.nullable("tombstone", _read_tombstone),
+        "tombstone": fields.nullable("tombstone", read_tombstone),
     }
     fields.finish()
     return values
@@ -357,9 +364,15 @@ _ITEM_SHAPE: Final = Shape(
     lists={"files": _FILE_SHAPE, "alternates": Shape(frozenset({"scheme", "value"}))},
     tables={"translations": _FORMS_SHAPE},
 )
+_TOMBSTONE_SHAPE: Final = Shape(
+    frozenset({"when", "why", "replaced_by", "purged"}), links={"replaced_by": _FORMS_SHAPE}
+)
 _LOCAL_SHAPE: Final = Shape(
-    frozenset({"schema", "state", "transferable", "source", "transferred_to", "owner", "declined", "tombstone"}),
-    objects={
-        "tombstone": Shape(frozenset({"when", "why", "replaced_by", "purged"}), links={"replaced_by": _FORMS_SHAPE})
-    },
+    frozenset(
+        {
+            *("schema", "state", "transferable", "source", "source_protocol", "transferred_to", "owner", "declined"),
+            *("tombstone", "original_tombstone"),
+        }
+    ),
+    objects={"tombstone": _TOMBSTONE_SHAPE, "original_tombstone": _TOMBSTONE_SHAPE},
 )

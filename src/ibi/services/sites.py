@@ -26,6 +26,8 @@ from ibi.ports.content import Content, ContentDamaged
 from ibi.ports.registry import Beliefs
 from ibi.services.archive_answers import MAX_AGE, ArchiveAnswers
 from ibi.services.change_watch import ChangeWatch
+from ibi.services.copies.giving import ObjectGiving
+from ibi.services.copies.jobs import CopyWork
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.integrity.verified_file import VerifiedFile
@@ -40,6 +42,7 @@ from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
 from ibi.services.resolving.resolver_service import ResolverService
+from ibi.signing import PublicKey
 
 
 def _nothing() -> Mapping[str, object]:
@@ -62,6 +65,8 @@ class ItemServices:
     """The Archive's own item, which cannot be deleted."""
     standing: Callable[[], Mapping[str, object]] = _nothing
     """The status of the Archive: its membership in its resolver, and the state of its store."""
+    copy_work: CopyWork | None = None
+    """Jobs that make Copies."""
 
     def deposits_of(self, actor: Actor) -> Deposits:
         """Changes of published items, as far as the actor may make them."""
@@ -105,6 +110,11 @@ class _ShownCatalog:
 def _always_on() -> bool:
     """Default: there is no switch."""
     return True
+
+
+def _no_key() -> PublicKey | None:
+    """Default: the Archive signs nothing."""
+    return None
 
 
 def _no_warning(_: str) -> None:
@@ -151,10 +161,16 @@ class ArchiveSite:
     dumps: DumpFiles | None = None
     """The dumps that the server writes, if it does."""
     served_elsewhere: str | None = None
+    public_key: Callable[[], PublicKey | None] = _no_key
+    """The key with which the Archive signs."""
+    is_sandbox: bool = False
+    """Whether its labels are for trying out."""
     watch: ChangeWatch | None = field(init=False, default=None)
     """Tells caches of this process what changed."""
     answers: ArchiveAnswers = field(init=False)
     """The answers to resolvers, over HTTP and in this process."""
+    giving: ObjectGiving = field(init=False)
+    """What other Archives make Copies of."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "public_url", self.public_url.rstrip("/"))
@@ -178,6 +194,15 @@ class ArchiveSite:
             max_age=self.max_age,
         )
         object.__setattr__(self, "answers", answers)
+        giving = ObjectGiving(
+            self.catalog,
+            self.content,
+            self.profile.service,
+            integrity=self.integrity,
+            key=self.public_key,
+            is_sandbox=self.is_sandbox,
+        )
+        object.__setattr__(self, "giving", giving)
 
     @property
     def urls(self) -> ArchiveUrls:

@@ -69,6 +69,12 @@ class BeliefsDamaged(StoreDamaged):
     without -wal and -shm files beside it; otherwise the next start of the server sets it aside and learns anew."""
 
 
+class JobsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds jobs that make Copies, not the Copies: put it back from a backup,
+    without -wal and -shm files beside it; otherwise the next start of the server sets it aside, and what was not copied
+    yet has to be asked for again."""
+
+
 class TicksDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. Move it away with its -wal and -shm files: it is made anew from mint.log beside
     it, and only the idempotency keys of the last days are forgotten."""

@@ -48,6 +48,27 @@ class ArchivesClient(ApiClient):
         return self._object("PATCH", f"{_PATH}/{quote(label)}", dict(change))
 
 
+class CopiesClient(ApiClient):
+    """Jobs that make Copies at a server; asked with a token of the scope edit."""
+
+    def begin(self, labels: Sequence[str], source: str | None, token: str | None) -> dict[str, Any]:
+        """`token` is for the Archive `source`."""
+        said = {"labels": list(labels)} | ({} if source is None else {"from": source})
+        said |= {} if token is None else {"token": token}
+        return self._object("POST", "/api/copies", said, accepted=frozenset({202}))
+
+    def job(self, job: str, after: int = 0) -> dict[str, Any]:
+        return self._object("GET", f"/api/copies/{quote(job, safe='')}?after={after}")
+
+    def drop(self, label: Label) -> None:
+        place = f"/api/items/{quote(label.spelling, safe='/@:.-_~')}/object"
+        try:
+            with self._request("DELETE", place, None, {"Accept": "application/json"}, frozenset({204})):
+                pass
+        except (HTTPException, OSError) as error:
+            raise ServerUnreachable(server=self._server, reason=str(error) or type(error).__name__) from error
+
+
 class BeliefsClient(ApiClient):
     """What a server's resolver believes; public."""
 

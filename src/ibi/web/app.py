@@ -22,6 +22,7 @@ from ibi.ports.audit import AuditLog
 from ibi.ports.clocks import Clocks, Ticks
 from ibi.services.accounts.account_admin import LocalTokenAdmin
 from ibi.services.accounts.sign_in import SignIn
+from ibi.services.copies.jobs import CopyWork
 from ibi.services.items.dumping import DumpSchedule
 from ibi.services.items.following import FeedReaders
 from ibi.services.items.verification import VerificationSchedule
@@ -70,6 +71,7 @@ from ibi.web.http.request_middleware import (
     request_names,
 )
 from ibi.web.pages import refusal, wants_page
+from ibi.web.pages.jobs_page import JobPages
 from ibi.web.pages.refusals import ConnectionRefusals, HostCheck
 from ibi.web.pages.rendering import SiteFacts
 from ibi.web.pages.robots_txt import SITEMAP, RobotsPage
@@ -159,6 +161,8 @@ def create_app(
     if sign_in is not None and sessions is not None:
         integrity = None if archive is None else archive.integrity
         routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies, integrity).routes()
+        if archive is not None and (copy_work := _copy_work(archive)) is not None:
+            routes += JobPages(copy_work, sessions, archive).routes()
     url = facts.public_url if facts else "" if archive is None else archive.public_url
     has_sitemap = any(route.path == SITEMAP for route in routes)
     routes.append(Route("/robots.txt", RobotsPage(url, has_sitemap=has_sitemap).get))
@@ -194,7 +198,7 @@ def create_app(
         routes=routes,
         middleware=middleware,
         exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
-        lifespan=_lifespan(queue, membership, resolver, verification, dumping),
+        lifespan=_lifespan(queue, membership, resolver, verification, dumping, _copy_work(archive)),
     )
     app.router.redirect_slashes = False  # one address each; a wrong one costs no second request
     if archive is not None or resolver is not None:
@@ -293,6 +297,7 @@ def _lifespan(
     resolver: ResolverSite | None,
     verification: VerificationSchedule | None,
     dumping: DumpSchedule | None,
+    copy_work: CopyWork | None,
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -305,9 +310,13 @@ def _lifespan(
             verification.start()
         if dumping is not None:
             dumping.start()
+        if copy_work is not None:
+            copy_work.start()
         try:
             yield
         finally:
+            if copy_work is not None:
+                await copy_work.stop()
             if dumping is not None:
                 await dumping.stop()
             if verification is not None:
@@ -319,6 +328,10 @@ def _lifespan(
             await queue.stop()
 
     return lifespan
+
+
+def _copy_work(archive: ArchiveSite | None) -> CopyWork | None:
+    return None if archive is None or archive.item_services is None else archive.item_services.copy_work
 
 
 def _feed_readers(archive: ArchiveSite | None) -> FeedReaders | None:

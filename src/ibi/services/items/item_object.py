@@ -32,8 +32,9 @@ def _documents(files: Mapping[str, Source]) -> dict[str, Source]:
 class LateItem:
     """An item that is made when the store has taken its files in: what its records tell of them is known only then."""
 
-    def __init__(self, make: MakeItem) -> None:
-        self._make = make
+    def __init__(self, make: MakeItem, record: bytes | None = None) -> None:
+        """`record` is its `item.json` as it is at another Archive, which is kept byte for byte."""
+        self._make, self._record = make, record
         self._item: Item | None = None
 
     @property
@@ -46,9 +47,13 @@ class LateItem:
         """The logical files of a version; the records come last."""
         return {
             **_documents(files),
-            ITEM: Derived(lambda taken: encode_item(self._make_once(taken))),
+            ITEM: Derived(self._encode_once),
             LOCAL: Derived(lambda taken: encode_local(self._make_once(taken))),
         }
+
+    def _encode_once(self, taken: Mapping[str, TakenFile]) -> bytes:
+        item = self._make_once(taken)
+        return encode_item(item) if self._record is None else self._record
 
     def _make_once(self, taken: Mapping[str, TakenFile]) -> Item:
         if self._item is None:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ibi.archive.errors import UnknownItem
-from ibi.archive.related_items import find_labelled, is_declined
+from ibi.archive.related_items import find_labelled, have_one_owner, is_declined
 from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label, RepositoryName
@@ -22,7 +23,7 @@ from ibi.model.change import Revision
 from ibi.model.content import Bytes, Change, Keep, KeptObject, NewObject, Source
 from ibi.model.errors import InvalidDocument
 from ibi.model.item import Item
-from ibi.model.item_json import decode_item
+from ibi.model.item_json import decode_item, encode_local
 from ibi.model.transfer import Transfer, decode_transfer, encode_transfer
 from ibi.ports.archive_store import Batching, ItemLocks, Job, Journal, Result
 from ibi.ports.audit import AuditLog
@@ -46,7 +47,8 @@ from ibi.services.items.item_object import (
 )
 
 STEPS: Final = ("change noted", "content kept", "item listed", "claim answered", "change done")
-"""Where a crash is tried."""
+REMOVAL_STEPS: Final = ("change noted", "item listed", "content removed", "change done")
+"""Where a crash is tried: of a change, and of the removal of an item that leaves nothing."""
 
 
 def _pass(step: str) -> None:
@@ -95,6 +97,10 @@ class PendingItem(NamedTuple):
     change: Change
     entry: AuditEntry | None = None
     """What the audit log is to say of it."""
+    record: bytes | None = None
+    """Its `item.json`, if that is taken over from another Archive as it is there."""
+    others: Mapping[str, Source] = MappingProxyType({})
+    """What its object has beside its files and records, such as where the item came from."""
 
 
 class ItemRepository:
@@ -258,9 +264,10 @@ class ItemRepository:
 
     def _keep_all(self, new: Sequence[PendingItem]) -> list[StoredItem | Exception]:
         """Each item as it is kept, or what kept it from being so."""
-        items = [LateItem(each.make) for each in new]
+        items = [LateItem(each.make, each.record) for each in new]
         objects = [
-            NewObject(each.name, late.object_of(each.files), each.change) for each, late in zip(new, items, strict=True)
+            NewObject(each.name, {**each.others, **late.object_of(each.files)}, each.change)
+            for each, late in zip(new, items, strict=True)
         ]
         outcomes = zip(items, self.content.create_all(objects), strict=True)
         return [made if isinstance(made, Exception) else _stored(late.item, made) for late, made in outcomes]
@@ -280,15 +287,16 @@ class ItemRepository:
 
     def create(self, new: PendingItem, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep the first version. The item is made when its files were taken in."""
-        late = LateItem(new.make)
-        kept = self.content.create(new.name, late.object_of(new.files), new.change, on_bytes=on_bytes)
+        late = LateItem(new.make, new.record)
+        files = {**new.others, **late.object_of(new.files)}
+        kept = self.content.create(new.name, files, new.change, on_bytes=on_bytes)
         self.step("content kept")
         return _stored(late.item, kept)
 
     def revise(self, new: PendingItem, head: int, on_bytes: OnBytes | None = None) -> StoredItem:
         """Keep a version more, as `create` does. `ContentChanged` if the item is not at the version `head` any more."""
-        late = LateItem(new.make)
-        files = self._other_files(new.name) | late.object_of(new.files)
+        late = LateItem(new.make, new.record)
+        files = self._other_files(new.name) | {**new.others, **late.object_of(new.files)}
         kept = self.content.update(new.name, files, new.change, head=head, on_bytes=on_bytes)
         self.step("content kept")
         return _stored(late.item, kept)
@@ -300,6 +308,31 @@ class ItemRepository:
         kept = self.content.update(name, self._other_files(name) | object_of(item, files), change, head=head)
         self.step("content kept")
         return _stored(item, kept)
+
+    def annotate_locally(self, item: Item, change: Change, head: int) -> StoredItem:
+        """Keep a version more in which only what the item is here is new; its files and its `item.json`, which are the
+        same in every Archive, stay byte for byte."""
+        name = name_of(item)
+        files: dict[str, Source] = {path: Keep(path) for path in self.content.read(name).head.files if path != LOCAL}
+        kept = self.content.update(name, {**files, LOCAL: Bytes(encode_local(item))}, change, head=head)
+        self.step("content kept")
+        return _stored(item, kept)
+
+    def forget(self, item: Item) -> None:
+        """Remove an item that leaves nothing: a Copy. For the holder of its lock.
+
+        The catalogue goes first: what a crash leaves is then listed again, as it was.
+        """
+        name = name_of(item)
+        with unfinished_if_refused(item):
+            self.catalog.remove(item.rep)
+        self.step("item listed")
+        with suppress(ContentMissing):
+            self.content.remove(name)
+        if self.integrity is not None:
+            with suppress(StorageError):  # the schedule of verifications finds out by itself
+                self.integrity.ledger.forget(name)
+        self.step("content removed")
 
     def _other_files(self, name: str) -> dict[str, Source]:
         """What an object has beside the item's files and records, such as where it came from: that stays."""
@@ -405,7 +438,7 @@ class ItemRepository:
 
 
 def _is_answered_at_once(held: Item, claimant: Item) -> bool:
-    return held.owner == claimant.owner and not is_declined(held, claimant)
+    return have_one_owner(held, claimant) and not is_declined(held, claimant)
 
 
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:

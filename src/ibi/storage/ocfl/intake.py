@@ -144,13 +144,23 @@ class Intake:
             if status.st_nlink > 1 or status.st_dev != os.stat(os.path.dirname(self._content)).st_dev:
                 self._take_chunks(path, lambda length: os.read(source, length), origin, hasher)
             else:
-                self._link(path, origin, source, status, hasher)
+                self._link(path, origin, source, status, self._found(origin, source, status, sent, hasher))
         finally:
             os.close(source)
         self.moved.append(origin)
 
-    def _link(self, path: str, origin: str, source: int, status: os.stat_result, hasher: _Hasher) -> None:
-        taken = self._copy(lambda length: os.read(source, length), None, origin, hasher)
+    def _found(self, origin: str, source: int, status: os.stat_result, sent: Sent | None, hasher: _Hasher) -> TakenFile:
+        """What the file is: as its writer in this process found it, or as it is read again."""
+        received = None if sent is None else sent.received
+        if sent is None or received is None or received.size != status.st_size:
+            return self._copy(lambda length: os.read(source, length), None, origin, hasher)
+        if self._keep_blocks is not None and has_kept_digests(received.size):
+            self._keep_blocks(sent.digest, received.blocks)
+        if self._on_bytes is not None:
+            self._on_bytes(received.size)
+        return TakenFile(received.size, sent.digest, received.crc32)
+
+    def _link(self, path: str, origin: str, source: int, status: os.stat_result, taken: TakenFile) -> None:
         if not self._is_new(path, taken):
             return
         place = self._place(path)

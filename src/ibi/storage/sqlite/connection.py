@@ -25,6 +25,7 @@ from ibi.storage.errors import (
     AccountsDamaged,
     BeliefsDamaged,
     DiskRefused,
+    JobsDamaged,
     PeopleDamaged,
     RegistryDamaged,
     StoreNewer,
@@ -171,8 +172,11 @@ REGISTRY: Final = DatabaseKind("registry.sqlite", 4, frozenset({"registrations",
 USAGE: Final = DatabaseKind("usage.sqlite", 5, frozenset({"usage"}), UsageDamaged)
 TICKS: Final = DatabaseKind("ticks.sqlite", 6, frozenset({"store", "clock", "served"}), TicksDamaged)
 BELIEFS: Final = DatabaseKind("beliefs.sqlite", 7, frozenset({"successions", "holdings", "copies"}), BeliefsDamaged)
+COPY_JOBS: Final = DatabaseKind("copies.sqlite", 11, frozenset({"jobs", "job_items"}), JobsDamaged)
 
-KINDS: Final = {kind.application_id: kind for kind in (CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS)}
+KINDS: Final = {
+    kind.application_id: kind for kind in (CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS, COPY_JOBS)
+}
 
 
 # The wheel bundles a recent SQLite. The interpreter's own may be one whose write-ahead log can lose a commit when two

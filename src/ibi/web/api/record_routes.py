@@ -20,9 +20,11 @@ from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.sites import ArchiveSite
 from ibi.web.api.authentication import Authentication, Callers
 from ibi.web.api.claims import ItemClaimPages
+from ibi.web.api.copies import CopyPages
 from ibi.web.api.drafts import DraftPages
 from ibi.web.api.item_content import ContentPages
 from ibi.web.api.item_search import ItemSearch
+from ibi.web.api.objects import ObjectPages
 from ibi.web.api.records import RecordPages, RelationPages
 from ibi.web.api.status import StandingPages
 from ibi.web.api.uploads import UploadPages
@@ -49,18 +51,20 @@ def record_routes(
     )
     records, standing, claims = RecordPages(callers, drafts), StandingPages(callers), ItemClaimPages(callers)
     versions, whole = VersionPages(callers), WholeDepositPages(callers, queue)
-    content = ContentPages(callers)
+    content, objects, copies = ContentPages(callers), ObjectPages(callers, site.giving), CopyPages(callers)
     return [
         _version_route("/files/{path:path}", GET=versions.file),
         _version_route("/restore", POST=versions.restore),
         _version_route("", GET=versions.get),
         _route("/api/items/batch", POST=whole.deposit_many),
+        _route("/api/items/objects", POST=objects.get_several),
         _route("/api/items/claims", GET=claims.list, POST=claims.answer),
         _route("/api/items/{label:path}/files/{path:path}", GET=content.file, PUT=uploads.put, DELETE=uploads.delete),
         # After the files, which may have any name: one may be called a/versions.
         _route("/api/items/{label:path}/versions", GET=versions.list),
         _route("/api/items/{label:path}/files", GET=records.files),
         _route("/api/items/{label:path}/manifest", GET=content.manifest),
+        _route("/api/items/{label:path}/object", GET=objects.get, DELETE=copies.drop),
         _route("/api/items/{label:path}/usage", GET=records.usage),
         _route("/api/items/{label:path}/owner", PUT=records.give),
         _route(
@@ -78,6 +82,7 @@ def record_routes(
         _route("/api/items", GET=_lists(site, callers, drafts), POST=by_body(whole.deposit, drafts.begin)),
         Route("/api/records", MovedPath()),
         Route("/api/records/{rest:path}", MovedPath()),
+        *copies.routes(),
         _route("/api/usage", GET=standing.usage),
         _route("/api/archive", GET=standing.archive),
     ]

@@ -142,6 +142,30 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "audit-incomplete": ErrorStatus(503, told=False),
     "no-such-claim": ErrorStatus(404, "claimant"),
     "claim-accepted": ErrorStatus(409, "claimant"),
+    # keys and what is signed with them
+    "invalid-key": ErrorStatus(400, "key"),
+    "invalid-statement": ErrorStatus(400),
+    "key-damaged": ErrorStatus(503, told=False),
+    # Copies of items of other Archives
+    "not-wanted": ErrorStatus(409),
+    "own-label": ErrorStatus(409),
+    "sandbox-item": ErrorStatus(403),
+    "wrong-object": ErrorStatus(502),
+    "wrong-digest": ErrorStatus(502),
+    "not-the-original": ErrorStatus(409),
+    "original-deleted": ErrorStatus(410),
+    "copy-too-large": ErrorStatus(413),
+    "copy-has-too-many-files": ErrorStatus(413),
+    "copies-too-large": ErrorStatus(507),
+    "source-cut": ErrorStatus(502),
+    "source-gone": ErrorStatus(404),
+    "no-source": ErrorStatus(400, "from"),
+    "unsafe-source": ErrorStatus(403, "from"),
+    "copy-under-way": ErrorStatus(409),
+    "copy-stopped": ErrorStatus(503),
+    "unknown-job": ErrorStatus(404, "path"),
+    "too-many-jobs": ErrorStatus(503),
+    "no-label-given": ErrorStatus(400, "labels"),
     # what an Archive keeps, and should be able to read
     "content-changed": ErrorStatus(409),
     "content-exists": ErrorStatus(409),
@@ -246,18 +270,23 @@ def log_untold(error: IbiError, log: FilteringBoundLogger) -> None:
         log.error("refused", code=error.code, detail=str(error), exc_info=error)
 
 
-def problem(error: IbiError) -> Response:
-    """The error as problem details, with the headers that go with its status."""
+def problem_document(error: IbiError) -> _Problem:
+    """The error as problem details, to be encoded."""
     answer = answer_to(error)
-    retry = retry_after(error) if answer.status == HTTPStatus.SERVICE_UNAVAILABLE else None
-    body = _Problem(
+    return _Problem(
         f"urn:ibi:problem:{error.code}",
         error.code.replace("-", " ").capitalize(),
         answer.status,
         str(error) if answer.told else UNTOLD,
         _field(error, answer),
-        retry,
+        retry_after(error) if answer.status == HTTPStatus.SERVICE_UNAVAILABLE else None,
     )
+
+
+def problem(error: IbiError) -> Response:
+    """The error as problem details, with the headers that go with its status."""
+    answer, body = answer_to(error), problem_document(error)
+    retry = body.retry_after
     headers = {"cache-control": "no-store", **_headers(error, answer.status, retry)}
     return Response(_ENCODER.encode(body), answer.status, headers, PROBLEM)
 

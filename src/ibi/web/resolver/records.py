@@ -34,6 +34,7 @@ def resolved_record(url: PersistentUrl, found: Redirect, resolved: Resolved, bas
         "next_edition": None if answer.next_edition is None else forms_record(answer.next_edition),
         "languages": [str(tag) for tag in languages],
         "archive": archive_record(found.archive),
+        "archive_url": f"{found.archive.protocol.scheme}://{found.archive.address}",
         "seconds": round(resolved.seconds, 6),
         "max_age": resolved.max_age,
         "was_kept": resolved.was_kept,

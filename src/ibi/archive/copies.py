@@ -1,0 +1,197 @@
+"""What may become a Copy here, judged before a byte of it is kept. The source is a stranger: what it says is compared
+with what was asked for, and with what is here.
+
+    wanted ──▶ `check_wanted`: is it ours, is it a sandbox's?      before anything is asked
+    record ──▶ `CopyRules.check_record`: is it what was asked for, an Original, of a size that is taken?
+    files  ──▶ `check_taken`: is every file what the record says?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ibi.archive import life_cycle
+from ibi.archive.errors import LabelTaken
+from ibi.errors import IbiError, InvalidInput
+from ibi.label import Label, parse
+from ibi.messages.label_forms import LabelForms
+from ibi.model.content import TakenFile
+from ibi.model.item import Item, name_one_item
+from ibi.model.item_object_record import ItemObjectRecord
+from ibi.model.transfer import Transfer
+from ibi.origin import InvalidOrigin, Origin
+from ibi.persistent_url import PersistentUrl
+from ibi.vocabulary import State
+
+MOST_FILES: Final = 100_000
+"""Files of one Copy: ten times what may be sent to a server for one item, since commands deposit more."""
+
+
+class NotWanted(IbiError):
+    """{label} cannot become a Copy here: {reason}."""
+
+    code = "not-wanted"
+
+
+class OwnLabel(NotWanted):
+    """{label} cannot become a Copy here: labels that begin with {prefix} are given out by this Archive, and it has not
+    given this Original to another."""
+
+    code = "own-label"
+
+
+class SandboxItem(NotWanted):
+    """{label} is an item of a sandbox, for trying out, and never leaves its machine: {reason}."""
+
+    code = "sandbox-item"
+
+
+class WrongObject(IbiError):
+    """{source} did not give {label} as it should: {reason}. Nothing of it was kept."""
+
+    code = "wrong-object"
+
+
+class NotTheOriginal(IbiError):
+    """{source} does not keep the Original of {label}, {reason}: Copies are made of Originals."""
+
+    code = "not-the-original"
+
+
+class OriginalDeleted(IbiError):
+    """{label} was deleted at its Original on {when}: {why}."""
+
+    code = "original-deleted"
+
+
+class CopyTooLarge(IbiError):
+    """{label} has {size} bytes, and this Archive takes at most {most} for one Copy (`archive.largest_deposit`)."""
+
+    code = "copy-too-large"
+
+
+class CopyHasTooManyFiles(IbiError):
+    """{label} has {files} files, and a Copy has at most {most}."""
+
+    code = "copy-has-too-many-files"
+
+
+class CopiesTooLarge(IbiError):
+    """{label} is not copied: with its {size} bytes, all Copies here would take {total}, and {most} is what they may
+    (`copies.quota`)."""
+
+    code = "copies-too-large"
+
+
+def read_wanted(text: str) -> Label:
+    """The item that is meant: by a label, or by a persistent URL. `InvalidLabel` or `InvalidPersistentUrl`."""
+    try:
+        return parse(text)
+    except InvalidInput:
+        if "://" not in text:
+            raise
+        return PersistentUrl.parse(text).label
+
+
+def read_source(text: str) -> str:
+    """The address of an Archive, `http(s)://host[:port]`; `InvalidOrigin` if it is something else."""
+    origin = Origin.of_url(text)
+    if str(origin).lower() != text.strip().rstrip("/").lower():
+        raise InvalidOrigin(text, 0, "it is http:// or https:// with a host, and a port if need be")
+    return str(origin)
+
+
+def check_local(label: Label, here: Item | None, transfer: Transfer | None, prefixes: Iterable[str]) -> None:
+    """Refuse a label of which no Copy can be here: the Original is, or was deleted here, or has to be, since this
+    Archive gave out the label. `prefixes` are its own; `transfer` says that the Original was given away."""
+    act = life_cycle.Act.COPY if here is None else life_cycle.Act.REFRESH
+    if here is not None and here.state is not State.COPY:
+        act = life_cycle.Act.COPY  # whose refusals say what is here instead
+    life_cycle.require(here, act, LabelForms.of(label))
+    is_given_away = transfer is not None or (here is not None and here.transferred_to is not None)
+    if label.is_dated and label.prefix in prefixes and not is_given_away:
+        raise OwnLabel(label=str(label), prefix=label.prefix)
+
+
+def check_sandbox(label: Label, *, is_sandbox: bool, is_on_loopback: bool) -> None:
+    """Refuse an item that never leaves its machine. Labels that mean no place on the whole Internet are those of
+    sandboxes (E11). `is_sandbox` is said of this Archive, `is_on_loopback` of the address of the other."""
+    if label.is_dated and not label.is_global:
+        _check_sandbox(str(label), is_sandbox=is_sandbox, is_on_loopback=is_on_loopback)
+
+
+def _check_sandbox(label: str, *, is_sandbox: bool, is_on_loopback: bool) -> None:
+    if not is_sandbox:
+        raise SandboxItem(label=label, reason="an Archive that is no sandbox takes none")
+    if not is_on_loopback:
+        raise SandboxItem(label=label, reason="sandboxes give each other items over loopback addresses alone")
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRules:
+    """What the settings say of Copies. 0 is no bound."""
+
+    largest: int = 0
+    """Bytes of the files of one item."""
+    quota: int = 0
+    """Bytes of the files of all Copies."""
+    reserve: int = 0
+    """Bytes that Copies leave free on the disk."""
+    is_sandbox: bool = False
+    """Whether this Archive is for trying out."""
+    prefixes: frozenset[str] = frozenset()
+    """Of the labels that this Archive gives out."""
+
+    def check_record(self, label: Label, record: ItemObjectRecord, source: str, *, is_on_loopback: bool) -> None:
+        """Refuse what is not the item that was asked for, or was never to leave its machine."""
+        if label not in record.labels.labels:
+            raise WrongObject(label=str(label), source=source, reason=f"it is the record of {record.labels.labels[0]}")
+        if record.is_sandbox:
+            _check_sandbox(str(label), is_sandbox=self.is_sandbox, is_on_loopback=is_on_loopback)
+        for each in record.labels.labels:
+            check_sandbox(each, is_sandbox=self.is_sandbox, is_on_loopback=is_on_loopback)
+
+    def check_size(self, label: Label, original: Item) -> int:
+        """The bytes of all files; refuse an item that is too large whatever is here."""
+        if len(original.files) > MOST_FILES:
+            raise CopyHasTooManyFiles(label=str(label), files=len(original.files), most=MOST_FILES)
+        size = sum(file.size for file in original.files)
+        if self.largest and size > self.largest:
+            raise CopyTooLarge(label=str(label), size=size, most=self.largest)
+        return size
+
+    def check_quota(self, label: Label, size: int, used: int) -> None:
+        """`used` are the bytes of all other Copies, and of those on their way."""
+        if self.quota and size and used + size > self.quota:
+            raise CopiesTooLarge(label=str(label), size=size, total=used + size, most=self.quota)
+
+
+def check_original(label: Label, record: ItemObjectRecord, source: str) -> None:
+    """Refuse a record of which no Copy can be made."""
+    if record.state is State.COPY:
+        away = f"and says that it gave it to {record.transferred_to}" if record.transferred_to else "but a Copy"
+        where = f"{away}, taken from {record.source}" if record.source and not record.transferred_to else away
+        raise NotTheOriginal(label=str(label), source=source, reason=where)
+    if record.state is State.DELETED:
+        assert record.tombstone is not None  # a record is not read without one
+        raise OriginalDeleted(label=str(label), when=str(record.tombstone.when)[:10], why=record.tombstone.why)
+
+
+def check_labels(original: Item, here: Iterable[Item]) -> None:
+    """Refuse labels of which one is borne by another item here."""
+    for held in here:
+        if held.rep != original.rep and name_one_item(held.labels, original.labels):
+            taken = next(each for each in original.labels.labels if held.is_called(each))
+            raise LabelTaken(label=str(taken))
+
+
+def check_taken(original: Item, taken: Mapping[str, TakenFile], source: str) -> None:
+    """Refuse files that are not what the record of their item says; those that are kept are not among `taken`."""
+    for file in original.files:
+        found = taken.get(file.path)
+        if found is not None and (found.size != file.size or found.digest != file.sha512):
+            raise WrongObject(
+                label=str(original.rep), source=source, reason=f"the digest of {file.path!r} is not that of the record"
+            )

@@ -1,0 +1,115 @@
+"""`ibi copy`: items of other Archives, kept here as Copies."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from ibi.cli.labels import read_label
+from ibi.cli.options import setting_options, settings_from
+from ibi.cli.output import as_json_option, print_json
+
+if TYPE_CHECKING:
+    from ibi.config import Settings
+    from ibi.errors import IbiError
+    from ibi.label import Label
+    from ibi.services.copies.copying import Brought
+
+token_option = click.option(
+    "--token",
+    "source_token",
+    metavar="TOKEN",
+    help="Shown to the Archive that has the items, for restricted ones: one of its tokens of the scope copy. Better"
+    " given as the variable IBI_COPIES_TOKEN, because other users of a machine see flags.",
+)
+from_option = click.option(
+    "--from",
+    "source",
+    metavar="URL",
+    help="The Archive that keeps the Originals, http://HOST[:PORT]; without it the resolver is asked for each.",
+)
+
+
+@click.command()
+@click.argument("items", metavar="IBI|URL...", nargs=-1, required=True)
+@from_option
+@token_option
+@as_json_option
+@setting_options("data", "config", "server")
+def copy(
+    items: tuple[str, ...], source: str | None, source_token: str | None, *, as_json: bool, **flags: str | None
+) -> None:
+    """Make Copies of items of other Archives, or refresh those that are here: whole or not at all, every digest
+    checked. What breaks off is gone on with when it is asked for again. `-` reads labels from standard input."""
+    settings = settings_from(**flags)
+    labels = list(dict.fromkeys(read_label(text) for text in _texts(items)))
+    source_token = token_given(settings, source_token)
+    if settings.is_remote:
+        from ibi.cli.remote_copies import copy_remotely
+
+        copy_remotely(settings, labels, source, source_token, as_json=as_json)
+    else:
+        copy_here(settings, labels, source, source_token, as_json=as_json)
+
+
+def token_given(settings: Settings, flag: str | None) -> str | None:
+    """The token for the other Archive: of the flag, or of the variable."""
+    if flag is None and settings.copies.token is not None:
+        return settings.copies.token.reveal()
+    return flag
+
+
+def _texts(items: Iterable[str]) -> Iterator[str]:
+    for text in items:
+        if text == "-":
+            yield from (line.strip() for line in sys.stdin if line.strip())
+        else:
+            yield text
+
+
+def copy_here(settings: Settings, labels: list[Label], source: str | None, token: str | None, *, as_json: bool) -> None:
+    """Make the Copies in the data directory; exit with 1 if one of them was refused."""
+    from ibi.cli.archive_store import opened_store, who
+    from ibi.cli.item_output import progress
+    from ibi.composition.copies import copying_here
+    from ibi.services.copies.many import bring_many
+    from ibi.storage.archive_state import ArchiveRecordFile
+    from ibi.storage.machine import MachineClocks
+
+    failed = False
+    with opened_store(settings, begin=True, changing=True) as store:
+        copying = copying_here(settings, store, ArchiveRecordFile(settings.data).read(), MachineClocks())
+        with progress("copying", None) as on_bytes:
+            for label, outcome in bring_many(copying, labels, source, token, on_bytes, who=who()):
+                failed |= not tell_outcome(label, outcome, as_json=as_json)
+    if failed:
+        raise SystemExit(1)
+
+
+def tell_outcome(label: Label, outcome: Brought | IbiError, *, as_json: bool) -> bool:
+    """Print what became of one label; whether it was not refused."""
+    from ibi.errors import IbiError
+    from ibi.safe_text import printable
+
+    if isinstance(outcome, IbiError):
+        if as_json:
+            print_json({"label": str(label), "outcome": "refused", "code": outcome.code, "reason": str(outcome)})
+        click.echo(f"ibi: {printable(f'{label}: {outcome}')}", err=True)
+        return False
+    words = _words(outcome)
+    if as_json:
+        print_json({"label": str(label), "outcome": words, "rep": str(outcome.item.rep), "size": outcome.size})
+    else:
+        click.echo(f"{outcome.item.rep.spelling} is {'a Copy here' if words == 'copied' else words}")
+    return True
+
+
+def _words(brought: Brought) -> str:
+    if not brought.changed:
+        return "unchanged"
+    if brought.item.original_tombstone is not None:
+        return "deleted at its Original"
+    return "copied" if brought.is_new else "refreshed"

@@ -1,0 +1,424 @@
+"""Brings items of other Archives here as Copies, refreshes and drops them.
+
+A Copy is made whole or not at all: its record and every file are compared with their digests before the item is listed,
+and what is refused leaves nothing behind. What came of a file stays in staging when a connection or a process ends, and
+is gone on with the next time. An Original is never written over: each change is made under the item's lock, after a
+look at what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+from typing import Final
+
+from ibi.archive import life_cycle
+from ibi.archive.copies import CopyRules, NotTheOriginal, WrongObject
+from ibi.archive.errors import LabelTaken
+from ibi.archive.related_items import find_labelled
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.model.account import COMMAND, Actor
+from ibi.model.audit import AuditEntry
+from ibi.model.content import Bytes, Change, Copy, Keep, Move, Source
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.model.item_object_record import ItemObjectRecord
+from ibi.origin import Origin
+from ibi.ports.clocks import Clocks
+from ibi.ports.content import ContentChanged, ContentExists, OnBytes
+from ibi.ports.copies import (
+    CopyStaging,
+    CopyStopped,
+    FindSource,
+    ItemSource,
+    ItemSources,
+    NoSource,
+    SourceCut,
+    SourceGone,
+    StagedFiles,
+    WrongDigest,
+)
+from ibi.services.copies.judging import CopyJudge, PreparedCopy
+from ibi.services.items import item_repository as kept_items
+from ibi.services.items.item_object import DOC
+from ibi.services.items.item_repository import ItemRepository, PendingItem, StoredItem, name_of
+from ibi.vocabulary import State
+
+STEPS: Final = (*kept_items.STEPS, *kept_items.REMOVAL_STEPS)
+"""Where a crash is tried."""
+_ATTEMPTS: Final = 4
+"""Times that a connection may fail in a row without bringing `_MUCH`."""
+_MUCH: Final = 1 << 16
+_PAUSE: Final = 0.25
+"""Seconds before the second attempt; twice as long before each further one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What became of an item that was asked for."""
+
+    item: Item
+    changed: bool
+    """Whether anything is new here."""
+    head: int
+    """The version of its object at the source."""
+    is_new: bool = False
+    """Whether there was no Copy before."""
+    size: int = 0
+    """Bytes of the files that came."""
+
+
+def _ignore(_: int) -> None:
+    """Default: bytes are not counted."""
+
+
+class Copying:
+    """Makes Copies in one Archive. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        repository: ItemRepository,
+        sources: ItemSources,
+        staging: CopyStaging,
+        clocks: Clocks,
+        rules: CopyRules,
+        *,
+        find_source: FindSource | None = None,
+        actor: Actor = COMMAND,
+        stopping: Event | None = None,
+    ) -> None:
+        """`find_source` asks the resolver. When `stopping` is set, what is under way ends with `CopyStopped`."""
+        self._repository, self._catalog, self._sources, self._staging = repository, repository.catalog, sources, staging
+        self._clocks, self._rules, self._find_source, self._actor = clocks, rules, find_source, actor
+        self._judge = CopyJudge(repository, rules)
+        self.stopping = Event() if stopping is None else stopping
+
+    def acting_for(self, actor: Actor, stopping: Event | None = None) -> Copying:
+        """The same for another actor, as the audit log is told; it may be stopped by itself."""
+        return Copying(
+            self._repository,
+            self._sources,
+            self._staging,
+            self._clocks,
+            self._rules,
+            find_source=self._find_source,
+            actor=actor,
+            stopping=self.stopping if stopping is None else stopping,
+        )
+
+    # --- bringing ---
+
+    def bring(
+        self,
+        label: Label,
+        source: str | None = None,
+        token: str | None = None,
+        on_bytes: OnBytes | None = None,
+        *,
+        who: str = "copy",
+    ) -> Brought:
+        """Make or refresh the Copy of `label`, whole or not at all.
+
+        `source` is `http(s)://host[:port]`; without it the Archive is asked that the Copy here was taken from, or else
+        the one that the resolver finds. `token` is shown to it. `on_bytes` is told how many bytes have come.
+        """
+        self.check_wanted(label)
+        failure: IbiError | None = None
+        for place in self._places(label, source):
+            try:
+                with self.opened(place, token) as archive:
+                    return self.bring_from(archive, label, on_bytes or _ignore, who=who)
+            except (NotTheOriginal, SourceGone, SourceCut) as error:
+                failure = failure or error
+        raise failure or NoSource(label=str(label), reason="no resolver is asked, and no Archive was named")
+
+    def _places(self, label: Label, source: str | None) -> Iterator[str]:
+        """The Archives to ask, one after the other."""
+        if source is not None:
+            yield source
+            return
+        here = find_labelled(self._catalog, label)
+        known = None if here is None else here.source_url
+        if known is not None:
+            yield known
+        if self._find_source is not None:
+            found = self._find_source(label)
+            if found != known:
+                yield found
+
+    @contextmanager
+    def opened(self, source: str, token: str | None = None) -> Iterator[ItemSource]:
+        with self._sources.open(source, token) as archive:
+            yield archive
+
+    def bring_from(
+        self, archive: ItemSource, label: Label, on_bytes: OnBytes, *, who: str, record: ItemObjectRecord | None = None
+    ) -> Brought:
+        """The same of an Archive that is open; `record` is what it said of the item, if it was asked."""
+        if record is None:
+            record = self._persist(lambda: archive.read_object(label))
+        prepared = self.prepare(archive, label, record)
+        if isinstance(prepared, Brought):
+            return prepared
+        if prepared.is_at_hand:
+            with self._staging.reserve(prepared.size, self._room_for(label, prepared.size)):
+                on_bytes(prepared.size)
+                return self._keep(prepared, self._sources_at_hand(prepared), who)
+        with self._staging.begin(prepared.name, prepared.size, self._room_for(label, prepared.size)) as staged:
+            try:
+                files = self._received(archive, prepared, staged, on_bytes)
+                brought = self._keep(prepared, files, who)
+            except (SourceCut, CopyStopped):
+                raise  # what has come is gone on with
+            except BaseException:
+                staged.discard()
+                raise
+            staged.discard()
+            return brought
+
+    def prepare(self, archive: ItemSource, label: Label, record: ItemObjectRecord) -> PreparedCopy | Brought:
+        """Judge what an Archive says of an item; what is left to be done, or what became of it if that is nothing."""
+        here = self._judge.check_record(archive, label, record)
+        if record.state is State.DELETED and here is not None:
+            return self._outlive(here, record)
+        prepared = self._judge.prepare(archive, label, record)
+        if prepared.before is not None and prepared.is_same:
+            return Brought(prepared.before.item, changed=False, head=record.head)
+        return prepared
+
+    def check_wanted(self, label: Label) -> Item | None:
+        """Refuse a label of which no Copy can be here, before anything is asked; the Copy that is here, if any."""
+        return self._judge.check_wanted(label)
+
+    def _room_for(self, label: Label, size: int) -> Callable[[int], None]:
+        return lambda promised: self._judge.check_room(label, size, self._staging.free(), promised)
+
+    # --- receiving ---
+
+    def _received(
+        self, archive: ItemSource, prepared: PreparedCopy, staged: StagedFiles, on_bytes: OnBytes
+    ) -> dict[str, Source]:
+        files: dict[str, Source] = self._sources_at_hand(prepared)
+        received: dict[str, Source] = {}
+        for file in prepared.missing:
+            if file.path in files:
+                continue
+            if file.sha512 not in received:
+                received[file.sha512] = self._receive(archive, prepared, staged, file, on_bytes)
+                files[file.path] = received[file.sha512]
+            else:
+                files[file.path] = _again(received[file.sha512])
+        return files
+
+    def _receive(
+        self, archive: ItemSource, prepared: PreparedCopy, staged: StagedFiles, file: File, on_bytes: OnBytes
+    ) -> Source:
+        attempts = _Attempts(self.stopping)
+
+        def read_from(offset: int) -> Iterator[bytes]:
+            for piece in archive.read_file(prepared.original.rep, file, offset):
+                if self.stopping.is_set():
+                    raise CopyStopped()
+                attempts.note_progress(len(piece))
+                yield piece
+
+        while True:
+            try:
+                return staged.receive(file, read_from, on_bytes)
+            except SourceCut as cut:
+                attempts.wait_after(cut)
+            except WrongDigest as error:
+                raise WrongObject(
+                    label=str(prepared.original.rep), source=archive.url, reason=str(error).rstrip(".")
+                ) from error
+
+    def _persist(self, ask: Callable[[], ItemObjectRecord]) -> ItemObjectRecord:
+        attempts = _Attempts(self.stopping)
+        while True:
+            try:
+                return ask()
+            except SourceCut as cut:
+                attempts.wait_after(cut)
+
+    def _sources_at_hand(self, prepared: PreparedCopy) -> dict[str, Source]:
+        """The files that are here, and those that came with the record."""
+        missing = {file.path for file in prepared.missing}
+        kept: dict[str, Source] = {
+            file.path: Keep(DOC + prepared.kept[file.sha512])
+            for file in prepared.original.files
+            if file.path not in missing
+        }
+        return kept | {path: Bytes(content) for path, content in prepared.record.contents.items() if path in missing}
+
+    # --- keeping ---
+
+    def _keep(self, prepared: PreparedCopy, files: Mapping[str, Source], who: str) -> Brought:
+        name, pending = prepared.name, self._pending(prepared, files, who)
+        with self._repository.changing(name), self._repository.locks.hold(name):
+            self.check_wanted(prepared.original.rep)  # an Original may have come meanwhile
+            if prepared.head is None:
+                stored = self._create(pending)
+            else:
+                stored = self._repository.revise(pending, prepared.head)
+                self._repository.list(stored)
+            assert pending.entry is not None
+            self._repository.note(pending.entry)
+        return self._brought(prepared, stored.item)
+
+    def _create(self, pending: PendingItem) -> StoredItem:
+        try:
+            stored = self._repository.create(pending)
+        except ContentExists as error:  # made by another process since
+            raise ContentChanged(name=pending.name, expected=0, found=1) from error
+        try:
+            self._repository.list(stored)
+        except LabelTaken:
+            self._repository.content.remove(pending.name)
+            raise
+        return stored
+
+    def bring_all(
+        self, archive: ItemSource, found: Sequence[tuple[Label, ItemObjectRecord]], on_bytes: OnBytes, *, who: str
+    ) -> list[Brought | IbiError]:
+        """Of several items of an Archive that is open: what became of each. Those that are new here, and came whole
+        with their records, are kept together."""
+        outcomes: dict[int, Brought | IbiError] = {}
+        together: dict[int, PreparedCopy] = {}
+        names: set[str] = set()
+        for number, (label, record) in enumerate(found):
+            try:
+                prepared = self.prepare(archive, label, record)
+                if isinstance(prepared, Brought):
+                    outcomes[number] = prepared
+                elif prepared.head is None and prepared.is_at_hand and prepared.name not in names:
+                    together[number] = prepared
+                    names.add(prepared.name)
+                else:
+                    outcomes[number] = self.bring_from(archive, label, on_bytes, who=who, record=record)
+            except IbiError as error:
+                outcomes[number] = error
+        if together:
+            outcomes |= self._keep_together(together, on_bytes, who)
+        return [outcomes[number] for number in range(len(found))]
+
+    def _keep_together(
+        self, prepared: Mapping[int, PreparedCopy], on_bytes: OnBytes, who: str
+    ) -> dict[int, Brought | IbiError]:
+        size = sum(each.size for each in prepared.values())
+        first = next(iter(prepared.values())).original.rep
+        try:
+            with self._staging.reserve(size, self._room_for(first, size)):
+                on_bytes(size)
+                pending = [self._pending(each, self._sources_at_hand(each), who) for each in prepared.values()]
+                made = self._repository.add_all(pending)
+        except IbiError as error:
+            if len(prepared) == 1:
+                return dict.fromkeys(prepared, error)
+            # What does not fit as a whole may fit in part.
+            return {
+                number: outcome
+                for number, each in prepared.items()
+                for outcome in self._keep_together({number: each}, on_bytes, who).values()
+            }
+        outcomes: dict[int, Brought | IbiError] = {}
+        for (number, each), outcome in zip(prepared.items(), made, strict=True):
+            if isinstance(outcome, LabelTaken):
+                self._repository.content.remove(each.name)
+            outcomes[number] = self._told(each, outcome)
+        return outcomes
+
+    def _told(self, prepared: PreparedCopy, outcome: Item | Exception) -> Brought | IbiError:
+        if isinstance(outcome, Item):
+            return self._brought(prepared, outcome)
+        if isinstance(outcome, ContentExists):
+            return ContentChanged(name=prepared.name, expected=0, found=1)
+        if isinstance(outcome, IbiError):
+            return outcome
+        raise outcome
+
+    def _pending(self, prepared: PreparedCopy, files: Mapping[str, Source], who: str) -> PendingItem:
+        """The Copy as it is to be kept."""
+        is_new, origin = prepared.before is None, Origin.of_url(prepared.source)
+        others: dict[str, Source] = {path: Bytes(content) for path, content in prepared.record.others.items()}
+        change = Change(who, f"{'Copied' if is_new else 'Refreshed'} from {origin.authority}", self._now())
+        entry = self._entry("copy" if is_new else "refresh", prepared.name, str(origin))
+        return PendingItem(prepared.name, prepared.as_copy, files, change, entry, prepared.record.item_json, others)
+
+    def _brought(self, prepared: PreparedCopy, item: Item) -> Brought:
+        is_new = prepared.before is None
+        return Brought(item, changed=True, head=prepared.record.head, is_new=is_new, size=prepared.size)
+
+    def _outlive(self, here: Item, record: ItemObjectRecord) -> Brought:
+        """Have the Copy say that its Original was deleted."""
+        assert record.tombstone is not None
+        tombstone, name = record.tombstone, name_of(here)
+        with self._repository.changing(name), self._repository.locks.hold(name):
+            before = self._repository.read(name)
+            after = life_cycle.outlive(before.item, tombstone)
+            if after == before.item:
+                return Brought(after, changed=False, head=record.head)
+            change = Change("copy", f"Deleted at its Original: {tombstone.why}", self._now())
+            self._repository.list(self._repository.annotate_locally(after, change, before.head))
+            self._repository.note(self._entry("refresh", name, "deleted at its Original"))
+        return Brought(after, changed=True, head=record.head)
+
+    # --- dropping ---
+
+    def drop(self, label: Label, who: str) -> None:
+        """Remove a Copy, bytes and all. `NotAllowedNow` for an Original. Where the Original was given away from here,
+        that is what is left."""
+        name = name_of(self._repository.find(label))
+        with self._repository.changing(name), self._repository.locks.hold(name):
+            item = self._repository.find(label)
+            now = self._now()
+            transfer = life_cycle.drop(item, now)
+            if transfer is None:
+                self._repository.forget(item)
+            else:
+                head = self._repository.content.read(name).head.number
+                self._repository.depart(transfer, Change(who, "Dropped", now), head)
+            self._repository.note(self._entry("drop", name, item.source or ""))
+
+    def sweep(self, days: int) -> int:
+        """Remove what has come of items that were left alone for so many days; of how many."""
+        return self._staging.sweep(days)
+
+    def copies(self) -> Iterator[Item]:
+        """All Copies here."""
+        return (item for item in self._catalog.items() if item.state is State.COPY)
+
+    def _now(self) -> Instant:
+        return Instant(self._clocks.read().wall.seconds)
+
+    def _entry(self, act: str, name: str, detail: str) -> AuditEntry:
+        who = self._actor
+        return AuditEntry(self._now(), act, name, who.account, who.token, who.address, detail)
+
+
+class _Attempts:
+    """How often a connection failed in a row without bringing much: one that brings a byte at a time ends too."""
+
+    def __init__(self, stopping: Event) -> None:
+        self._stopping, self._failed, self._came = stopping, 0, 0
+
+    def note_progress(self, size: int) -> None:
+        self._came += size
+        if self._came >= _MUCH:
+            self._failed = self._came = 0
+
+    def wait_after(self, cut: SourceCut) -> None:
+        """Wait before the next attempt; raise `cut` if there was the last."""
+        self._failed += 1
+        if self._failed >= _ATTEMPTS:
+            raise cut
+        if self._stopping.wait(_PAUSE * 2 ** (self._failed - 1)):
+            raise CopyStopped() from cut
+
+
+def _again(source: Source) -> Source:
+    """The content of a file that was received under another name."""
+    return Copy(source.path) if isinstance(source, Move) else source

@@ -1,0 +1,218 @@
+"""Jobs that make Copies, one after the other, beside a server's work; what a stop or a crash cuts off is gone on with.
+
+One process of a data directory works on them. What became of each label is written down as it becomes known, so that a
+page and a program can follow it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from threading import Event, Thread
+from typing import Final
+
+import structlog
+
+from ibi.errors import IbiError
+from ibi.label import Label, parse
+from ibi.model.account import Actor, Scope
+from ibi.model.copy_job import CopyJob, ItemOutcome, JobItem
+from ibi.ports.copies import CopyJobs, CopyStaging, CopyStopped, WantedCopies
+from ibi.services.copies.copying import Brought, Copying
+from ibi.services.copies.many import bring_many
+
+MOST_LABELS: Final = 10_000
+"""Labels of one job."""
+MOST_JOBS: Final = 100
+"""Jobs that are not at their end."""
+_REMEMBERED: Final = 1_000
+_DAYS: Final = 30
+"""For which jobs that ended, and files of items that were left alone, are kept."""
+_DAY: Final = 86_400
+_LOOK: Final = 5.0
+"""Seconds after which another process is looked for whose jobs are to be taken over."""
+_TOGETHER: Final = 1_000
+_NOTED_AFTER: Final = 0.5
+"""Seconds after which what became of labels is written down."""
+_STOP: Final = 10.0
+
+
+def _pass() -> None:
+    """Default: the start is of no interest."""
+
+
+class UnknownJob(IbiError):
+    """There is no job {job}, or it was long ago."""
+
+    code = "unknown-job"
+
+
+class TooManyJobs(IbiError):
+    """There are {most} jobs under way already: wait until one of them is done."""
+
+    code = "too-many-jobs"
+
+
+class CopyWork:
+    """The jobs of one Archive, and the thread that works on them."""
+
+    def __init__(
+        self,
+        jobs: CopyJobs,
+        copying: Copying,
+        staging: CopyStaging,
+        *,
+        now: Callable[[], float] = time.time,
+        on_start: Callable[[], None] = _pass,
+    ) -> None:
+        """`on_start` is called on the event loop of the server."""
+        self._on_start = on_start
+        self._jobs, self._copying, self._staging, self._now = jobs, copying, staging, now
+        self._log = structlog.get_logger("ibi.copies")
+        self._stopping, self._news = Event(), Event()
+        self._under_way: tuple[str, Event] | None = None
+        """The job that is worked on, and what stops it."""
+        self._thread: Thread | None = None
+
+    # --- what others ask ---
+
+    @property
+    def copying(self) -> Copying:
+        return self._copying
+
+    def begin(self, labels: Sequence[Label], source: str | None, token: str | None, who: str, actor: Actor) -> CopyJob:
+        """A new job, which is done when those before it are. Blocks."""
+        if sum(not job.is_ended for job in self._jobs.latest(MOST_JOBS * 2)) >= MOST_JOBS:
+            raise TooManyJobs(most=MOST_JOBS)
+        wanted = WantedCopies(tuple(dict.fromkeys(labels)), source, token, who, actor.account)
+        job = self._jobs.create(wanted, int(self._now()))
+        self._news.set()
+        return job
+
+    def latest(self, most: int, before: str | None = None) -> list[CopyJob]:
+        return self._jobs.latest(most, before)
+
+    def find(self, job: str) -> CopyJob:
+        found = self._jobs.find(job)
+        if found is None:
+            raise UnknownJob(job=repr(job[:40]))
+        return found
+
+    def items(self, job: str, after: int, most: int) -> list[JobItem]:
+        return self._jobs.items(job, after, most)
+
+    def cancel(self, job: str) -> CopyJob:
+        """End a job: what was copied stays, what was not is not begun."""
+        self.find(job)
+        self._jobs.end(job, int(self._now()), cancelled=True)
+        self._halt(job)
+        return self.find(job)
+
+    def _halt(self, job: str | None = None) -> None:
+        under_way = self._under_way
+        if under_way is not None and job in (None, under_way[0]):
+            under_way[1].set()
+
+    # --- working ---
+
+    def start(self) -> None:
+        self._on_start()
+        self._thread = Thread(target=self._run, name="copies", daemon=True)
+        self._thread.start()
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        self._halt()
+        self._news.set()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join, _STOP)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                worked = self._jobs.hold() and self.step()
+            except Exception:  # noqa: BLE001 - the server goes on, and looks again
+                self._log.error("a job of Copies failed", exc_info=True)
+                worked = False
+            if not worked:
+                self._news.wait(_LOOK)
+                self._news.clear()
+
+    def step(self) -> bool:
+        """Work on the oldest job that is not at its end; whether there was one. Blocks."""
+        job = self._jobs.next_job()
+        if job is None:
+            self._sweep()
+            return False
+        halt = Event()
+        self._under_way = job.id, halt
+        try:
+            if not self._stopping.is_set():
+                self._work(job, halt)
+        except CopyStopped:
+            pass  # cancelled, or gone on with at the next start
+        finally:
+            self._under_way = None
+        return True
+
+    def _sweep(self) -> None:
+        self._jobs.forget(int(self._now()) - _DAYS * _DAY, _REMEMBERED)
+        if removed := self._staging.sweep(_DAYS):
+            self._log.info("parts of items that were left alone are removed", items=removed)
+
+    def _work(self, job: CopyJob, halt: Event) -> None:
+        actor = Actor(job.account, Scope.EDIT, address=f"job {job.id}")
+        copying, token = self._copying.acting_for(actor, halt), self._jobs.token(job.id)
+        while pending := self._jobs.pending(job.id, _TOGETHER):
+            left: dict[Label, JobItem] = {parse(each.label): each for each in pending}
+            outcomes = _Outcomes(self._jobs, job.id)
+            try:
+                for label, outcome in bring_many(copying, list(left), job.source, token, _ignore, who=job.who):
+                    outcomes.add(_recorded(left.pop(label), outcome))
+            except CopyStopped:
+                raise
+            except IbiError as error:  # of the source as a whole
+                for item in left.values():
+                    outcomes.add(_recorded(item, error))
+            finally:
+                outcomes.write()
+        if self._jobs.end(job.id, int(self._now())):
+            self._log.info("a job of Copies is done", job=job.id, labels=job.labels)
+
+
+class _Outcomes:
+    """Written down some at a time: each would cost a sync of the disk. What a crash loses is asked for again."""
+
+    def __init__(self, jobs: CopyJobs, job: str) -> None:
+        self._jobs, self._job = jobs, job
+        self._waiting: list[JobItem] = []
+        self._since = time.monotonic()
+
+    def add(self, item: JobItem) -> None:
+        self._waiting.append(item)
+        if time.monotonic() - self._since >= _NOTED_AFTER:
+            self.write()
+
+    def write(self) -> None:
+        if self._waiting:
+            self._jobs.record(self._job, self._waiting)
+        self._waiting, self._since = [], time.monotonic()
+
+
+def _ignore(_: int) -> None:
+    """Bytes are counted by item."""
+
+
+def _recorded(item: JobItem, outcome: Brought | IbiError) -> JobItem:
+    if isinstance(outcome, IbiError):
+        return item._replace(outcome=ItemOutcome.REFUSED, reason=str(outcome), code=outcome.code)
+    return item._replace(outcome=outcome_of(outcome), size=outcome.size)
+
+
+def outcome_of(brought: Brought) -> ItemOutcome:
+    if not brought.changed:
+        return ItemOutcome.UNCHANGED
+    if brought.item.original_tombstone is not None:
+        return ItemOutcome.DELETED
+    return ItemOutcome.COPIED if brought.is_new else ItemOutcome.REFRESHED

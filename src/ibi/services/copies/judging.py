@@ -1,0 +1,170 @@
+"""Judges what another Archive says of an item, before anything of it is kept, and compares it with what is here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha512
+from typing import NamedTuple
+
+from ibi.archive import life_cycle
+from ibi.archive.copies import (
+    CopyRules,
+    NotWanted,
+    WrongObject,
+    check_labels,
+    check_local,
+    check_original,
+    check_sandbox,
+    check_taken,
+)
+from ibi.archive.drafts import DiskNearlyFull
+from ibi.archive.related_items import find_labelled
+from ibi.errors import InvalidInput
+from ibi.label import Label
+from ibi.model.content import KeptObject, TakenFile
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.model.item_object_record import ItemObjectRecord
+from ibi.model.transfer import Transfer
+from ibi.origin import Origin
+from ibi.ports.content import ContentMissing
+from ibi.ports.copies import ItemSource
+from ibi.services.items.errors import ItemTransferred
+from ibi.services.items.item_object import DOC, ITEM, is_other
+from ibi.services.items.item_repository import ItemRepository, StoredItem, name_of
+from ibi.vocabulary import ArchiveProtocol, State
+
+
+class PreparedCopy(NamedTuple):
+    """A Copy that was judged, and what is missing of it."""
+
+    record: ItemObjectRecord
+    original: Item
+    source: str
+    before: StoredItem | None
+    """The Copy that is here."""
+    transfer: Transfer | None
+    kept: Mapping[str, str]
+    """Where the object here has the content of each digest, below `doc/`."""
+    head: int | None
+    """The version of the object here, if there is one."""
+    missing: tuple[File, ...]
+    is_same: bool
+    """Whether the Copy here is what its Original is."""
+
+    @property
+    def name(self) -> str:
+        return name_of(self.original)
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.missing)
+
+    def as_copy(self, taken: Mapping[str, TakenFile]) -> Item:
+        """The item as it is here, once its files were taken in: each has to be what the record says."""
+        check_taken(self.original, taken, self.source)
+        origin = Origin.of_url(self.source)
+        if self.before is not None:
+            copy = life_cycle.refresh(self.before.item, self.original, origin.authority)
+        else:
+            copy = life_cycle.copy(self.original, origin.authority)
+        protocol = ArchiveProtocol.HTTPS if origin.scheme == "https" else None
+        to = copy.transferred_to if self.transfer is None else self.transfer.to
+        return replace(copy, source_protocol=protocol, transferred_to=to)
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether all that is missing came with the record."""
+        return all(file.path in self.record.contents for file in self.missing)
+
+
+class CopyJudge:
+    """Says what may become a Copy in one Archive, and what is missing of it. Calls block, from any thread."""
+
+    def __init__(self, repository: ItemRepository, rules: CopyRules) -> None:
+        self._repository, self._catalog, self._rules = repository, repository.catalog, rules
+
+    def check_wanted(self, label: Label) -> Item | None:
+        """Refuse a label of which no Copy can be here, before anything is asked; the Copy that is here, if any."""
+        if not label.is_dated:
+            raise NotWanted(label=str(label), reason="it is a name of before 2008: name its repository name or IBIp")
+        here = find_labelled(self._catalog, label)
+        transfer = self._catalog.transfer(label) if here is None else None
+        check_local(label, here, transfer, self._rules.prefixes)
+        # Where the other Archive is, is judged when it is known.
+        check_sandbox(label, is_sandbox=self._rules.is_sandbox, is_on_loopback=True)
+        return here
+
+    def check_record(self, archive: ItemSource, label: Label, record: ItemObjectRecord) -> Item | None:
+        """Refuse what is not the item that was asked for; the Copy of it that is here, if any."""
+        self._rules.check_record(label, record, archive.url, is_on_loopback=archive.is_on_loopback)
+        return self.check_wanted(label)
+
+    def prepare(self, archive: ItemSource, label: Label, record: ItemObjectRecord) -> PreparedCopy:
+        """Refuse a record of which no Copy can be made; what is left to be done."""
+        check_original(label, record, archive.url)
+        original = _read_original(label, record, archive.url)
+        for each in original.labels.labels:
+            self.check_wanted(each)
+        held = (self._catalog.find(each) for each in original.labels.labels)
+        check_labels(original, (each for each in held if each is not None))
+        self._rules.check_size(label, original)
+        return self._compare(original, record, archive.url)
+
+    def _compare(self, original: Item, record: ItemObjectRecord, source: str) -> PreparedCopy:
+        """What is missing here of the item."""
+        before, transfer, kept = self._look(name_of(original))
+        there = {} if kept is None else kept.head.files
+        by_digest = {digest: path.removeprefix(DOC) for path, digest in there.items() if path.startswith(DOC)}
+        return PreparedCopy(
+            record,
+            original,
+            source,
+            before,
+            transfer,
+            by_digest,
+            None if kept is None else kept.head.number,
+            tuple(file for file in original.files if file.sha512 not in by_digest),
+            before is not None and _is_same(before.item, source, record, there),
+        )
+
+    def _look(self, name: str) -> tuple[StoredItem | None, Transfer | None, KeptObject | None]:
+        """What the object here holds: a Copy, where the Original went, or nothing."""
+        try:
+            before = self._repository.read(name)
+        except ItemTransferred as gone:
+            return None, gone.transfer, self._repository.content.read(name)
+        except ContentMissing:
+            return None, None, None
+        return before, None, self._repository.content.read(name)
+
+    def check_room(self, label: Label, size: int, free: int, promised: int) -> None:
+        """Refuse what there is no room for: `free` are the bytes that the disk has left, `promised` those of all that
+        is on its way."""
+        held = self._catalog.holdings().get(State.COPY)
+        self._rules.check_quota(label, size, promised + (0 if held is None else held.size))
+        if self._rules.reserve and size and free - size < self._rules.reserve:
+            raise DiskNearlyFull(room=max(0, free - self._rules.reserve))
+
+
+def _read_original(label: Label, record: ItemObjectRecord, source: str) -> Item:
+    try:
+        original = record.original()
+        wrong = next((path for path in record.others if not is_other(path)), None)
+        if wrong is not None:
+            raise WrongObject(label=str(label), source=source, reason=f"{wrong!r} is a record of each Archive's own")
+        return original
+    except InvalidInput as error:
+        raise WrongObject(label=str(label), source=source, reason=str(error).rstrip(".")) from error
+
+
+def _is_same(here: Item, source: str, record: ItemObjectRecord, files: Mapping[str, str]) -> bool:
+    """Whether the Copy here has the same record and further files, from the same Archive, and knows of no deletion."""
+    assert record.item_json is not None
+    told = {ITEM: record.item_json, **record.others}
+    return (
+        here.original_tombstone is None
+        and here.source_url == source
+        and all(files.get(path) == sha512(content).hexdigest() for path, content in told.items())
+    )

@@ -1,0 +1,239 @@
+"""Files of items on their way here, as far as they have come: `copies/` in the data directory.
+
+    items/<hash of the name>/lock         held by the process that fetches the item
+                             size         bytes that it was promised
+                             <digest>     a file, whole or in part, by the digest that it is to have
+    rooms/<chance>                        bytes promised for what is not staged, held by the process that has them
+
+A promise counts for as long as its process lives; what a dead process left of an item counts as far as it was written,
+is gone on with, or goes when it was left alone for days. Names that come from another Archive are never names here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from ibi.model.content import BlockHasher, Move, Received, Sent
+from ibi.model.file import File
+from ibi.ports.content import OnBytes
+from ibi.ports.copies import CopyUnderWay, SourceCut, WrongDigest
+from ibi.storage.errors import DiskRefused
+from ibi.storage.locks import alone, open_lock
+from ibi.storage.machine import make_directory, refusals
+from ibi.storage.ocfl.durability import start_writing
+from ibi.storage.ocfl.intake import write_all
+
+FOLDER: Final = "copies"
+_LOCK, _SIZE = "lock", "size"
+_PIECE: Final = 1 << 20
+_AHEAD: Final = 1 << 24
+_DAY: Final = 86_400
+
+Check = Callable[[int], None]
+
+
+class CopyParts:
+    """The port `CopyStaging` of one data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self._data, self._folder = data, data / FOLDER
+        self._items, self._rooms = self._folder / "items", self._folder / "rooms"
+
+    @contextmanager
+    def begin(self, name: str, size: int, check: Check) -> Iterator[PartFiles]:
+        place = self._items / sha256(name.encode()).hexdigest()[:32]
+        with refusals(DiskRefused, place), self._alone():
+            check(self._promised(but=place))
+            place.mkdir(mode=0o700, exist_ok=True)
+            held = _hold(place / _LOCK)
+            if held is None:
+                raise CopyUnderWay(label=name)
+            (place / _SIZE).write_text(str(size), encoding="ascii")
+        try:
+            yield PartFiles(place)
+        finally:
+            if not (place / _SIZE).exists():
+                shutil.rmtree(place, ignore_errors=True)
+            os.close(held)
+
+    @contextmanager
+    def reserve(self, size: int, check: Check) -> Iterator[None]:
+        room = self._rooms / secrets.token_hex(8)
+        with refusals(DiskRefused, room), self._alone():
+            check(self._promised())
+            held = _hold(room)
+            assert held is not None  # no other knows its name
+            os.write(held, str(size).encode("ascii"))
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                room.unlink()
+            os.close(held)
+
+    def free(self) -> int:
+        with refusals(DiskRefused, self._data):
+            found = os.statvfs(self._data)
+        return found.f_bavail * found.f_frsize
+
+    def sweep(self, days: int) -> int:
+        removed = 0
+        with refusals(DiskRefused, self._folder):
+            if not self._items.is_dir():
+                return 0
+            for place in list(self._items.iterdir()):
+                removed += self._sweep(place, days)
+        return removed
+
+    def _sweep(self, place: Path, days: int) -> bool:
+        """Whether it was left alone for so long that it is removed."""
+        with self._alone():
+            held = _hold(place / _LOCK)
+            if held is None:
+                return False
+            try:
+                newest = max((each.stat().st_mtime for each in place.iterdir() if each.name != _LOCK), default=0.0)
+                if time.time() - newest < days * _DAY:
+                    return False
+                shutil.rmtree(place, ignore_errors=True)
+                return True
+            finally:
+                os.close(held)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._rooms.is_dir():
+            make_directory(self._folder)
+            for folder in (self._items, self._rooms):
+                folder.mkdir(mode=0o700, exist_ok=True)
+        with alone(self._folder / _LOCK):
+            yield
+
+    def _promised(self, but: Path | None = None) -> int:
+        """Bytes that others were promised, or have left. Alone on the folder."""
+        total = 0
+        for room in self._rooms.iterdir():
+            total += _room(room)
+        for place in self._items.iterdir():
+            if place != but:
+                total += _staged(place)
+        return total
+
+
+def _hold(path: Path) -> int | None:
+    """The lock in this file; None if another has it."""
+    descriptor = open_lock(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _room(room: Path) -> int:
+    """What a living process was promised; that of a dead one is forgotten."""
+    held = _hold(room)
+    if held is None:
+        return _number(room)
+    with suppress(OSError):
+        room.unlink()
+    os.close(held)
+    return 0
+
+
+def _staged(place: Path) -> int:
+    held = _hold(place / _LOCK)
+    if held is None:
+        return _number(place / _SIZE)
+    os.close(held)
+    return sum(each.stat().st_size for each in place.iterdir())
+
+
+def _number(path: Path) -> int:
+    with suppress(OSError, ValueError):
+        return int(path.read_text(encoding="ascii") or "0")
+    return 0
+
+
+class PartFiles:
+    """The port `StagedFiles`: one item, alone on it."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._hashers: dict[str, BlockHasher] = {}
+        """Of files of which this process has seen every byte."""
+
+    def receive(self, file: File, read_from: Callable[[int], Iterator[bytes]], on_bytes: OnBytes) -> Move:
+        path = self._place / file.sha512[:64]
+        with refusals(DiskRefused, path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                hasher = self._hashers.get(file.sha512)
+                if hasher is None:
+                    hasher = self._hashers[file.sha512] = _read_again(descriptor, file.size)
+                    on_bytes(hasher.size)
+                os.lseek(descriptor, hasher.size, os.SEEK_SET)
+                _append(descriptor, file, hasher, read_from, on_bytes)
+            except WrongDigest:
+                self._forget(path, file)
+                raise
+            finally:
+                os.close(descriptor)
+            digest = hasher.digest()
+            if digest != file.sha512:
+                self._forget(path, file)
+                raise WrongDigest(path=repr(file.path), reason="its digest is another")
+        blocks = hasher.blocks()
+        return Move(str(path), Sent(file.path, digest, received=Received(hasher.size, blocks, hasher.crc32())))
+
+    def discard(self) -> None:
+        """What cannot be removed now is removed by a sweep."""
+        for path in list(self._place.iterdir()):
+            if path.name != _LOCK:
+                with suppress(OSError):
+                    path.unlink()
+
+    def _forget(self, path: Path, file: File) -> None:
+        self._hashers.pop(file.sha512, None)
+        with suppress(OSError):
+            path.unlink()
+
+
+def _read_again(descriptor: int, size: int) -> BlockHasher:
+    """The hasher of what an earlier process has left; what is longer than the file is not of it."""
+    hasher = BlockHasher()
+    while hasher.size < size and (piece := os.read(descriptor, min(_PIECE, size - hasher.size))):
+        hasher.update(piece)
+    os.ftruncate(descriptor, hasher.size)
+    return hasher
+
+
+def _append(
+    descriptor: int,
+    file: File,
+    hasher: BlockHasher,
+    read_from: Callable[[int], Iterator[bytes]],
+    on_bytes: OnBytes,
+) -> None:
+    started = hasher.size
+    for piece in read_from(hasher.size) if hasher.size < file.size else ():
+        if hasher.size + len(piece) > file.size:
+            raise WrongDigest(path=repr(file.path), reason="it is longer")
+        write_all(descriptor, piece)
+        hasher.update(piece)
+        on_bytes(len(piece))
+        if hasher.size - started >= _AHEAD:
+            start_writing(descriptor, hasher.size)
+            started = hasher.size
+    if hasher.size < file.size:
+        raise SourceCut(source="the other Archive", reason=f"{file.path!r} ended after {hasher.size} bytes")

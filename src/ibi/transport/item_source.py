@@ -1,0 +1,318 @@
+"""Another Archive as a source of Copies, over HTTP: the records of its items, and their files.
+
+What it sends is bounded and read strictly, as everything of strangers is. Its name is looked up once, and the addresses
+that were judged then are the only ones dialled. Redirects are not followed: a token goes to one Archive, and an Archive
+does not choose what this machine asks next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from ipaddress import ip_address, ip_network
+from ssl import SSLContext
+from threading import Lock
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from ibi.errors import IbiError
+from ibi.label import Label
+from ibi.model.errors import InvalidDocument
+from ibi.model.file import File
+from ibi.model.item_object_record import ItemObjectRecord, read_object
+from ibi.model.visibility import IpNetwork
+from ibi.ports.copies import FoundObject, SourceCut, SourceGone, UnsafeSource
+from ibi.resolver.trace import Failure
+from ibi.transport.address_guard import AddressGuard, addresses_of
+from ibi.transport.api_client import one_line, refusal_of
+from ibi.transport.blocking_http import AnswerHead, BlockingConnection, BrokenAnswer
+from ibi.transport.errors import (
+    InsecureServer,
+    InvalidServer,
+    ServerRefused,
+    ServerUnreachable,
+    UnexpectedAnswer,
+    UnusableToken,
+)
+from ibi.transport.server_url import ServerUrl
+from ibi.transport.single_request import default_tls
+
+MOST_RECORD: Final = 48 << 20
+"""Bytes of the record of one item: a hundred thousand files have some thirty million."""
+MOST_RECORDS: Final = 64 << 20
+_MOST_REFUSAL: Final = 64 * 1024
+_GONE: Final = frozenset({404, 410})
+_OK, _PARTIAL, _BUSY = 200, 206, frozenset({408, 429, 502, 503, 504})
+_MOST_IDLE: Final = 8
+_LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+
+class _Line(msgspec.Struct):
+    label: str
+    record: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="object")
+    problem: dict[str, Any] | None = None
+
+
+_LINE: Final = msgspec.json.Decoder(_Line)
+
+
+class HttpItemSource:
+    """The port `ItemSource`."""
+
+    def __init__(
+        self, server: ServerUrl, addresses: Sequence[str], token: str | None, tls: SSLContext | None = None
+    ) -> None:
+        self.url = str(server)
+        self.is_on_loopback = all(_is_loopback(each) for each in addresses)
+        self._server, self._addresses, self._tls = server, tuple(addresses), tls
+        authorization = "" if token is None else f"Authorization: Bearer {token}\r\n"
+        self._head = (
+            f"Host: {server.origin.authority}\r\nUser-Agent: ibi\r\n{authorization}Accept-Encoding: identity\r\n"
+        )
+        self._idle: list[BlockingConnection] = []
+        self._lock = Lock()
+        self._gives_several = True
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    # --- records ---
+
+    def read_object(self, label: Label) -> ItemObjectRecord:
+        with self._asked("GET", f"{_place(label)}/object") as (head, body):
+            if head.status != _OK:
+                raise self._refusal(head, body, label)
+            content = b"".join(body(MOST_RECORD))
+        return self._read(content, label)
+
+    def read_objects(self, labels: Sequence[Label]) -> Iterator[FoundObject]:
+        if not self._gives_several or len(labels) < 2:
+            return
+        asked = {label.spelling: label for label in labels}
+        content = msgspec.json.encode({"labels": list(asked)})
+        with self._asked("POST", "/api/items/objects", content) as (head, body):
+            if head.status in (404, 405):  # another make, or an earlier version
+                self._gives_several = False
+                return
+            if head.status != _OK:
+                raise self._refusal(head, body, labels[0])
+            for line in _lines(body(MOST_RECORDS), MOST_RECORD):
+                found = self._found(line, asked)
+                if found is not None:
+                    yield found
+
+    def _found(self, line: bytes, asked: dict[str, Label]) -> FoundObject | None:
+        """What a line says of a label that was asked for, and of which nothing was said yet."""
+        try:
+            told = _LINE.decode(line)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            raise UnexpectedAnswer(server=self.url, reason="a line of it is no record") from None
+        label = asked.pop(told.label, None)
+        if label is None:
+            return None
+        if told.problem is not None:
+            status = told.problem.get("status")
+            refused = refusal_of(status if isinstance(status, int) else 0, msgspec.json.encode(told.problem), self.url)
+            gone = status in _GONE and isinstance(refused, ServerRefused)
+            return FoundObject(label, self._gone(label, refused) if gone else refused)
+        try:
+            return FoundObject(label, self._read(told.record, label))
+        except IbiError as error:
+            return FoundObject(label, error)
+
+    def _read(self, content: bytes | msgspec.Raw, label: Label) -> ItemObjectRecord:
+        try:
+            return read_object(content)
+        except InvalidDocument as error:
+            reason = one_line(f"what it says of {label} cannot be read: {error}").rstrip(".")
+            raise UnexpectedAnswer(server=self.url, reason=reason) from None
+
+    # --- files ---
+
+    def read_file(self, label: Label, file: File, offset: int) -> Iterator[bytes]:
+        headers = {"Accept": "*/*"}
+        if offset:
+            headers |= {"Range": f"bytes={offset}-", "If-Range": f'"{file.sha512[:64]}"'}
+        place = f"{_place(label)}/files/{quote(file.path, safe='/')}"
+        with self._asked("GET", place, headers=headers) as (head, body):
+            if head.status not in (_OK, _PARTIAL):
+                raise self._refusal(head, body, label)
+            skip = offset
+            if head.status == _PARTIAL:
+                if not head.header(b"content-range").startswith(f"bytes {offset}-"):
+                    raise UnexpectedAnswer(server=self.url, reason=f"another part of {one_line(file.path)} came")
+                skip = 0
+            for piece in body(file.size - offset + skip):
+                if skip:
+                    piece, skip = piece[skip:], max(0, skip - len(piece))
+                if piece:
+                    yield piece
+
+    # --- connections ---
+
+    @contextmanager
+    def _asked(
+        self, method: str, path: str, content: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[AnswerHead, Callable[[int], Iterator[bytes]]]]:
+        """The head of the answer, and how its body is read, up to so many bytes."""
+        try:
+            connection, head = self._send(
+                self._request(method, path, content, headers or {"Accept": "application/json"})
+            )
+            try:
+                yield head, lambda most: connection.body(head, most)
+            finally:
+                self._put_back(connection)
+        except (OSError, BrokenAnswer) as error:
+            if isinstance(error, BrokenAnswer):
+                raise UnexpectedAnswer(server=self.url, reason=error.parameters["reason"]) from None
+            raise SourceCut(source=self.url, reason=_reason(error)) from None
+
+    def _request(self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]) -> bytes:
+        more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        if content is not None:
+            more += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+        head = f"{method} {self._server.path}{path} HTTP/1.1\r\n{self._head}{more}\r\n"
+        return head.encode("ascii") + (content or b"")
+
+    def _send(self, request: bytes) -> tuple[BlockingConnection, AnswerHead]:
+        """A connection that was kept may have been closed meanwhile: then another is opened."""
+        kept = self._take_idle()
+        if kept is not None:
+            try:
+                return kept, kept.ask(request)
+            except (ConnectionError, BrokenAnswer):
+                kept.close()
+            except BaseException:
+                kept.close()
+                raise
+        connection = self._connect()
+        try:
+            return connection, connection.ask(request)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _take_idle(self) -> BlockingConnection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _put_back(self, connection: BlockingConnection) -> None:
+        """A connection whose answer was not read to its end is of no use any more."""
+        with self._lock:
+            if connection.is_usable and len(self._idle) < _MOST_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _connect(self) -> BlockingConnection:
+        origin = self._server.origin
+        tls = (self._tls or default_tls()) if self._server.is_secure else None
+        refused: OSError = OSError(None, "no address")
+        for address in self._addresses[:4]:
+            try:
+                return BlockingConnection(address, origin.effective_port, tls, origin.host)
+            except OSError as error:
+                refused = error
+            except ValueError as error:  # a name that no certificate can have
+                refused = OSError(None, str(error))
+        raise refused
+
+    def _refusal(self, head: AnswerHead, body: Callable[[int], Iterator[bytes]], label: Label) -> IbiError:
+        content = b"".join(body(_MOST_REFUSAL))
+        refused = refusal_of(head.status, content, self.url)
+        if head.status in _BUSY:
+            return SourceCut(source=self.url, reason=f"it answers with status {head.status}")
+        return self._gone(label, refused) if head.status in _GONE and isinstance(refused, ServerRefused) else refused
+
+    def _gone(self, label: Label, refused: ServerRefused | UnexpectedAnswer) -> SourceGone:
+        return SourceGone(source=self.url, label=str(label), detail=str(refused.parameters.get("detail", "")))
+
+
+class HttpItemSources:
+    """The port `ItemSources`."""
+
+    def __init__(
+        self,
+        own: frozenset[tuple[str, int]] | None = None,
+        networks: Sequence[IpNetwork] = (),
+        *,
+        is_sandbox: bool = False,
+        tls: SSLContext | None = None,
+    ) -> None:
+        """Without `own` every address is asked: those that an administrator names on the machine itself. With it, which
+        is where this server listens, public addresses are asked, those in `networks`, and, by a sandbox, loopback
+        addresses."""
+        self._own, self._tls = own, tls
+        self._networks = (*networks, *(_LOOPBACK if is_sandbox else ()))
+
+    @contextmanager
+    def open(self, url: str, token: str | None) -> Iterator[HttpItemSource]:
+        server = ServerUrl.parse(url)
+        if server.path:
+            raise InvalidServer(server=url, reason="an Archive is named by its host and port alone")
+        _check_token(server, token)
+        source = HttpItemSource(server, self._addresses(server), token, self._tls)
+        try:
+            yield source
+        finally:
+            source.close()
+
+    def _addresses(self, server: ServerUrl) -> Sequence[str]:
+        origin = server.origin
+        if self._own is None:
+            found = addresses_of(origin.host)
+            if not found:
+                raise ServerUnreachable(server=str(server), reason=f"the name {origin.host} was not found")
+            return found
+        # One for each call: what looks names up belongs to one event loop.
+        guard = AddressGuard(self._own)
+        checked = asyncio.run(guard.check_address(origin.authority, origin.effective_port, self._networks))
+        if isinstance(checked, Failure):
+            raise UnsafeSource(source=str(server), reason=checked.value)
+        return checked.addresses
+
+
+def _check_token(server: ServerUrl, token: str | None) -> None:
+    if token is None:
+        return
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise UnusableToken()
+    if not server.is_private:
+        raise InsecureServer(server=str(server))
+
+
+def _lines(pieces: Iterator[bytes], longest: int) -> Iterator[bytes]:
+    rest = bytearray()
+    for piece in pieces:
+        start = len(rest)
+        rest += piece
+        while (end := rest.find(b"\n", start)) >= 0:
+            yield bytes(rest[:end])
+            del rest[: end + 1]
+            start = 0
+        if len(rest) > longest:
+            raise BrokenAnswer(reason="a line of it is too long")
+    if rest:
+        yield bytes(rest)
+
+
+def _place(label: Label) -> str:
+    return f"/api/items/{quote(label.spelling, safe='/@:.-_~')}"
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _reason(error: OSError) -> str:
+    return one_line(str(error.strerror or error) or type(error).__name__)

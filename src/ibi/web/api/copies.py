@@ -1,0 +1,167 @@
+"""`/api/copies`: jobs that make Copies of items of other Archives; and `DELETE /api/items/<label>/object`, which drops
+one.
+
+They are for librarians: tokens of the scope edit. The token for the other Archive is in no answer.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.archive.copies import read_source, read_wanted
+from ibi.instant import Instant
+from ibi.label import Label
+from ibi.model.account import Scope
+from ibi.model.copy_job import CopyJob, JobItem
+from ibi.services.copies.jobs import MOST_LABELS, CopyWork
+from ibi.web.api.authentication import Callers
+from ibi.web.api.record_requests import json_object, record_target, refusing_members
+from ibi.web.http.body import json_answer
+from ibi.web.http.request import by_method
+from ibi.web.http.request_errors import InvalidMember, InvalidParameter, MemberMissing, ReadOnlyArchive, UnknownMember
+
+MOST_LISTED: Final = 100
+"""Jobs in one answer."""
+MOST_ITEMS: Final = 1_000
+"""Labels of a job in one answer."""
+_MOST_BODY: Final = 2 << 20
+_MOST_TOKEN: Final = 500
+_MEMBERS: Final = ("labels", "from", "token")
+_NO_STORE: Final = {"cache-control": "no-store"}
+_JSON: Final = "application/json"
+_PATH: Final = "/api/copies"
+
+
+class CopyPages:
+    """Endpoints of jobs. Every librarian sees all of them: Copies belong to the Archive."""
+
+    def __init__(self, callers: Callers) -> None:
+        self._callers, self._site = callers, callers.site
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(_PATH, by_method(GET=self.list, POST=self.begin), methods=["GET", "POST"]),
+            Route(f"{_PATH}/{{job}}", by_method(GET=self.get, DELETE=self.cancel), methods=["GET", "DELETE"]),
+        ]
+
+    @property
+    def _work(self) -> CopyWork:
+        work = self._callers.item_services.copy_work
+        if work is None:
+            raise ReadOnlyArchive()
+        return work
+
+    async def begin(self, request: Request) -> Response:
+        token = await self._callers.token(request, Scope.EDIT)
+        who, work = self._callers.depositor_of(token, request), self._work
+        labels, source, shown = _wanted(await json_object(request, most=_MOST_BODY) or {})
+        job = await self._callers.run_short(lambda: work.begin(labels, source, shown, who.name, who.actor))
+        headers = {**_NO_STORE, "location": self._url(job)}
+        return json_answer(self._document(job), HTTPStatus.ACCEPTED, headers, _JSON)
+
+    async def list(self, request: Request) -> Response:
+        await self._callers.token(request, Scope.EDIT)
+        work, before = self._work, request.query_params.get("before")
+        found = await self._callers.run_short(lambda: work.latest(MOST_LISTED, before))
+        links = {"self": f"{self._site.public_url}{_PATH}"}
+        if len(found) == MOST_LISTED:
+            links["next"] = f"{links['self']}?before={found[-1].id}"
+        document = {"jobs": [self._document(job) for job in found], "links": links}
+        return json_answer(document, HTTPStatus.OK, _NO_STORE, _JSON)
+
+    async def get(self, request: Request) -> Response:
+        await self._callers.token(request, Scope.EDIT)
+        work, name, after = self._work, request.path_params["job"], _after(request)
+        job = await self._callers.run_short(lambda: work.find(name))
+        items = await self._callers.run_short(lambda: work.items(name, after, MOST_ITEMS))
+        document = self._document(job) | {"items": [item_document(item) for item in items]}
+        if len(items) == MOST_ITEMS:
+            document["links"] |= {"next": f"{self._url(job)}?after={items[-1].number}"}
+        return json_answer(document, HTTPStatus.OK, _NO_STORE, _JSON)
+
+    async def cancel(self, request: Request) -> Response:
+        await self._callers.token(request, Scope.EDIT)
+        work, name = self._work, request.path_params["job"]
+        job = await self._callers.run_short(lambda: work.cancel(name))
+        return json_answer(self._document(job), HTTPStatus.OK, _NO_STORE, _JSON)
+
+    async def drop(self, request: Request) -> Response:
+        """Drop the Copy of an item."""
+        token = await self._callers.token(request, Scope.EDIT)
+        who, label = self._callers.depositor_of(token, request), record_target(request.scope, "/object").required_label
+        copying = self._work.copying.acting_for(who.actor)
+        await self._callers.run_short(lambda: copying.drop(label, who.name))
+        return Response(None, HTTPStatus.NO_CONTENT, _NO_STORE)
+
+    def _url(self, job: CopyJob) -> str:
+        return f"{self._site.public_url}{_PATH}/{job.id}"
+
+    def _document(self, job: CopyJob) -> dict[str, Any]:
+        return job_document(job) | {"links": {"self": self._url(job)}}
+
+
+def job_document(job: CopyJob) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "state": job.state.value,
+        "begun": str(Instant(job.begun)),
+        **({} if job.ended is None else {"ended": str(Instant(job.ended))}),
+        "who": job.who,
+        **({} if job.source is None else {"from": job.source}),
+        "labels": job.labels,
+        "copied": job.copied,
+        "refreshed": job.refreshed,
+        "unchanged": job.unchanged,
+        "deleted": job.deleted,
+        "refused": job.refused,
+        "size": job.size,
+    }
+
+
+def item_document(item: JobItem) -> dict[str, Any]:
+    said = {"reason": item.reason, "code": item.code} if item.reason else {}
+    return {"number": item.number, "label": item.label, "outcome": item.outcome.value, "size": item.size, **said}
+
+
+def _wanted(said: dict[str, Any]) -> tuple[list[Label], str | None, str | None]:
+    unknown = next((name for name in said if name not in _MEMBERS), None)
+    if unknown is not None:
+        raise UnknownMember(field=unknown[:40], known=", ".join(_MEMBERS))
+    labels = said.get("labels")
+    if labels is None:
+        raise MemberMissing(field="labels")
+    if not isinstance(labels, list) or not all(isinstance(each, str) for each in labels):
+        raise InvalidMember(field="labels", reason="it is a list of texts")
+    if not 1 <= len(labels) <= MOST_LABELS:
+        raise InvalidMember(field="labels", reason=f"there are 1 to {MOST_LABELS}")
+    source, token = said.get("from"), said.get("token")
+    with refusing_members("labels"):
+        read = [read_wanted(each) for each in labels]
+    return read, None if source is None else checked_source(source), checked_token(token)
+
+
+def checked_source(source: object) -> str:
+    if not isinstance(source, str):
+        raise InvalidMember(field="from", reason="it is a text")
+    with refusing_members("from"):
+        return read_source(source)
+
+
+def checked_token(token: object) -> str | None:
+    if token is None or token == "":
+        return None
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable() or len(token) > _MOST_TOKEN:
+        raise InvalidMember(field="token", reason="it holds characters that no token has")
+    return token
+
+
+def _after(request: Request) -> int:
+    text = request.query_params.get("after", "0")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise InvalidParameter(field="after", reason="it is the number of a label")
+    return int(text)

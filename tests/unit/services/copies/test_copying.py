@@ -1,0 +1,233 @@
+"""Copies are made whole or not at all, of honest Archives; over real HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ibi.archive.copies import CopyRules, NotTheOriginal, OriginalDeleted
+from ibi.archive.errors import AlreadyThere, NotAllowedNow, UnknownItem
+from ibi.instant import Instant
+from ibi.label import parse
+from ibi.model.content import Bytes
+from ibi.model.item import Item
+from ibi.model.item_json import encode_item
+from ibi.ports.copies import NoSource, SourceCut, SourceGone
+from ibi.services.items.relating import Transfers
+from ibi.vocabulary import State
+from tests.support.copy_world import IBIP, NOW, REP, object_said, original, other_said, source_archive, taker
+from tests.support.deposit_samples import WHO, CountedLabels, deposits, draft
+from tests.support.set_clocks import SetClocks
+
+LABEL = parse(IBIP)
+
+
+def bytes_of(store: object, one: Item) -> dict[str, bytes]:
+    found = {}
+    for file in one.files:
+        with store.content.open(str(one.rep), f"doc/{file.path}") as opened:  # type: ignore[attr-defined]
+            found[file.path] = opened.read(0, file.size)
+    return found
+
+
+def test_a_copy_has_the_labels_the_record_and_the_bytes_of_its_original(tmp_path: Path) -> None:
+    one, contents = original(files={"a.txt": b"text", "b/c.bin": b"\0" * 300_000, "again.txt": b"text", "empty": b""})
+    said = object_said(one, others=[other_said("provenance/1.json", b'{"n":1}')])
+    with source_archive(said, contents) as source, taker(tmp_path) as here:
+        counted: list[int] = []
+        brought = here.copying.bring(LABEL, source.url, on_bytes=counted.append)
+        assert (brought.changed, brought.is_new, brought.head) == (True, True, 1)
+        assert brought.item.state is State.COPY
+        assert brought.item.labels == one.labels
+        assert brought.item.source_url == source.url
+        assert bytes_of(here.store, brought.item) == contents
+        with here.store.open_record(REP, "item.json", 1) as record:
+            assert record.read_all() == encode_item(one)
+        assert here.store.content.read(REP).head.files.keys() >= {"provenance/1.json", "item.json", "local.json"}
+        assert here.store.catalog.find(parse(REP)) == brought.item
+        assert sum(counted) == 300_004
+        assert here.left() == []
+        assert not [each for each in here.store.verify() if each.problems]
+
+
+def test_a_record_is_kept_byte_for_byte_whatever_its_spelling(tmp_path: Path) -> None:
+    one, contents = original()
+    spelled = encode_item(one).replace(b"\n", b"\n ").rstrip() + b"\n\n"
+    with source_archive(object_said(one, item_json=spelled), contents) as source, taker(tmp_path) as here:
+        here.copying.bring(LABEL, source.url)
+        with here.store.open_record(REP, "item.json", 1) as record:
+            assert record.read_all() == spelled
+
+
+def test_a_copy_that_is_the_same_is_left_alone(tmp_path: Path) -> None:
+    one, contents = original()
+    with source_archive(object_said(one), contents) as source, taker(tmp_path) as here:
+        here.copying.bring(LABEL, source.url)
+        again = here.copying.bring(LABEL)
+        assert (again.changed, again.is_new) == (False, False)
+        assert here.store.content.read(REP).head.number == 1
+
+
+def test_a_refreshed_copy_fetches_only_what_it_has_not(tmp_path: Path) -> None:
+    one, contents = original(files={"a.txt": b"a" * 1000, "b.txt": b"b" * 1000})
+    with source_archive(object_said(one), contents) as source, taker(tmp_path) as here:
+        here.copying.bring(LABEL, source.url)
+        after, contents = original(files={"c/a.txt": b"a" * 1000, "d.txt": b"d"}, version=2)
+        source.said, source.contents, source.asked = object_said(after, head=4), contents, []
+        brought = here.copying.bring(LABEL)
+        assert (brought.changed, brought.is_new, brought.head) == (True, False, 4)
+        assert bytes_of(here.store, brought.item) == contents
+        assert [path for path, _ in source.asked if "/files/" in path] == [f"/api/items/{REP}/files/d.txt"]
+        assert here.left() == []
+
+
+def test_a_copy_outlives_its_original_and_says_so(tmp_path: Path) -> None:
+    one, contents = original()
+    with source_archive(object_said(one), contents) as source, taker(tmp_path) as here:
+        here.copying.bring(LABEL, source.url)
+        gone = {"when": "2026-01-02T03:04:05Z", "why": "withdrawn"}
+        source.said = object_said(one, item=None, item_sha512=None, state="Deleted", tombstone=gone)
+        brought = here.copying.bring(LABEL)
+        assert brought.changed
+        assert brought.item.original_tombstone is not None
+        assert brought.item.original_tombstone.why == "withdrawn"
+        assert bytes_of(here.store, brought.item) == contents
+        assert not here.copying.bring(LABEL).changed
+        with here.store.open_record(REP, "item.json", 2) as record:
+            assert record.read_all() == encode_item(one)
+        here.copying.drop(LABEL, WHO)
+        with pytest.raises(OriginalDeleted, match="withdrawn"):
+            here.copying.bring(LABEL, source.url)
+
+
+def test_a_dropped_copy_leaves_nothing(tmp_path: Path) -> None:
+    one, contents = original()
+    with source_archive(object_said(one), contents) as source, taker(tmp_path) as here:
+        here.copying.bring(LABEL, source.url)
+        here.copying.drop(LABEL, WHO)
+        assert here.store.catalog.find(LABEL) is None
+        assert list(here.store.content.iterate()) == []
+        with pytest.raises(UnknownItem):
+            here.copying.drop(LABEL, WHO)
+        assert here.copying.bring(LABEL, source.url).is_new
+    with taker(tmp_path) as here:
+        assert here.store.find(LABEL).state is State.COPY
+
+
+def test_an_original_is_neither_dropped_nor_overwritten(tmp_path: Path) -> None:
+    with taker(tmp_path) as here:
+        mine = deposits(here.store, CountedLabels()).deposit(draft("a.txt"), {"a.txt": Bytes(b"mine")}, WHO)
+        with pytest.raises(NotAllowedNow, match="it is the Original"):
+            here.copying.drop(mine.rep, WHO)
+        forged, contents = original(*(str(label) for label in mine.labels.labels), files={"a.txt": b"forged"})
+        with source_archive(object_said(forged), contents) as source:
+            with pytest.raises(AlreadyThere, match="the Original is here"):
+                here.copying.bring(mine.rep, source.url)
+            assert source.asked == []
+        assert bytes_of(here.store, here.store.find(mine.rep)) == {"a.txt": b"mine"}
+
+
+def test_an_original_that_was_given_away_comes_back_as_a_copy(tmp_path: Path) -> None:
+    to = parse("lab.br/other/2020/01.01.00.00")
+    with taker(tmp_path) as here:
+        mine = deposits(here.store, CountedLabels()).deposit(draft("a.txt"), {"a.txt": Bytes(b"mine")}, WHO)
+        Transfers(here.store, SetClocks(NOW)).release(mine.rep, to, WHO)
+        with source_archive(object_said(mine), {"a.txt": b"mine"}) as source:
+            brought = here.copying.bring(mine.rep, source.url)
+        assert brought.item.transferred_to == to
+        here.copying.drop(mine.rep, WHO)
+        assert here.store.catalog.find(mine.rep) is None
+        transfer = here.store.catalog.transfer(mine.rep)
+        assert transfer is not None
+        assert transfer.to == to
+
+
+def test_copies_are_made_of_originals(tmp_path: Path) -> None:
+    one, contents = original()
+    with (
+        source_archive(object_said(one, state="Copy", source="home.lab.br"), contents) as source,
+        taker(tmp_path) as here,
+        pytest.raises(NotTheOriginal, match=r"taken from home\.lab\.br"),
+    ):
+        here.copying.bring(LABEL, source.url)
+
+
+def test_the_resolver_is_asked_for_who_keeps_it_and_again_when_it_moved(tmp_path: Path) -> None:
+    one, contents = original()
+    with source_archive(object_said(one), contents) as source, source_archive(object_said(one), contents) as other:
+        holder = [source.url]
+        with taker(tmp_path, find_source=lambda label: holder[0]) as here:
+            assert here.copying.bring(LABEL).item.source_url == source.url
+            source.said = {}
+            source.special = lambda request: request.refuse()
+            holder[0] = other.url
+            assert here.copying.bring(LABEL).item.source_url == other.url
+
+
+def test_without_a_resolver_and_a_name_no_archive_is_asked(tmp_path: Path) -> None:
+    with taker(tmp_path) as here, pytest.raises(NoSource, match="--from"):
+        here.copying.bring(LABEL)
+
+
+def test_an_archive_that_has_it_not_says_so(tmp_path: Path) -> None:
+    with (
+        source_archive(special=lambda request: request.refuse()) as source,
+        taker(tmp_path) as here,
+        pytest.raises(SourceGone, match=IBIP),
+    ):
+        here.copying.bring(LABEL, source.url)
+
+
+def test_what_broke_off_is_gone_on_with_and_nothing_is_read_twice(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 16_384
+    one, contents = original(files={"large.bin": content})
+    cuts = [200_000] * 20
+    with source_archive(object_said(one), contents, cuts=cuts) as source, taker(tmp_path) as here:
+        brought = here.copying.bring(LABEL, source.url)
+        assert bytes_of(here.store, brought.item) == contents
+        assert source.sent == len(content)
+        assert not cuts
+
+
+def test_another_process_goes_on_where_one_was_cut_off(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 4096
+    one, contents = original(files={"large.bin": content})
+    with source_archive(object_said(one), contents, cuts=[300_000, 0, 0, 0, 0]) as source:
+        with taker(tmp_path) as here, pytest.raises(SourceCut):
+            here.copying.bring(LABEL, source.url)
+        with taker(tmp_path) as here:
+            assert here.store.catalog.find(LABEL) is None
+            assert here.left() != []
+            brought = here.copying.bring(LABEL, source.url)
+            assert bytes_of(here.store, brought.item) == contents
+            assert source.sent == len(content)
+            assert here.left() == []
+
+
+def test_parts_that_were_left_alone_are_swept(tmp_path: Path) -> None:
+    one, contents = original(files={"large.bin": b"x" * 500_000})
+    with source_archive(object_said(one), contents, cuts=[100_000, 0, 0, 0, 0]) as source, taker(tmp_path) as here:
+        with pytest.raises(SourceCut):
+            here.copying.bring(LABEL, source.url)
+        assert here.copying.sweep(1) == 0
+        assert here.copying.sweep(0) == 1
+        assert here.left() == []
+
+
+def test_the_claims_of_a_copy_wait_for_the_owner_of_the_item_claimed(tmp_path: Path) -> None:
+    with taker(tmp_path) as here:
+        mine = deposits(here.store, CountedLabels()).deposit(draft("a.txt"), {"a.txt": Bytes(b"mine")}, WHO)
+        one, contents = original(edition_of=mine.labels)
+        with source_archive(object_said(one), contents) as source:
+            here.copying.bring(LABEL, source.url)
+        here.store.finish(REP)
+        assert here.store.find(mine.rep).next_edition is None
+
+
+def test_a_source_says_at_which_version_it_is(tmp_path: Path) -> None:
+    one, contents = original()
+    one = replace(one, updated=Instant.parse("2015-01-01T00:00:00Z"))
+    with source_archive(object_said(one, head=7), contents) as source, taker(tmp_path, CopyRules()) as here:
+        assert here.copying.bring(LABEL, source.url).head == 7
