@@ -30,8 +30,6 @@ from ibi.storage.sqlite.connection import connect, transaction
 __all__ = ["figures"]
 
 CHANGES = 1_000_000
-OF_EACH = 10
-"""Changes of one item."""
 PAGE = 1_000
 RATE_AIM = 100_000
 GROWTH_AIM = 8.0
@@ -46,16 +44,15 @@ def figures(changes: int = CHANGES) -> list[Figure]:
 
 
 def filled(path: Path, changes: int) -> Path:
-    items = changes // OF_EACH
     with closing(connect(path, MIGRATIONS)) as connection:
         for setting in ("synchronous = OFF", "cache_size = -65536"):
             connection.execute(f"PRAGMA {setting}")
         for start in range(0, changes, _BATCH):
             with transaction(connection):
                 for number in range(start, min(start + _BATCH, changes)):
-                    label = str(label_at(number % items, RepositoryName))
-                    revision = Revision(1 + number // items, Instant(1_000_000_000 + number))
-                    append_change(connection, label, ChangeKind.PUT, revision)
+                    # Each of another item: a catalogue that is taken over begins with the last change of each.
+                    label = str(label_at(number, RepositoryName))
+                    append_change(connection, label, ChangeKind.PUT, Revision(1, Instant(1_000_000_000 + number)))
     return path
 
 
