@@ -49,10 +49,3 @@ def test_ours_passes_as_archive_and_as_resolver(command: IbiCommand) -> None:
         assert reasons(report, "fail") == {}
         assert code == 0
         assert judged["an-acknowledgment-has-its-pairs"] == judged["an-excluded-archive-is-not-asked"] == "pass"
-
-
-def test_ours_with_the_empty_relation_alone_passes_the_minimal_level(command: IbiCommand) -> None:
-    with command.up(IBI_ARCHIVE_RELATIONS="") as (_, url):
-        code, report, _ = checked(command, url, "--level", "minimal")
-        assert reasons(report, "fail", "warning") == {}
-        assert code == 0

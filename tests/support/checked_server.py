@@ -21,7 +21,7 @@ from ibi.transport.probe_listener import listening
 from ibi.transport.server_url import ServerUrl
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE, deleted, kept
 from tests.support.asgi_client import ask
-from tests.support.one_port import OnePort
+from tests.support.one_port import KeptItem, OnePort
 from tests.support.standards_archives import forms
 from tests.support.whole_resolver import KEY, whole_resolver
 
@@ -37,7 +37,7 @@ Send = Callable[[Probe], Received]
 Spoil = Callable[[Probe, Received], Received]
 
 
-def items() -> list[object]:
+def items() -> list[KeptItem]:
     """A work in two editions, the second in two languages; what was deleted; and the service itself."""
     first, second, third = forms(REP, IBIP), forms(*SECOND), forms(*THIRD)
     group = ((EN, second), (PT, third))
@@ -53,8 +53,8 @@ def items() -> list[object]:
 class InProcess:
     """Minter, Archive and resolver of this process, asked without a network between."""
 
-    def __init__(self) -> None:
-        self._port = OnePort(items=items())  # type: ignore[arg-type]
+    def __init__(self, **archive: object) -> None:
+        self._port = OnePort(items=items(), archive=archive)
         self._loop = asyncio.new_event_loop()
 
     def __call__(self, probe: Probe) -> Received:

@@ -48,9 +48,17 @@ class LocalOnly:
 
 
 class OnePort:
-    def __init__(self, content_url: str | None = None, items: Sequence[KeptItem] = (), **options: Any) -> None:
-        """`items` and the bytes of their files; one item if there are none."""
-        self.archive: ArchiveApp = archive_app(*(items or [kept(REP, IBIP)]), content_url=content_url)
+    def __init__(
+        self,
+        content_url: str | None = None,
+        items: Sequence[KeptItem] = (),
+        archive: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """`items` and the bytes of their files; one item if there are none. `archive` are options of the Archive."""
+        self.archive: ArchiveApp = archive_app(
+            *(items or [kept(REP, IBIP)]), content_url=content_url, **(archive or {})
+        )
         site, log = self.archive.site, structlog.get_logger("test")
         gateway = LocalOnly(LocalArchive(SERVICE, site.answers, partial(log_untold, log=log)))
         own = ArchiveRef(SERVICE, "arq.lab.br")

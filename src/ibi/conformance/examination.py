@@ -67,6 +67,8 @@ class Examination:
     def __init__(self, server: CheckedServer, send: Send) -> None:
         self.server, self._send = server, send
         self._known: dict[Probe, Received] = {}
+        self._noted = 0
+        """How many of these were there when the answers among them were looked for."""
         self.requests = 0
         self.is_complete = True
         """Whether every check could be made in the time there was."""
@@ -102,7 +104,7 @@ class Examination:
         if check.changes and not self.server.may_change:
             return ClauseResult(check, Judgment.NOT_APPLICABLE, "it is sent with --write only")
         judgment, reason = Judgment.PASS, ""
-        self.server.answers = self._answers()
+        self._keep_answers()
         try:
             self._drive(check.steps(self.server), seen)
         except ClauseBroken as broken:
@@ -139,10 +141,13 @@ class Examination:
         received = self._known[probe] = self._send(probe)
         return received
 
-    def _answers(self) -> list[tuple[Probe, Received]]:
-        """What the services under test answered to messages so far, with a status of success."""
+    def _keep_answers(self) -> None:
+        """Note what the services under test have answered to messages, with a status of success."""
+        if self._noted == len(self._known):
+            return
+        self._noted = len(self._known)
         services = {f"/{each}".lower() for each in (RESOLVER_SERVICE, self.server.service) if each}
-        return [
+        self.server.answers = [
             (probe, received)
             for probe, received in self._known.items()
             if received.is_success and probe.method == "GET" and _is_message(probe.target, services)

@@ -14,11 +14,13 @@ from ibi.conformance.checking import (
     RESOLVER_SERVICE,
     CheckedServer,
     CheckLevel,
+    ClauseBroken,
     ClauseNotApplicable,
     KnownItem,
     ServiceRole,
     Steps,
     advise,
+    ask_url,
     check,
     require,
 )
@@ -34,6 +36,14 @@ _OUTSIDE: Final = (":!", "!!", "::", "!+!", "+!+")
 """What R Table 8.1 does not derive."""
 _OAI_DC: Final = b"http://www.openarchives.org/OAI/2.0/oai_dc/"
 _SERVER_ERROR: Final = 500
+_NOT_FOUND: Final = 404
+_METADATA: Final = ("GetMetadata", "url.metadata")
+_LAST: Final = ("GetLastEdition", "url.lastedition")
+_BOTH: Final = ("GetLastEdition GetMetadata", "url.lastedition.metadata")
+_DUBLIN_CORE: Final = ("GetMetadata(oai_dc)", "url.metadata(oai_dc)")
+_LAST_DUBLIN_CORE: Final = ("GetLastEdition GetMetadata(oai_dc)", "url.lastedition.metadata(oai_dc)")
+_FILE_LIST: Final = ("GetFileList", "url")
+"""What a link asks for: the verbs, and the pair by which an Archive offers it."""
 
 Location = Generator[Probe, Received, str]
 
@@ -43,6 +53,23 @@ def _follow(target: str, **headers: str) -> Location:
     received = yield Probe(f"/{target}", headers=tuple((n.replace("_", "-"), v) for n, v in headers.items()))
     require(received.is_redirect, f"/{target} leads nowhere: status {received.status}")
     return received.location
+
+
+def _follow_offered(server: CheckedServer, label: str, rest: str, verbs: str, name: str) -> Location:
+    """Where a link leads to something that an Archive may leave out: `name` in its answer to `verbs`.
+
+    That it leads nowhere is the resolver's fault only if the Archive offers it.
+    """
+    received = yield Probe(f"/{label}{rest}")
+    if received.is_redirect:
+        return received.location
+    if server.service is None:
+        is_offered = received.status != _NOT_FOUND
+    else:
+        is_offered = name in (yield from ask_url(server, label, verbs))
+    if not is_offered:
+        raise ClauseNotApplicable(f"no Archive is known to offer `{name}` of {label}")
+    raise ClauseBroken(f"/{label}{rest} leads nowhere: status {received.status}")
 
 
 def _judge_alert(target: str, **headers: str) -> Steps:
@@ -166,8 +193,8 @@ def subjects_of_archives_are_no_services_of_the_resolver(server: CheckedServer) 
 def all_modifiers_are_understood(server: CheckedServer) -> Steps:
     """`:`, `!` and `!:` lead somewhere for every item; the other eleven modifiers do, or get an alert."""
     label = server.link()
-    for modifier in (":", "!", "!:"):
-        yield from _follow(f"{label}{modifier}")
+    for modifier, wanted in ((":", _METADATA), ("!", _LAST), ("!:", _BOTH)):
+        yield from _follow_offered(server, label, modifier, *wanted)
     for modifier in _MODIFIERS:
         received = yield Probe(f"/{label}{modifier}", headers=(("Accept-Language", "en, pt;q=0.5"),))
         require(received.status < _SERVER_ERROR, f"/{label}{modifier} fails with status {received.status}")
@@ -177,9 +204,9 @@ def all_modifiers_are_understood(server: CheckedServer) -> Steps:
 def links_lead_to_metadata(server: CheckedServer) -> Steps:
     """`:` leads to the metadata, `:(oai_dc)` to metadata in this format."""
     label = server.link()
-    plain, metadata = (yield from _follow(label)), (yield from _follow(f"{label}:"))
+    plain, metadata = (yield from _follow(label)), (yield from _follow_offered(server, label, ":", *_METADATA))
     require(metadata != plain, "the metadata are where the item is")
-    location = yield from _follow(f"{label}:(oai_dc)")
+    location = yield from _follow_offered(server, label, ":(oai_dc)", *_DUBLIN_CORE)
     received = yield Probe(location, redirects=3, may_fail=True)
     advise(received.failure is None, f"{location} was not fetched: {received.failure}")
     require(_OAI_DC in received.body, f"{location} is not in the format oai_dc")
@@ -224,7 +251,7 @@ def links_lead_to_the_last_edition(server: CheckedServer) -> Steps:
 def verbs_are_modifiers(server: CheckedServer) -> Steps:
     """A list of verbs in the query is what the modifiers are."""
     label = server.link()
-    one = yield from _follow(f"{label}!:(oai_dc)")
+    one = yield from _follow_offered(server, label, "!:(oai_dc)", *_LAST_DUBLIN_CORE)
     other = yield from _follow(f"{label}?ibiurl.verblist=GetLastEdition+GetMetadata(oai_dc)")
     require(one == other, f"!:(oai_dc) leads to {one}, the verbs to {other}")
 
@@ -233,7 +260,7 @@ def verbs_are_modifiers(server: CheckedServer) -> Steps:
 def verbs_in_links_are_joined_by_plus_or_blank(server: CheckedServer) -> Steps:
     """Verbs in a link are joined by `+` or by `%20`."""
     label = server.link()
-    one = yield from _follow(f"{label}?ibiurl.verblist=GetLastEdition+GetMetadata")
+    one = yield from _follow_offered(server, label, "?ibiurl.verblist=GetLastEdition+GetMetadata", *_BOTH)
     other = yield from _follow(f"{label}?ibiurl.verblist=GetLastEdition%20GetMetadata")
     require(one == other, f"joined by + they lead to {one}, by %20 to {other}")
 
@@ -242,25 +269,27 @@ def verbs_in_links_are_joined_by_plus_or_blank(server: CheckedServer) -> Steps:
 def each_verb_has_its_synonym(server: CheckedServer) -> Steps:
     """GetMetadata is `:`, GetLastEdition is `!`."""
     label = server.link()
-    for verb, modifier in (("GetMetadata", ":"), ("GetLastEdition", "!")):
-        one, other = (yield from _follow(f"{label}?ibiurl.verblist={verb}")), (yield from _follow(f"{label}{modifier}"))
-        require(one == other, f"{verb} leads to {one}, {modifier} to {other}")
+    for modifier, (verb, name) in ((":", _METADATA), ("!", _LAST)):
+        one = yield from _follow_offered(server, label, modifier, verb, name)
+        other = yield from _follow(f"{label}?ibiurl.verblist={verb}")
+        require(one == other, f"{modifier} leads to {one}, {verb} to {other}")
 
 
 @_full("R Table 8.8")
 def modifier_and_verbs_are_united(server: CheckedServer) -> Steps:
     """Modifier and verbs are united, the modifier first: `!` with GetMetadata is `!:`."""
     label = server.link()
-    one = yield from _follow(f"{label}!?ibiurl.verblist=GetMetadata")
-    other = yield from _follow(f"{label}!:")
-    require(one == other, f"! with GetMetadata leads to {one}, !: to {other}")
+    one = yield from _follow_offered(server, label, "!:", *_BOTH)
+    other = yield from _follow(f"{label}!?ibiurl.verblist=GetMetadata")
+    require(one == other, f"!: leads to {one}, ! with GetMetadata to {other}")
 
 
 @_full("R Example 8.6")
 def links_lead_to_the_list_of_files(server: CheckedServer) -> Steps:
     """GetFileList leads to a list of the item's files, or to a page that says that it is not shown."""
     label = server.link()
-    plain, listed = (yield from _follow(label)), (yield from _follow(f"{label}?ibiurl.verblist=GetFileList"))
+    plain = yield from _follow(label)
+    listed = yield from _follow_offered(server, label, "?ibiurl.verblist=GetFileList", *_FILE_LIST)
     require(plain != listed, "the list is where the item is")
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from ibi.cli import main
 from ibi.transport import probe_http
+from tests.support import mail_server
 from tests.support.minimal_archive import ITEM, SERVICE, minimal_archive
 
 
@@ -62,9 +65,16 @@ class _Page(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None: ...
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that does not trust it goes away."""
+
+
 @contextmanager
-def plain_server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
+def plain_server(tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    with _Server(("127.0.0.1", 0), _Page) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"127.0.0.1:{server.server_address[1]}"
         server.shutdown()
@@ -96,6 +106,15 @@ def test_a_server_without_tls_is_none_over_https(capsys: pytest.CaptureFixture[s
         code, out, err = run(capsys, f"https://{address}")
     judge_refusal(code, out, err)
     assert "TLS" in err
+
+
+def test_a_server_whose_certificate_is_not_trusted_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Path(mail_server.__file__).with_suffix(".pem"))
+    with plain_server(context) as address:
+        code, out, err = run(capsys, f"https://{address}")
+    judge_refusal(code, out, err)
+    assert "CERTIFICATE_VERIFY_FAILED" in err
 
 
 def test_a_server_that_speaks_something_else_is_none(capsys: pytest.CaptureFixture[str]) -> None:

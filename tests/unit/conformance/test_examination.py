@@ -1,0 +1,129 @@
+"""Runs of the checks as a whole: against the standard's own bytes, against noise, and what they send at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ibi.archive.profile import ArchiveProfile, ArchiveUrls
+from ibi.conformance.checking import CheckedServer, CheckLevel, Judgment, MemberIdentity
+from ibi.conformance.examination import Examination
+from ibi.conformance.report import CheckReport, heading, result_lines
+from ibi.conformance.survey import NotSpoken
+from ibi.conformance.wire import HeardRequest, Probe, Received
+from tests.docs.tables import ROOT
+from tests.support.archive_app import BASE, REP, SERVICE
+from tests.support.checked_server import (
+    LABELS,
+    MEMBER,
+    OWN,
+    SECOND,
+    InProcess,
+    Remembered,
+    answer_with,
+    drop_names,
+    run_checks,
+)
+
+PRINTED = ROOT / "tests/conformance/resolution/section_9_2/example_9_2.txt"
+PLAIN = (("content-type", "text/plain"),)
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[Remembered]:
+    process = InProcess()
+    yield Remembered(process)
+    process.close()
+
+
+def test_answers_that_the_standard_prints_have_no_fault() -> None:
+    """R Example 9.2, whole and not filtered, as one Archive's only answer."""
+    body = PRINTED.read_bytes().strip()
+
+    def send(probe: Probe) -> Received:
+        is_asked = "parsedibiurl.ibi=8JMKD3MGP8W/35MME4E" in unquote(probe.target)
+        confirmed = b"confirmation yes" if "inclusionConfirmationRequest" in probe.target else b""
+        return Received(200, PLAIN, body if is_asked else confirmed)
+
+    service = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17"
+    run = run_checks(send, labels=["8JMKD3MGP8W/35MME4E"], service=service, resolver=False)
+    reading = ("ibi.conformance.answer_checks", "ibi.conformance.label_checks")
+    judged = {result.check.name: result.judgment for result in run.results if result.check.steps.__module__ in reading}
+    assert set(judged.values()) == {Judgment.PASS}
+
+
+def test_ours_with_the_empty_relation_alone_passes_the_minimal_level() -> None:
+    small = InProcess(profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE), relations=frozenset()))
+    run = run_checks(small, level=CheckLevel.MINIMAL)
+    assert run.reasons(Judgment.FAIL, Judgment.WARNING) == {}
+    assert "metadata-is-offered" in run_checks(small).named(Judgment.FAIL)
+    small.close()
+
+
+def test_nothing_that_changes_anything_is_sent_unless_asked(ours: Remembered) -> None:
+    sent: list[Probe] = []
+
+    def send(probe: Probe) -> Received:
+        sent.append(probe)
+        return ours(probe)
+
+    member = MemberIdentity(MEMBER, "1234567890", "127.0.0.1:9", "127.0.0.1")
+    examination = Examination(CheckedServer(BASE, OWN, True, member=member), send)
+    examination.recognise(LABELS)
+    results = list(examination.results())
+    assert {result.judgment for result in results if result.check.changes} == {Judgment.NOT_APPLICABLE}
+    for probe in sent:
+        assert not re.search("=(acknowledgment|inclusionRequest|exclusionRequest)", probe.target)
+        assert probe.method == "GET" or "=inclusionConfirmationRequest" in probe.target
+    assert len(sent) == examination.requests < 200
+
+
+def test_a_resolver_is_not_blamed_for_what_its_archive_does_not_offer(ours: Remembered) -> None:
+    def spoil(probe: Probe, received: Received) -> Received:
+        without = drop_names(b".metadata")(probe, received)
+        is_link = probe.target.startswith(f"/{REP}") and (":" in probe.target or "GetMetadata" in probe.target)
+        return answer_with(lambda _: is_link, 404, b"<p>not found", "text/html")(probe, without)
+
+    failed = run_checks(ours, spoil).reasons(Judgment.FAIL)
+    assert {"metadata-is-offered", "metadata-in-oai-dc-is-offered"} <= set(failed)
+    assert not failed.keys() & {"links-lead-to-metadata", "verbs-are-modifiers", "each-verb-has-its-synonym"}
+
+
+def test_without_items_what_needs_one_does_not_apply(ours: Remembered) -> None:
+    run = run_checks(ours, answer_with(lambda probe: "urlRequest" in probe.target), labels=(), resolver=False)
+    assert set(run.reasons(Judgment.FAIL)) == {"the-service-is-an-item"}
+    assert any("--item" in reason for reason in run.reasons(Judgment.NOT_APPLICABLE).values())
+
+
+ITEM = f"ibi {{rep {REP}}} url http://x/ state Original".encode()
+NOISE = st.one_of(st.binary(max_size=60), st.sampled_from([b"confirmation yes", b"ibi {rep}", ITEM]))
+FIELDS = [("content-type", "text/html"), ("location", "http://[x"), ("location", "\x1b"), ("retry-after", "x")]
+HEADERS = st.one_of(st.just(PLAIN), st.lists(st.sampled_from(FIELDS), max_size=2).map(tuple))
+HEARD = st.builds(HeardRequest, st.just("GET"), st.text(max_size=5), st.text(max_size=40))
+RECEIVED = st.builds(Received, st.integers(100, 599), HEADERS, NOISE, heard=st.lists(HEARD, max_size=2).map(tuple))
+
+
+@settings(max_examples=40)
+@given(st.lists(RECEIVED, min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_any_answers_are_judged_and_shown(answers: list[Received], archive: bool, member: bool) -> None:
+    def send(probe: Probe) -> Received:
+        return answers[len(str(probe)) % len(answers)]
+
+    identity = MemberIdentity(MEMBER, "1234567890", "127.0.0.1:9", "127.0.0.1") if member else None
+    server = CheckedServer(BASE, OWN if archive else None, not archive, CheckLevel.FULL, True, member=identity)
+    examination = Examination(server, send)
+    try:
+        examination.recognise([REP, SECOND[1]])
+    except NotSpoken as reason:
+        assert str(reason)
+        return
+    results = list(examination.results())
+    report = CheckReport(server, results, True, 1.0, examination.requests)
+    lines = [line for each in results for line in result_lines(each, verbose=True)]
+    assert [line for line in (heading(server), report.summary(), *lines) if not line.isprintable()] == []
+    assert report.record()
