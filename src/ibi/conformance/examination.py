@@ -7,7 +7,7 @@ once in a run, so that many checks can look at one answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ibi.conformance import (
@@ -30,7 +30,7 @@ from ibi.conformance.checking import (
     Judgment,
     ServiceRole,
 )
-from ibi.conformance.survey import survey
+from ibi.conformance.survey import NotSpoken, survey
 from ibi.conformance.wire import Probe, Received
 
 _ORDER: Final = tuple(
@@ -75,7 +75,10 @@ class Examination:
 
     def recognise(self, labels: Sequence[str] = ()) -> None:
         """Find out what the server is and has; `NotSpoken` if it is neither an Archive nor a resolver."""
-        self._drive(survey(self.server, labels), [])
+        try:
+            self._drive(survey(self.server, labels), [])
+        except TimeIsOver:
+            raise NotSpoken("the time for all checks was over before it was known what it is") from None
 
     def results(self) -> Iterator[ClauseResult]:
         try:
@@ -138,8 +141,15 @@ class Examination:
         if self.requests >= _MOST_REQUESTS:
             raise TimeIsOver
         self.requests += 1
-        received = self._known[probe] = self._send(probe)
+        received = self._known[probe] = self._without_key(self._send(probe))
         return received
+
+    def _without_key(self, received: Received) -> Received:
+        """Leave the checker's own key out of what a resolver repeats: reports are passed on to others."""
+        member = self.server.member
+        if member is None or member.key.encode() not in received.body:
+            return received
+        return replace(received, body=received.body.replace(member.key.encode(), b"***"))
 
     def _keep_answers(self) -> None:
         """Note what the services under test have answered to messages, with a status of success."""

@@ -41,7 +41,9 @@ def survey(server: CheckedServer, given: Sequence[str]) -> Survey:
     if server.service is None and not server.is_resolver:
         yield from _recognise(server, found)
     elif server.service is not None and not (yield from _is_archive(server.service)):
-        raise NotSpoken(f"it has no Archive whose service is {server.service}")
+        received = yield _confirmation(server.service)
+        place = f"it sends messages on to {received.location}" if received.is_redirect else ""
+        raise NotSpoken(place or f"it has no Archive whose service is {server.service}")
     if server.service is not None:
         yield from _learn_items(server, found, given)
     if server.is_resolver:
@@ -90,15 +92,19 @@ def _recognise(server: CheckedServer, labels: Sequence[str]) -> Survey:
 
 def _is_archive(service: str) -> Generator[Probe, Received, bool]:
     """Whether a service answers under that label, well or badly. What it answers is judged later."""
-    received = yield Probe(f"/{service}?servicesubject=inclusionConfirmationRequest", may_fail=True)
+    received = yield _confirmation(service)
     if received.failure is not None or not received.is_success:
         return False
     return received.media_type == "text/plain" or b"confirmation" in received.body[:200]
 
 
+def _confirmation(service: str) -> Probe:
+    return Probe(f"/{service}?servicesubject=inclusionConfirmationRequest", may_fail=True)
+
+
 def _is_resolver() -> Generator[Probe, Received, bool]:
     """Whether a resolver's service answers. The subject is one of Archives, which a resolver can but refuse."""
-    received = yield Probe(f"/{RESOLVER_SERVICE}?servicesubject=inclusionConfirmationRequest", may_fail=True)
+    received = yield _confirmation(RESOLVER_SERVICE)
     return received.failure is None and received.media_type == "text/plain" and b"confirmation yes" not in received.body
 
 

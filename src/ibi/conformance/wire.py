@@ -6,6 +6,7 @@ it is shown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,6 +19,7 @@ READER: Final = "192.0.2.1"
 
 _MOST_SHOWN: Final = 600
 _SHOWN_FIELDS: Final = ("content-type", "location", "allow")
+_KEY: Final = re.compile("(registrationkey=)[^& ;]*", re.IGNORECASE)
 _SPECIAL: Final = frozenset('%&+=?# {}"<>\\^`|')
 
 
@@ -53,14 +55,14 @@ class Probe:
     redirects: int = 0
     """How many redirects are followed."""
     awaited: Awaited = Awaited.NOTHING
-    may_fail: bool = False
+    may_fail: bool = field(default=False, compare=False)
     """Whether having no answer at all is for the check to judge."""
-    is_last: bool = False
+    is_last: bool = field(default=False, compare=False)
     """Whether it cannot be left out, also when the time is over: it undoes what others did."""
 
     def __str__(self) -> str:
         shown = " ".join(f"{name}: {value};" for name, value in self.headers)
-        return shorten(printable(f"{self.method} {self.target} {shown}".rstrip(" ;")), _MOST_SHOWN)
+        return shorten(_without_key(printable(f"{self.method} {self.target} {shown}".rstrip(" ;"))), _MOST_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class HeardRequest:
         return self.value("servicesubject")
 
     def __str__(self) -> str:
-        return shorten(printable(f"{self.method} {self.path}?{self.query}"), _MOST_SHOWN)
+        return shorten(_without_key(printable(f"{self.method} {self.path}?{self.query}")), _MOST_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,11 @@ class Received:
         text = self.body[:_MOST_SHOWN].decode("latin-1")
         escaped = "".join(each if each.isascii() and each.isprintable() else _escape(each) for each in text)
         return f"{escaped}…" if len(self.body) > _MOST_SHOWN else escaped
+
+
+def _without_key(text: str) -> str:
+    """Leave out a registration key: reports are passed on to others."""
+    return _KEY.sub(r"\1***", text)
 
 
 def _escape(character: str) -> str:

@@ -76,13 +76,13 @@ class ProbeSender:
         server: ServerUrl,
         listener: ProbeInbox | None = None,
         *,
-        for_all: float = FOR_ALL,
+        for_all: float | None = None,
         for_one: float | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._server, self._inbox, self._monotonic = server, listener, monotonic
         self._for_one = FOR_ONE if for_one is None else for_one
-        self._end = monotonic() + for_all
+        self._end = monotonic() + (FOR_ALL if for_all is None else for_all)
         self._addresses = _look_up(server.origin.host.strip("[]"), self._for_one)
         self._guard = AddressGuard()
 

@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 from ibi.cli import main
+from ibi.conformance.examination import TimeIsOver
+from ibi.conformance.wire import Probe, Received
 from ibi.transport import probe_http
+from ibi.transport.probe_http import ProbeSender
 from tests.support import mail_server
 from tests.support.minimal_archive import ITEM, SERVICE, minimal_archive
 
@@ -54,9 +57,13 @@ def socket_that(do: str) -> Iterator[str]:
 class _Page(BaseHTTPRequestHandler):
     """A Web server of any kind: the same page for every path."""
 
+    server: _Server
+
     def do_GET(self) -> None:
-        self.send_response(200)
+        self.send_response(302 if self.server.location else 200)
         self.send_header("Content-Type", "text/html")
+        if self.server.location:
+            self.send_header("Location", self.server.location)
         self.end_headers()
         self.wfile.write(b"<h1>It works!</h1>\x1b[2J")
 
@@ -66,13 +73,16 @@ class _Page(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
+    location = ""
+
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that does not trust it goes away."""
 
 
 @contextmanager
-def plain_server(tls: ssl.SSLContext | None = None) -> Iterator[str]:
+def plain_server(tls: ssl.SSLContext | None = None, location: str = "") -> Iterator[str]:
     with _Server(("127.0.0.1", 0), _Page) as server:
+        server.location = location
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -130,6 +140,33 @@ def test_a_server_that_says_nothing_is_none(
         code, out, err = run(capsys, f"http://{address}")
     judge_refusal(code, out, err)
     assert "no answer within" in err
+
+
+def test_a_run_that_is_not_finished_in_time_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Probe] = []
+    ask = ProbeSender.__call__
+
+    def ask_until_late(self: ProbeSender, probe: Probe) -> Received:
+        sent.append(probe)
+        if len(sent) > 20:
+            raise TimeIsOver
+        return ask(self, probe)
+
+    monkeypatch.setattr(ProbeSender, "__call__", ask_until_late)
+    with minimal_archive() as url:
+        code, out, _ = run(capsys, f"{url}/{SERVICE}", "--item", ITEM, "--level", "minimal")
+        assert code == 1
+        assert out.splitlines()[-1].endswith("; the time was over before the end: fail")
+        judge_refusal(*run(capsys, f"{url}/{SERVICE}"))  # by now it is over from the start
+
+
+def test_a_server_that_sends_messages_on_is_named_with_where(capsys: pytest.CaptureFixture[str]) -> None:
+    with plain_server(location="https://archive.example.org/") as address:
+        code, out, err = run(capsys, f"http://{address}/{SERVICE}")
+    judge_refusal(code, out, err)
+    assert "https://archive.example.org/" in err
 
 
 @pytest.mark.parametrize(

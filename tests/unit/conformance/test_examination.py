@@ -94,6 +94,30 @@ def test_a_resolver_is_not_blamed_for_what_its_archive_does_not_offer(ours: Reme
     assert not failed.keys() & {"links-lead-to-metadata", "verbs-are-modifiers", "each-verb-has-its-synonym"}
 
 
+def test_the_key_of_the_checker_is_in_no_report() -> None:
+    key = "7730914258"
+
+    def send(probe: Probe) -> Received:
+        refused = f"error {{the key {key} is wrong}}".encode()
+        return Received(
+            200 if "exclusion" in probe.target else 403,
+            PLAIN,
+            refused,
+            heard=(HeardRequest("GET", "/", f"registrationkey={key}"),),
+        )
+
+    server = CheckedServer(
+        BASE, None, True, may_change=True, member=MemberIdentity(MEMBER, key, "127.0.0.1:9", "127.0.0.1")
+    )
+    examination = Examination(server, send)
+    examination.recognise(())
+    results = list(examination.results())
+    told = str(CheckReport(server, results, True, 1.0, 1).record())
+    assert "registrationkey=***" in told
+    assert key not in told
+    assert [line for each in results for line in result_lines(each, verbose=True) if key in line] == []
+
+
 def test_without_items_what_needs_one_does_not_apply(ours: Remembered) -> None:
     run = run_checks(ours, answer_with(lambda probe: "urlRequest" in probe.target), labels=(), resolver=False)
     assert set(run.reasons(Judgment.FAIL)) == {"the-service-is-an-item"}
