@@ -118,12 +118,16 @@ class CheckedServer:
         return found
 
     def original(self) -> KnownItem:
-        """An item to ask about: with a URL, and rather not the service itself, which is special."""
-        others = [item for item in self.items if item.label != self.service]
-        found = next((item for item in (*others, *self.items) if item.url is not None), None)
-        if found is None:
+        """An item to ask about: with a URL, rather of data than of metadata, rather here than elsewhere, and rather not
+        the service itself, which is special."""
+        found = sorted((item for item in self.items if item.url is not None), key=self._oddity)
+        if not found:
             raise ClauseNotApplicable("no item is known that has a URL: name one with --item")
-        return found
+        return found[0]
+
+    def _oddity(self, item: KnownItem) -> tuple[bool, bool, bool]:
+        is_here = (item.url or "").startswith(f"{self.origin}/")
+        return item.label == self.service, item.plain.word("contenttype") != "Data", not is_here
 
     def link(self) -> str:
         if not self.links:

@@ -163,10 +163,10 @@ def single_files_are_found(server: CheckedServer) -> Steps:
     assert item.url is not None
     absent = yield from ask_url(server, item.label, path=_NO_SUCH_FILE)
     require("url" not in absent, f"the file {_NO_SUCH_FILE} has a URL: {absent.word('url')}")
-    name = item.url.partition("?")[0].rpartition("/")[2]
-    if not name:
-        raise ClauseNotApplicable("the URL of the item names no file")
-    pairs = yield from ask_url(server, item.label, path=f"/{unquote(name)}")
+    name = unquote(item.url.partition("?")[0].rpartition("/")[2])
+    pairs = yield from ask_url(server, item.label, path=f"/{name}")
+    if not name or "url" not in pairs:  # a URL need not end in the name of a file
+        raise ClauseNotApplicable("no name of a file of an item is known")
     require(pairs.word("url") == item.url, f"the file {name} of the item has the URL {pairs.word('url')}")
 
 

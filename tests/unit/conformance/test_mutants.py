@@ -264,6 +264,7 @@ RELATIONS = [
             "the-list-of-files-wins-over-a-path",
         ),
     ),
+    Mutant("single-files-are-found", swap(b"doc/a.txt", b"doc/b.txt", "filepath=/a.txt")),
     Mutant(
         "the-list-of-files-is-found",
         spoil_body(
