@@ -1,4 +1,4 @@
-"""One question of a resolution: which Archives are asked, in which order, and what they have said so far."""
+"""One question of a resolution: which Archives it is put to, and what they have said so far."""
 
 from __future__ import annotations
 
@@ -12,16 +12,7 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver import trace
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
-from ibi.resolver.authority import (
-    NO_AUTHORITY,
-    NO_ROUTING,
-    ArchiveRef,
-    LabelAuthority,
-    Routing,
-    Word,
-    chain_after,
-    is_home,
-)
+from ibi.resolver.authority import NO_AUTHORITY, ArchiveRef, LabelAuthority, Word, is_home
 from ibi.resolver.language import Wanted
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
 from ibi.vocabulary import State
@@ -39,112 +30,6 @@ class Addressees(NamedTuple):
     waiting: Sequence[ArchiveRef]
     holder: ArchiveRef | None
     is_early: bool
-
-
-class Addressing:
-    """Chooses whom one resolution asks. `latest` is the date, in POSIX seconds, after which only the home of a label is
-    asked."""
-
-    def __init__(
-        self, archives: Sequence[ArchiveRef], routing: Routing, latest: int | None, *, needs_original: bool
-    ) -> None:
-        self._archives, self._routing = archives, routing
-        self._latest, self._needs_original = latest, needs_original
-
-    def addressees(
-        self, step: Referral, parent: Question | None, earlier: Sequence[Question], now: float
-    ) -> Addressees:
-        """Whom to ask a new question. `earlier` are the questions of this resolution, in order."""
-        if self._routing is NO_ROUTING:
-            return self._all_of_them(step, parent)
-        label, authority = self._label_and_authority(step, parent)
-        if not label.is_dated:
-            return self._all_of_them(step, parent)
-        successors = _known_successors(label, authority, earlier)
-        deciders, unreachable = self.deciders(authority, successors)
-        holder = self._only_included(authority.holder)
-        first, waiting = self._order(step, label, authority, deciders, holder, now)
-        early = self._is_early(label)
-        return Addressees(label, authority, successors, deciders, unreachable, first, waiting, holder, early)
-
-    def _all_of_them(self, step: Referral, parent: Question | None) -> Addressees:
-        """Nothing is known that could tell one Archive from another: the outcome of the rules below, without them."""
-        is_same = parent is not None and step.forms == parent.forms
-        label = parent.label if parent is not None and is_same else step.forms.labels[0]
-        early = self._is_early(label)
-        return Addressees(label, NO_AUTHORITY, (), (), None, () if early else self._archives, (), None, early)
-
-    def deciders(
-        self, authority: LabelAuthority, successors: Sequence[Label]
-    ) -> tuple[tuple[ArchiveRef, ...], LabelForms | None]:
-        """Who decides, and the service of one that would and cannot be asked."""
-        if not successors:
-            return authority.homes, authority.away[0] if authority.away else None
-        holder = self._only_included(self._routing.archive(successors[-1]))
-        return ((holder,), None) if holder is not None else ((), LabelForms.of(successors[-1]))
-
-    def chain_after(self, question: Question, archive: ArchiveRef, to: Label) -> tuple[Label, ...] | None:
-        """The successors once `archive` says that it gave the Original to `to`; None if it has no right to say so."""
-        ref = self._routing.archive(to)
-        homes = [home.service for home in question.authority.homes]
-        return chain_after(question.successors, homes, archive.service, to if ref is None else ref.service.labels[0])
-
-    def _only_included(self, archive: ArchiveRef | None) -> ArchiveRef | None:
-        return archive if archive in self._archives else None
-
-    def _label_and_authority(self, step: Referral, parent: Question | None) -> tuple[Label, LabelAuthority]:
-        """The form of the label to ask for, and who decides about it: one with a home before one without."""
-        if parent is not None and step.forms == parent.forms:
-            return parent.label, parent.authority  # as it was spelled
-        label, *others = step.forms.labels
-        authority = self._routing.authority(label)
-        for other in () if authority.exists else others:
-            found = self._routing.authority(other)
-            if found.exists:
-                return other, found
-        return label, authority
-
-    def _is_early(self, label: Label) -> bool:
-        return self._latest is not None and label.is_dated and label.instant.seconds > self._latest
-
-    def _order(
-        self,
-        step: Referral,
-        label: Label,
-        authority: LabelAuthority,
-        deciders: tuple[ArchiveRef, ...],
-        holder: ArchiveRef | None,
-        now: float,
-    ) -> tuple[Sequence[ArchiveRef], Sequence[ArchiveRef]]:
-        """E31: the likely ones, then all others; all at once for an Original, or if none is likely.
-
-        A home is asked first, with the successor that it named, and alone about labels of the future (E70). Whether
-        there is a later edition, or a better translation, only the holder can tell alone: without one all are asked.
-        """
-        first = tuple(dict.fromkeys((*deciders, *authority.homes)))
-        if self._is_early(label):
-            return first, ()
-        if first:
-            return first, [archive for archive in self._archives if archive not in first]
-        if authority.exists:
-            return self._archives, ()
-        likely = [archive for archive in self._routing.likely(label, now) if archive in self._archives]
-        if holder is not None:
-            likely.insert(0, holder)
-        needs_all = step.wanted.needs_holder and holder is None
-        if not likely or needs_all or self._needs_original:
-            return self._archives, ()
-        first = tuple(dict.fromkeys(likely))
-        return first, tuple(archive for archive in self._archives if archive not in first)
-
-
-def _known_successors(label: Label, authority: LabelAuthority, earlier: Sequence[Question]) -> tuple[Label, ...]:
-    """What a resolution has heard of the label before is newer than what was known."""
-    if authority.exists:
-        for question in reversed(earlier):
-            if question.label == label:
-                return question.successors
-    return authority.successors
 
 
 class Asking(NamedTuple):

@@ -4,8 +4,7 @@ Nothing here waits or sends. The driver of a resolution sends what `requests` gi
 answer or failure and the time, calls `advance` at `wake_at`, and stops when `outcome` is there (R §8.2).
 
 A question is put to all Archives. An answer with the URL ends the search; one with a pointer leads to another question;
-a question that leads nowhere gives way to the one before it, where other answers may point elsewhere. An answer that
-comes late, while there is still time, reopens its question: one slow Archive may be the only honest one.
+one that leads nowhere gives way to the one before it. A late answer reopens its question: it may be the honest one.
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.messages.values import IpAddress
 from ibi.persistent_url import PersistentUrl
+from ibi.resolver.addressing import Addressing
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral, is_unreadable
 from ibi.resolver.authority import NO_ROUTING, ArchiveRef, Routing, Word
 from ibi.resolver.language import Wanted
 from ibi.resolver.outcome import Deleted, Outcome, ending, find_deletion, judge_originals, redirect, silence_of
 from ibi.resolver.policy import ArchiveClaim, Policy, SearchPath, WaitPolicy, broken_rule, refused_urls
-from ibi.resolver.question import Addressing, Asking, Note, Question
+from ibi.resolver.question import Asking, Note, Question
 from ibi.resolver.trace import Failure, Trace, Verdict
 from ibi.resolver.unproven import answers_that_count, claims_to_show, trusted_elsewhere
 from ibi.vocabulary import State
