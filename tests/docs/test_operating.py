@@ -10,7 +10,7 @@ from ibi.storage.sqlite.integrity import SqliteIntegrity
 from ibi.web.http.holdings_metrics import HoldingsMetrics
 from ibi.web.http.polled_figures import IntegrityMetrics
 from ibi.web.http.request_middleware import Metrics
-from ibi.web.resolver.persistent_url_app import ResolverMetrics
+from ibi.web.resolver.resolver_metrics import ResolverMetrics
 from tests.docs.tables import ROOT, code_spans, rows
 from tests.support.records_app import records_app
 

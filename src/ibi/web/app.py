@@ -79,8 +79,9 @@ from ibi.web.pages.routes import KnownSite, page_routes
 from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.sign_in import SignInPages
 from ibi.web.resolver.endpoint import ResolverEndpoint
-from ibi.web.resolver.persistent_url_app import PersistentUrlApp, ResolverMetrics
+from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from ibi.web.resolver.register_page import RegisterPages
+from ibi.web.resolver.resolver_metrics import ResolverMetrics
 from ibi.web.resolver.resolver_pages import ClaimPages
 
 

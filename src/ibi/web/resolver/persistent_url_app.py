@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 from babel.support import NullTranslations
-from prometheus_client import CollectorRegistry, Counter
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
@@ -18,13 +17,9 @@ from ibi.language_range import Preference, preferences
 from ibi.lru_cache import LruCache
 from ibi.messages.query import decode_query
 from ibi.messages.service import resolver_service
-from ibi.messages.url_list import Deletion
 from ibi.persistent_url import PersistentUrl, PunctuatedLabel
-from ibi.resolver.authority import ArchiveRef
-from ibi.resolver.memory import NewClaim
 from ibi.resolver.outcome import Redirect
-from ibi.resolver.trace import Answered, Reply
-from ibi.services.limits import LimitExceeded, TooManyLinks
+from ibi.services.limits import LimitExceeded
 from ibi.services.resolving.resolved import Resolved, Unfinished
 from ibi.services.sites import ResolverSite
 from ibi.web.fast.fast_path import FastAnswer, Handover, Head
@@ -32,7 +27,7 @@ from ibi.web.http.errors import PROBLEM, answer_to, problem
 from ibi.web.http.preconditions import is_wanted_anew
 from ibi.web.http.request import choose, client_addresses, percent_decode, raw_path, raw_query, raw_target, values
 from ibi.web.http.request_errors import MethodNotAllowed, NotAcceptable, PathNotFound
-from ibi.web.http.request_middleware import REQUEST, CounterTally, HistogramTally
+from ibi.web.http.request_middleware import REQUEST
 from ibi.web.pages import refusal, wants_page
 from ibi.web.pages.language import page_language, translations
 from ibi.web.pages.rendering import render
@@ -40,95 +35,6 @@ from ibi.web.resolver.alert import Alert, alert_about_fault, alert_about_punctua
 from ibi.web.resolver.alerts import alert_about
 from ibi.web.resolver.records import resolved_record, trace_record
 from ibi.web.resolver.resolver_pages import trace_page
-
-MOST_ARCHIVES: Final = 500
-"""Archives with a label of their own: one that changes its address at every inclusion must not fill the memory."""
-_OTHER: Final = "other"
-_WAITS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-
-
-class ResolverMetrics:
-    """A `Watcher` of `ibi.services.resolving.resolver_service`."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._outcomes = CounterTally(
-            "ibi_resolutions", "Resolutions by how they ended.", ["outcome", "kept"], registry=registry
-        )
-        self._seconds = HistogramTally(
-            "ibi_resolution_seconds", "Time a resolution took.", buckets=_WAITS, registry=registry
-        )
-        self._replies = CounterTally(
-            "ibi_archive_replies", "Replies of Archives that were asked.", ["archive", "reply"], registry=registry
-        )
-        self._reply_seconds = HistogramTally(
-            "ibi_archive_reply_seconds", "Time Archives took to reply.", buckets=_WAITS, registry=registry
-        )
-        self._thanks = CounterTally(
-            "ibi_acknowledgments", "Acknowledgments sent to Archives.", ["result"], registry=registry
-        )
-        self._turned_away = Counter(
-            "ibi_traces_refused",
-            "Traces refused because there were too many, by the bound.",
-            ["bound"],
-            registry=registry,
-        )
-        self._links_refused = Counter(
-            "ibi_links_refused",
-            "Links refused because too many led to nothing kept here, by the bound.",
-            ["bound"],
-            registry=registry,
-        )
-        self._claims = Counter(
-            "ibi_false_claims",
-            "Claims of Archives that the home of the item contradicts, by what they claim; each counted once.",
-            ["claim"],
-            registry=registry,
-        )
-        self._held_back = Counter(
-            "ibi_links_held_back",
-            "Links that waited for a turn because their network had too many that led to nothing kept.",
-            registry=registry,
-        )
-        self._known: set[str] = set()
-
-    def on_resolved(self, resolved: Resolved) -> None:
-        self._outcomes.add(resolved.outcome_name, "yes" if resolved.was_kept else "no")
-        self._seconds.observe(resolved.seconds)
-
-    def on_turned_away(self, refusal: LimitExceeded) -> None:
-        refused = self._links_refused if isinstance(refusal, TooManyLinks) else self._turned_away
-        refused.labels(refusal.bound.value).inc()
-
-    def on_claimed(self, claim: NewClaim) -> None:
-        self._claims.labels(claim.kind.value).inc()
-
-    def on_held_back(self) -> None:
-        self._held_back.inc()
-
-    def on_replied(self, archive: ArchiveRef, reply: Reply, seconds: float) -> None:
-        self._replies.add(self._name(archive), _reply_name(reply))
-        self._reply_seconds.observe(seconds)
-
-    def on_acknowledged(self, result: str) -> None:
-        """`received`, `lost` or `dropped`."""
-        self._thanks.add(result)
-
-    def _name(self, archive: ArchiveRef) -> str:
-        address = archive.address.lower()
-        if address not in self._known:
-            if len(self._known) >= MOST_ARCHIVES:
-                return _OTHER
-            self._known.add(address)
-        return address
-
-
-def _reply_name(reply: Reply) -> str:
-    if not isinstance(reply, Answered):
-        return reply.name.lower()
-    if reply.answer is None:
-        return "empty"
-    return "deleted" if isinstance(reply.answer, Deletion) else "found"
-
 
 JSON: Final = "application/json"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from ibi.resolver.trace import Answered, Failure
-from ibi.web.resolver.persistent_url_app import MOST_ARCHIVES, ResolverMetrics
+from ibi.web.resolver.resolver_metrics import MOST_ARCHIVES, ResolverMetrics
 from tests.support.scripted_archives import archive
 
 
