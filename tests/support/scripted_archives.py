@@ -58,6 +58,8 @@ class KnownHolder:
     successors: Mapping[Label, tuple[Label, ...]] = field(default_factory=dict)
     trusted: frozenset[ArchiveRef] = frozenset()
     included: tuple[ArchiveRef, ...] = ()
+    copy_holders: frozenset[ArchiveRef] = frozenset()
+    """Those of the trusted that a home named."""
 
     def likely(self, label: Label, now: float) -> tuple[ArchiveRef, ...]:
         return self.first
@@ -66,7 +68,14 @@ class KnownHolder:
         home, away = self.homes.get(label, ()), self.away.get(label)
         homes = home if isinstance(home, tuple) else (home,)
         services = () if away is None else (away,)
-        return LabelAuthority(homes, services, self.successors.get(label, ()), self.trusted, self.holders.get(label))
+        return LabelAuthority(
+            homes,
+            services,
+            self.successors.get(label, ()),
+            self.trusted,
+            self.holders.get(label),
+            copy_holders=self.copy_holders,
+        )
 
     def archive(self, service: Label) -> ArchiveRef | None:
         return next((each for each in self.included if service in each.service.labels), None)

@@ -65,7 +65,8 @@ def _became(one: Mapping[str, Any]) -> str:
     from ibi.web.pages.words import RULES
 
     rule = one["broken_rule"] and RULES.get(str(one["broken_rule"]), str(one["broken_rule"]))
-    return ": ".join(str(each) for each in (one["why"], one["failure"], rule or one.get("because")) if each)
+    reasons = (one["why"], one["failure"], rule or one.get("because"), one.get("stands_in"))
+    return ": ".join(str(each) for each in reasons if each)
 
 
 def _milliseconds(seconds: float) -> str:

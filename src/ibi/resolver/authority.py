@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
@@ -95,6 +95,8 @@ class Home(NamedTuple):
     archive: ArchiveRef | None
     successor: LabelForms | None = None
     """The Archive that the administrator of the resolver named to speak for this one, which is gone."""
+    copies: frozenset[Label] = frozenset()
+    """The services that it named as holders of Copies of its items, as far as the register tells."""
 
 
 class Homes:
@@ -154,6 +156,8 @@ class LabelAuthority(NamedTuple):
     """The known holder of the Original, where the label has no home."""
     absent_holder: LabelForms | None = None
     """The service of the known holder, where the label has no home and that Archive is switched off."""
+    copy_holders: frozenset[ArchiveRef] = frozenset()
+    """Those of the `trusted` that a home named as holders of Copies of its items (E64)."""
 
     @property
     def exists(self) -> bool:
@@ -162,6 +166,14 @@ class LabelAuthority(NamedTuple):
 
 
 NO_AUTHORITY: Final = LabelAuthority()
+
+
+class StandIn(StrEnum):
+    """Why the answer of an Archive was followed although those who decide about the label were silent (E67)."""
+
+    COPY = "the home is silent, and named it as a holder of Copies"
+    VOUCHED = "the home is silent, and the administrator of the resolver vouches for it"
+    APPOINTED = "the home is silent, and the administrator of the resolver named it in its place"
 
 
 class Routing(Protocol):

@@ -10,7 +10,7 @@ And a holder is learned only where no silent Archive could have contradicted it:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ibi.label import Label
@@ -32,6 +32,7 @@ PROVISIONAL_AGE: Final = 300.0
 """Seconds for which an Archive is asked first that had an item while others were silent: one may be its holder."""
 
 _FOREVER: Final = float("inf")
+_NO_ARCHIVES: Final[frozenset[ArchiveRef]] = frozenset()
 _UNSAID: Final = (Verdict.DISBELIEVED, Verdict.LATE)
 
 
@@ -101,23 +102,32 @@ class Memory:
             holder = None if service is None else self._by_service.get(service)
             absent = None if service is None or holder is not None else LabelForms.of(service)
             return LabelAuthority(holder=holder, absent_holder=absent)
+        copy_holders = self._copy_holders(homes)
         return LabelAuthority(
             tuple(home.archive for home in homes if home.archive is not None),
             tuple(home.service for home in homes if home.archive is None),
             self._beliefs.successors(label),
-            self._trusted_archives(homes),
+            self._trusted_archives(homes, copy_holders),
+            copy_holders=copy_holders,
         )
 
-    def _trusted_archives(self, homes: tuple[Home, ...]) -> frozenset[ArchiveRef]:
+    def _copy_holders(self, homes: tuple[Home, ...]) -> frozenset[ArchiveRef]:
+        """Whom the homes named for their Copies: in their answers, or in what the register has of them."""
+        named = self._beliefs.copies(homes[0].service.labels[0]) | homes[0].copies
+        for home in homes[1:]:
+            named |= self._beliefs.copies(home.service.labels[0]) | home.copies
+        return self._included(named) if named else _NO_ARCHIVES
+
+    def _trusted_archives(self, homes: tuple[Home, ...], copy_holders: frozenset[ArchiveRef]) -> frozenset[ArchiveRef]:
         """Whom the administrator vouches for, or named in the place of a home; and whom a home named for its Copies."""
-        trusted = self._vouched
+        trusted = self._vouched | copy_holders if copy_holders else self._vouched
         for home in homes:
-            named = self._beliefs.copies(home.service.labels[0])
             if home.successor is not None:
-                named = named.union(home.successor.labels)
-            if named:
-                trusted |= {archive for each in named if (archive := self._by_service.get(each)) is not None}
+                trusted |= self._included(home.successor.labels)
         return trusted
+
+    def _included(self, services: Iterable[Label]) -> frozenset[ArchiveRef]:
+        return frozenset(archive for each in services if (archive := self._by_service.get(each)) is not None)
 
     def holder(self, label: Label) -> ArchiveRef | None:
         """The known holder of an item without a home; who is not included holds nothing that could be asked for."""

@@ -12,7 +12,7 @@ from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.resolver import trace
 from ibi.resolver.answers import AnswerSet, Match, Reason, ReceivedAnswer, Referral
-from ibi.resolver.authority import NO_AUTHORITY, ArchiveRef, LabelAuthority, Word, is_home
+from ibi.resolver.authority import NO_AUTHORITY, ArchiveRef, LabelAuthority, StandIn, Word, is_home
 from ibi.resolver.language import Wanted
 from ibi.resolver.trace import Failure, Outranking, Report, Verdict, outranking
 from ibi.vocabulary import State
@@ -309,7 +309,9 @@ class Question:
         )
 
     def _explain(self, report: Report) -> Report:
-        """With the reason why another answer was better, if one was."""
+        """With the reason why another answer was better, or why it was followed in the place of the home."""
+        if report.verdict.leads_on:
+            return replace(report, stands_in=self._stand_in(report.archive))
         if report.verdict is not Verdict.OUTRANKED:
             return report
         if self.word in (Word.GIVEN, Word.DELETED) and report.archive not in self.deciders:
@@ -325,6 +327,14 @@ class Question:
             return replace(report, verdict=Verdict.NOT_FOLLOWED) if self._only_points(report.archive) else report
         because = outranking(heard, better, holder=self.holder, relation=self.wanted.relation, among=self.heard)
         return replace(report, because=because)
+
+    def _stand_in(self, archive: ArchiveRef) -> StandIn | None:
+        """Why the word of an Archive that does not decide counts while those who decide are silent."""
+        if self.word not in (Word.SILENT, Word.AWAITED) or archive not in self.trusted or is_home(archive, self.label):
+            return None
+        if archive in self.authority.copy_holders:
+            return StandIn.COPY
+        return StandIn.VOUCHED if archive.vouched else StandIn.APPOINTED
 
     def answer_from(self, archive: ArchiveRef) -> ReceivedAnswer | None:
         return next((heard for heard in self.heard if heard.archive == archive), None)

@@ -12,7 +12,7 @@ from ibi.messages.url_list import Deletion, UrlEntry, UrlList
 from ibi.model.item import name_one_item
 from ibi.relation import Relation
 from ibi.resolver.answers import Reason, ReceivedAnswer
-from ibi.resolver.authority import ArchiveRef, Word
+from ibi.resolver.authority import ArchiveRef, StandIn, Word
 from ibi.vocabulary import State
 
 
@@ -151,6 +151,8 @@ class Report:
     """The name of the rule of `ibi.resolver.policy` that the answer, or a URL in it, broke."""
     because: Outranking | None = None
     """Why another answer was better, if it was and that is one thing."""
+    stands_in: StandIn | None = None
+    """Why it was followed in the place of a silent home, if it was."""
     transferred_to: Label | None = None
     """The service of the Archive to which it says that it gave the Original away (E63)."""
     copies_at: tuple[Label, ...] = ()
@@ -177,6 +179,11 @@ class Hop:
     def leading(self) -> tuple[Report, ...]:
         """Of those whose word was taken."""
         return tuple(report for report in self.reports if report.verdict.leads_on)
+
+    @property
+    def is_failover(self) -> bool:
+        """Whether the word of an Archive was taken in the place of a silent home."""
+        return any(report.stands_in is not None for report in self.reports)
 
     def unheard_among(self, archives: Iterable[ArchiveRef]) -> list[ArchiveRef]:
         """Those of the `archives` that were not asked, or cannot be counted as having answered."""

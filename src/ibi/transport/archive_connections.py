@@ -21,9 +21,11 @@ _LONGEST_REST: Final = 60.0
 
 
 class CircuitBreaker:
-    """Keeps requests from an Archive that failed several times in a row, for a while that doubles.
+    """Keeps requests from an Archive that failed several times in a row, until a probe finds it there again.
 
-    Times are monotonic, in seconds. Every request that was let pass is followed by `succeeded`, `failed` or `unused`.
+    No request of a reader is ever the probe: who waits for a link is not to wait for an Archive that is known to fail.
+    Probes come after a while that doubles. One that was answered lets requests pass again; if the first of them fails,
+    the Archive rests at once, for twice as long. Times are monotonic, in seconds.
     """
 
     __slots__ = ("_failures", "_first_rest", "_longest_rest", "_probing", "_rest", "_threshold", "_until")
@@ -39,25 +41,32 @@ class CircuitBreaker:
 
     @property
     def is_closed(self) -> bool:
-        """Whether every request may pass."""
+        """Whether requests may pass."""
         return self._until is None
 
-    def may_pass(self, now: float) -> bool:
-        """Whether a request may be sent. When the rest is over one may, and no other before it is known how it went."""
-        if self._until is None:
-            return True
-        if self._probing or now < self._until:
-            return False
+    @property
+    def probe_at(self) -> float | None:
+        """When the next probe is due; None while none is."""
+        return None if self._probing else self._until
+
+    def begin_probe(self) -> None:
+        """A probe is sent: `succeeded`, `answered_probe`, `failed` or `unused` follows."""
         self._probing = True
-        return True
+
+    def answered_probe(self) -> None:
+        """The Archive is there. Whether it answers requests, too, is known when one was answered."""
+        if self._until is not None:
+            self._failures, self._until, self._rest = self._threshold - 1, None, self._longer_rest
+        self._probing = False
 
     def succeeded(self) -> None:
         """The Archive answered a request, of whatever kind."""
         self._failures, self._until, self._probing, self._rest = 0, None, False, self._first_rest
 
-    def unused(self) -> None:
-        """Nothing was sent after all: the next one may try."""
-        self._probing = False
+    def unused(self, now: float) -> None:
+        """Nothing was sent after all. If it was to be a probe, the next one is due after as long a rest."""
+        if self._probing:
+            self._until, self._probing = now + self._rest, False
 
     def failed(self, now: float) -> None:
         """A request failed. Those that were sent before the rest began do not prolong it."""
@@ -66,8 +75,12 @@ class CircuitBreaker:
             if self._failures >= self._threshold:
                 self._until = now + self._rest
         elif self._probing:
-            self._rest = min(2 * self._rest, self._longest_rest)
+            self._rest = self._longer_rest
             self._until, self._probing = now + self._rest, False
+
+    @property
+    def _longer_rest(self) -> float:
+        return min(2 * self._rest, self._longest_rest)
 
 
 class ConnectionAllowance:
@@ -218,7 +231,7 @@ class ArchiveLine:
         allowance: ConnectionAllowance,
         tls: Callable[[], SSLContext],
     ) -> None:
-        self._archive, self._guard, self._budgets, self._allowance, self._tls = archive, guard, budgets, allowance, tls
+        self.archive, self._guard, self._budgets, self._allowance, self._tls = archive, guard, budgets, allowance, tls
         self.breaker = CircuitBreaker()
         self.flights: SingleFlight[str, Reply] = SingleFlight()
         self.last_used = 0.0
@@ -352,7 +365,7 @@ class ArchiveLine:
         """A new connection, to an address that was checked just now; TLS still looks for the name."""
         try:
             async with asyncio.timeout(self._budgets.connect):
-                checked = await self._guard.check(self._archive)
+                checked = await self._guard.check(self.archive)
                 return checked if isinstance(checked, Failure) else await self._to_one_of(checked)
         except TimeoutError:
             return Failure.TIMED_OUT
@@ -374,7 +387,7 @@ class ArchiveLine:
         return failure
 
     async def _to(self, address: str, checked: Checked) -> HttpConnection:
-        secure = self._archive.protocol is ArchiveProtocol.HTTPS
+        secure = self.archive.protocol is ArchiveProtocol.HTTPS
         connection = HttpConnection(self._budgets.most_body, self._freed, self._lost)
         connection.peer = address
         try:

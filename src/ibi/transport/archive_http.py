@@ -17,13 +17,22 @@ from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Failure, Reply
 from ibi.transport.address_guard import AddressGuard
-from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, ConnectionAllowance
+from ibi.transport.archive_connections import (
+    ArchiveLine,
+    Budgets,
+    Call,
+    CircuitBreaker,
+    ConnectionAllowance,
+)
 from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
 from ibi.transport.http_connection import HttpResponse
 from ibi.transport.single_request import default_tls
 
 _FORGOTTEN_AFTER: Final = 600.0
 """Seconds without a request after which an Archive's connections and breaker are forgotten; longer than any rest."""
+_PROBED_FOR: Final = 3_600.0
+"""Seconds without a request after which an Archive that rests is forgotten: until then it is probed, so that the next
+reader need not find out that it is away."""
 
 _OUT_OF_ORDER: Final = frozenset({429, 502, 503, 504})
 """Statuses that tell of the server and not of the item: asking for one bad item must not make an Archive rest."""
@@ -51,6 +60,7 @@ class ArchiveHttp:
         self._calls: OrderedDict[Call, None] = OrderedDict()
         self._overdue: asyncio.TimerHandle | None = None
         self._tidying: asyncio.TimerHandle | None = None
+        self._probes: dict[ArchiveLine, asyncio.TimerHandle] = {}
         self._written: tuple[UrlRequest | None, str] = (None, "")
 
     async def ask(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply:
@@ -75,7 +85,7 @@ class ArchiveHttp:
     async def acknowledge(self, archive: ArchiveRef, acknowledgment: Acknowledgment) -> bool:
         """Thank the Archive for the URL that was chosen, and return whether it received that (R §8.2)."""
         line = self._line(archive)
-        if not line.breaker.may_pass(_now()):
+        if not line.breaker.is_closed:
             return False
         return is_notice(await self._exchange(line, acknowledgment.to_query()))
 
@@ -93,10 +103,11 @@ class ArchiveHttp:
 
     async def close(self) -> None:
         """Close all connections. Every call under way ends as unreachable."""
-        for timer in (self._overdue, self._tidying):
+        for timer in (self._overdue, self._tidying, *self._probes.values()):
             if timer is not None:
                 timer.cancel()
         self._overdue = self._tidying = None
+        self._probes.clear()
         lines, self._lines = tuple(self._lines.values()), {}
         for call in tuple(self._calls):
             call.give_up(Failure.UNREACHABLE)
@@ -106,7 +117,7 @@ class ArchiveHttp:
     # --- one request ---
 
     def _start(self, line: ArchiveLine, query: str, asked: Label, finish: Callable[[Reply], None]) -> None:
-        if not line.breaker.may_pass(_now()):
+        if not line.breaker.is_closed:
             finish(Failure.RESTING)
             return
 
@@ -124,15 +135,22 @@ class ArchiveHttp:
         self._call(line, query, lambda came: None if response.done() else response.set_result(came))
         return await response
 
-    def _call(self, line: ArchiveLine, query: str, done: Callable[[HttpResponse | Failure], None]) -> Call:
+    def _call(
+        self,
+        line: ArchiveLine,
+        query: str,
+        done: Callable[[HttpResponse | Failure], None],
+        note: Callable[[CircuitBreaker, HttpResponse | Failure], None] | None = None,
+    ) -> Call:
         """Send a request and tell `done` what comes, at the latest when its budget is spent."""
 
         def settled(response: HttpResponse | Failure) -> None:
             del self._calls[call]
             if call.had_no_time:
-                line.breaker.unused()
+                line.breaker.unused(_now())
             else:
-                _note(line, response)
+                (note or _note)(line.breaker, response)
+            self._probe_later(line)
             done(response)
 
         deadline = _now() + self._budgets.total
@@ -148,6 +166,24 @@ class ArchiveHttp:
         if self._written[0] is not request:
             self._written = request, request.to_query()
         return self._written[1]
+
+    # --- an Archive that rests ---
+
+    def _probe_later(self, line: ArchiveLine) -> None:
+        """See to it that an Archive that rests is asked when its rest is over, whether readers come or not."""
+        due = line.breaker.probe_at
+        if due is None or line in self._probes or self._lines.get(line.archive) is not line:
+            return
+        delay = max(0.0, due - _now())
+        self._probes[line] = asyncio.get_running_loop().call_later(delay, self._probe, line)
+
+    def _probe(self, line: ArchiveLine) -> None:
+        """Ask what any Archive can answer and nothing depends on: R §7.2, message 3."""
+        del self._probes[line]
+        if line.breaker.probe_at is None or self._lines.get(line.archive) is not line:
+            return  # it is back, or was forgotten
+        line.breaker.begin_probe()
+        self._call(line, InclusionConfirmationRequest().to_query(), _ignore, _note_probe)
 
     # --- time ---
 
@@ -177,7 +213,8 @@ class ArchiveHttp:
         now = _now()
         self._allowance.close_idle_since(now - self._budgets.idle)
         for archive, line in tuple(self._lines.items()):
-            if line.is_unused and now - line.last_used > _FORGOTTEN_AFTER:
+            longest = _FORGOTTEN_AFTER if line.breaker.is_closed else _PROBED_FOR
+            if line.is_unused and now - line.last_used > longest:
                 del self._lines[archive]
         self._tidying = None
         if self._lines:
@@ -200,15 +237,28 @@ def _expire(future: asyncio.Future[Reply]) -> None:
         future.set_result(Failure.TIMED_OUT)
 
 
-def _note(line: ArchiveLine, response: HttpResponse | Failure) -> None:
-    """Tell the breaker. An answer that is refused or cannot be read shows that the Archive is there."""
+def _ignore(_: HttpResponse | Failure) -> None:
+    """What is to be known of a probe the breaker has noted."""
+
+
+def _is_out_of_order(response: HttpResponse | Failure) -> bool:
+    """An answer that is refused or cannot be read shows that the Archive is there."""
     if isinstance(response, HttpResponse):
-        failed = response.status in _OUT_OF_ORDER
-    else:
-        failed = response.was_not_reached
-    if failed:
-        line.breaker.failed(_now())
+        return response.status in _OUT_OF_ORDER
+    return response.was_not_reached
+
+
+def _note(breaker: CircuitBreaker, response: HttpResponse | Failure) -> None:
+    if _is_out_of_order(response):
+        breaker.failed(_now())
     elif isinstance(response, Failure) and response.is_address:
-        line.breaker.unused()
+        breaker.unused(_now())
     else:
-        line.breaker.succeeded()
+        breaker.succeeded()
+
+
+def _note_probe(breaker: CircuitBreaker, response: HttpResponse | Failure) -> None:
+    if _is_out_of_order(response) or isinstance(response, Failure):
+        _note(breaker, response)
+    else:
+        breaker.answered_probe()

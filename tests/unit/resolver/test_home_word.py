@@ -12,7 +12,7 @@ import pytest
 from ibi.label import Label, parse
 from ibi.messages import LabelForms, UrlRequest
 from ibi.persistent_url import PersistentUrl
-from ibi.resolver.authority import ArchiveRef, Word, chain_after
+from ibi.resolver.authority import ArchiveRef, StandIn, Word, chain_after
 from ibi.resolver.outcome import (
     Deleted,
     NoArchiveAnswered,
@@ -239,6 +239,31 @@ class TestASilentHome:
     def test_a_trusted_archive_is_followed(self, silence: Failure | Reply | None) -> None:
         world = World({OLD_LIAR: has(OLD_LIAR), COPY: Reply(has(COPY, "Copy"), 0.3), HOME: silence}, TRUSTING)
         assert chosen(world.outcome()) == COPY
+
+    @pytest.mark.parametrize("silence", [Failure.CONNECTION_REFUSED, Failure.RESTING])
+    def test_a_copy_that_the_home_named_is_followed_within_the_hedge_delay_and_the_trace_tells_why(
+        self, silence: Failure
+    ) -> None:
+        named = replace(TRUSTING, copy_holders=frozenset({COPY}))
+        world = World({LIAR: None, COPY: has(COPY, "Copy"), HOME: silence}, named)
+        assert chosen(world.outcome()) == COPY
+        assert world.now < 0.3
+        (hop,) = world.run.trace.hops
+        assert hop.is_failover
+        assert {report.archive: report.stands_in for report in hop.reports if report.stands_in} == {COPY: StandIn.COPY}
+
+    @pytest.mark.parametrize(("vouched", "why"), [(True, StandIn.VOUCHED), (False, StandIn.APPOINTED)])
+    def test_the_trace_tells_for_whom_the_administrator_speaks(self, vouched: bool, why: StandIn) -> None:
+        other = replace(COPY, vouched=vouched)
+        routing = replace(ROUTING, trusted=frozenset({other}), included=(*ALL, other))
+        world = World({other: has(other, "Copy"), HOME: Failure.UNREACHABLE}, routing)
+        assert chosen(world.outcome()) == other
+        assert [report.stands_in for report in world.run.trace.hops[0].leading] == [why]
+
+    def test_a_home_that_answers_has_no_stand_in(self) -> None:
+        world = World({COPY: has(COPY, "Copy"), HOME: has(HOME)}, TRUSTING)
+        assert chosen(world.outcome()) == HOME
+        assert not world.run.trace.hops[0].is_failover
 
     def test_a_trusted_archive_is_asked_after_the_hedge_delay_and_others_when_the_home_is_given_up(self) -> None:
         world = World({LIAR: has(LIAR), COPY: Reply(b"", 0.1), HOME: Reply(has(HOME), 0.8)}, TRUSTING)

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 from collections.abc import AsyncIterator, Iterable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +20,7 @@ from ibi.messages import ArchiveProtocol, LabelForms, UrlRequest, ip_addresses
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.transport.address_guard import AddressGuard, NameLookup
-from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, ConnectionAllowance
+from ibi.transport.archive_connections import ArchiveLine, Budgets, Call, CircuitBreaker, ConnectionAllowance
 from ibi.transport.archive_http import ArchiveHttp
 from tests.support.raw_archive import (
     ACKNOWLEDGMENT,
@@ -238,21 +239,61 @@ async def test_a_flight_whose_passengers_have_all_left_still_lands(archives: Arc
 # --- given a rest ----------------------------------------------------------------------------------------------------
 
 
-async def test_an_archive_that_fails_is_left_alone_and_asked_again_when_it_is_back(
-    archives: ArchiveHttp, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def short_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    breaker = partial(CircuitBreaker, first_rest=0.01, longest_rest=0.02)
+    monkeypatch.setattr("ibi.transport.archive_connections.CircuitBreaker", breaker)
+
+
+async def until_awake(archives: ArchiveHttp, archive: RawArchive) -> Reply:
+    """The first reply that it gives itself."""
+    for _ in range(10_000):
+        reply = await archives.ask(archive.ref(), REQUEST, within=LONG)
+        if reply is not Failure.RESTING:
+            return reply
+        await asyncio.sleep(0.001)
+    raise AssertionError("it rests for ever")
+
+
+@pytest.mark.usefixtures("short_rests")
+async def test_an_archive_that_fails_is_probed_until_it_is_back_and_no_reader_waits_for_that(
+    archives: ArchiveHttp,
 ) -> None:
-    now = 0.0
-    monkeypatch.setattr("ibi.transport.archive_http._now", lambda: now)
     async with raw_archive(http(status="503 Later")) as archive:
         replies = [await archives.ask(archive.ref(), request(number), within=LONG) for number in range(8)]
         assert replies == [Failure.REFUSED] * 5 + [Failure.RESTING] * 3
-        assert len(archive.requests) == 5
-        now = 1.0
-        assert await archives.ask(archive.ref(), REQUEST, within=LONG) is Failure.REFUSED
+        await until(lambda: len(archive.requests) >= 8)
+        assert all(b"inclusionConfirmationRequest" in each for each in archive.requests[5:])
         assert await archives.ask(archive.ref(), REQUEST, within=LONG) is Failure.RESTING
+        archive.says = http(b"confirmation yes")
+        seen = len(archive.requests)
+        await until(lambda: len(archive.requests) > seen)
         archive.says = http()
-        now = 3.0
-        assert [await archives.ask(archive.ref(), request(number), within=LONG) for number in range(3)] == [NOTHING] * 3
+        await until_awake(archives, archive)
+        assert await archives.ask(archive.ref(), REQUEST, within=LONG) == NOTHING
+
+
+@pytest.mark.usefixtures("short_rests")
+async def test_an_archive_that_answers_probes_and_nothing_else_rests_after_one_more_failure(
+    archives: ArchiveHttp,
+) -> None:
+    probes: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            received = await reader.readuntil(b"\r\n\r\n")
+            if b"inclusionConfirmationRequest" in received:
+                probes.append(received)
+                writer.write(http(b"confirmation yes"))
+            else:
+                writer.write(http(status="503 Later"))
+
+    async with raw_archive(talk) as archive:
+        for number in range(5):
+            await archives.ask(archive.ref(), request(number), within=LONG)
+        await until(lambda: bool(probes))
+        assert await until_awake(archives, archive) is Failure.REFUSED
+        assert await archives.ask(archive.ref(), REQUEST, within=LONG) is Failure.RESTING
 
 
 async def test_one_that_says_it_is_back_is_called_although_it_rests(archives: ArchiveHttp) -> None:

@@ -14,6 +14,7 @@ from ibi.languages import LanguageTag
 from ibi.persistent_url import PersistentUrl
 from ibi.relation import LastEdition, Metadata, Relation, Step, Translation
 from ibi.resolver.answers import Reason
+from ibi.resolver.authority import StandIn
 from ibi.resolver.membership import failure_code
 from ibi.resolver.outcome import (
     Deleted,
@@ -268,6 +269,12 @@ OUTRANKINGS: Final[Mapping[Outranking, str]] = {
     Outranking.ORIGINAL: message("another has the Original"),
     Outranking.LONGER: message("another Archive has been registered longer"),
     Outranking.SOONER: message("another was as good, and came first"),
+}
+
+STAND_INS: Final[Mapping[StandIn, str]] = {
+    StandIn.COPY: message("its home is silent, and has named this Archive as a holder of Copies"),
+    StandIn.VOUCHED: message("its home is silent, and this Archive is vouched for"),
+    StandIn.APPOINTED: message("its home is silent, and this Archive was named in its place"),
 }
 
 TRACE_REASONS: Final[Mapping[Reason, str]] = {

@@ -94,6 +94,7 @@ def _report(report: Report, resolved: Resolved) -> dict[str, object]:
         "failure": None if report.failure is None else report.failure.value,
         "broken_rule": report.broken_rule,
         "because": None if report.because is None else report.because.value,
+        "stands_in": None if report.stands_in is None else report.stands_in.value,
         "said": None if report.said is None else _answer_pairs(report.said),
         "left_out": [] if report.said is None else [_left_out(each) for each in report.said.left_out],
     }

@@ -9,9 +9,11 @@ from prometheus_client import CollectorRegistry, Counter
 from ibi.messages.url_list import Deletion
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.memory import NewClaim
+from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks
 from ibi.services.resolving.resolved import Resolved
+from ibi.vocabulary import State
 from ibi.web.http.request_middleware import CounterTally, HistogramTally
 
 MOST_ARCHIVES: Final = 500
@@ -62,11 +64,18 @@ class ResolverMetrics:
             "Links that waited for a turn because their network had too many that led to nothing kept.",
             registry=registry,
         )
+        self._failovers = Counter(
+            "ibi_failovers",
+            "Resolutions that led to a Copy because the home of the item was silent; not those that were kept.",
+            registry=registry,
+        )
         self._known: set[str] = set()
 
     def on_resolved(self, resolved: Resolved) -> None:
         self._outcomes.add(resolved.outcome_name, "yes" if resolved.was_kept else "no")
         self._seconds.observe(resolved.seconds)
+        if not resolved.was_kept and _is_copy(resolved) and any(hop.is_failover for hop in resolved.trace.hops):
+            self._failovers.inc()
 
     def on_turned_away(self, refusal: LimitExceeded) -> None:
         refused = self._links_refused if isinstance(refusal, TooManyLinks) else self._turned_away
@@ -93,6 +102,11 @@ class ResolverMetrics:
                 return _OTHER
             self._known.add(address)
         return address
+
+
+def _is_copy(resolved: Resolved) -> bool:
+    outcome = resolved.outcome
+    return isinstance(outcome, Redirect) and outcome.entry.state is State.COPY
 
 
 def _reply_name(reply: Reply) -> str:

@@ -24,7 +24,7 @@ from ibi.services.resolving.resolved import Resolved
 from ibi.web.pages.drawings import trace_figure
 from ibi.web.pages.language import message, page_language, translations
 from ibi.web.pages.rendering import render
-from ibi.web.pages.words import FAILURES, OUTRANKINGS, RULES, TRACE_REASONS, outcome_words, verdict_words
+from ibi.web.pages.words import FAILURES, OUTRANKINGS, RULES, STAND_INS, TRACE_REASONS, outcome_words, verdict_words
 
 SHOWN: Final = 200
 """Claims on the page and in the list, those seen last first."""
@@ -85,5 +85,6 @@ def _became(report: Report, *, is_found: bool, words: NullTranslations) -> str:
         FAILURES[report.failure] if report.failure is not None else None,
         RULES.get(report.broken_rule, report.broken_rule) if report.broken_rule is not None else None,
         OUTRANKINGS[report.because] if report.because is not None and report.broken_rule is None else None,
+        STAND_INS[report.stands_in] if report.stands_in is not None else None,
     ]
     return ": ".join(words.gettext(each) for each in (verdict_words(report), *reasons) if each is not None)
