@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -26,6 +27,7 @@ from ibi.services.sites import ArchiveSite
 from ibi.vocabulary import State
 from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_delivery import FileDelivery
+from ibi.web.archive.linked_documents import LinkedDocuments, is_document, relative_link
 from ibi.web.archive.metadata import MetadataPage, gone_answer
 from ibi.web.http.content_security import is_to_run, safety_headers
 from ibi.web.http.request import percent_decode, raw_path, raw_query, reader_address
@@ -51,6 +53,7 @@ class Collection:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
+        self._documents = LinkedDocuments(site)
             answer = await self._answer(scope, receive, send)
         except IbiError as error:
             answer = refusal(error, scope)
@@ -138,6 +141,9 @@ class Collection:
         # A reader who may neither list the files nor see them does not learn which names exist.
         if file is None and (may_see or item.visibility.listing):
             raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
+        link = relative_link(path, raw_query(scope)) if file is None or not may_see else None
+        if link is not None:
+            return redirect(link.text(f"{self._site.public_url}/ibi", keep_spelling=True))
         if is_to_run(scope["headers"]):
             raise PathNotFound()
         if shown is None or file is None or not may_see:
@@ -145,11 +151,16 @@ class Collection:
         is_looked_at = scope["query_string"] == PREVIEW.encode()
         await self._delivery.send(
             item,
+        headers = partial(self._headers, item, file.path)
+        view = await self._documents.answer(item, file, scope, headers) if number is None else None
+        if view is not None:
+            self._delivery.count(item, file, scope, view.status_code)
+            return view
             file,
             scope,
             receive,
             send,
-            lambda kind: self._headers(item, file.path, kind),
+            headers,
             version=None if number is None else (number, shown),
             is_use=not is_looked_at,
         )
@@ -160,7 +171,8 @@ class Collection:
         changed."""
         caching = "no-cache" if item.visibility.is_public else "private, no-cache"
         safe = safety_headers(media_type, path, pages=self._site.origin)
-        return {**safe, "cache-control": caching}
+        varying = {"vary": "Accept"} if is_document(media_type) else {}
+        return {**safe, **varying, "cache-control": caching}
 
     # --- what is elsewhere ---
 

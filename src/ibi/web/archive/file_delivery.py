@@ -53,8 +53,8 @@ class FileDelivery:
             shown = item if version is None else version[1]
             answer = FileAnswer(shown, opened, scope["method"], scope["headers"])
             await self._check(item, file, opened, answer, open_file)
-            if is_use and counts_as_download(scope["method"], answer.status, answer.offset):
-                self._count(item, file.path, scope)
+            if is_use:
+                self.count(item, file, scope, answer.status, answer.offset)
             await answer.send(receive, send, headers(media_type))
 
     def _open_file(self, item: Item, path: str, number: int | None) -> VerifiedFile:
@@ -76,10 +76,13 @@ class FileDelivery:
             except TimeoutError:
                 raise FirstReadingUnderWay(name=str(item.rep), path=file.path) from None
 
-    def _count(self, item: Item, path: str, scope: Scope) -> None:
+    def count(self, item: Item, file: File, scope: Scope, status: int, offset: int = 0) -> None:
+        """Count an answer as use, if it is a download."""
+        if not counts_as_download(scope["method"], status, offset):
+            return
         site, agent = self._site, " ".join(values(scope["headers"], b"user-agent"))[:500]
         address, robot = reader_address(scope, site.proxies), site.is_robot(agent)
-        site.count(counted_download(item, path, f"{address} {agent}", site.recent, site.now, robot=robot))
+        site.count(counted_download(item, file.path, f"{address} {agent}", site.recent, site.now, robot=robot))
 
 
 def _open(open_file: Callable[[], VerifiedFile], file: File, *, at_once: bool) -> tuple[VerifiedFile, str]:

@@ -1,0 +1,160 @@
+"""Links by IBI inside deposited HTML: `ibi:<label>`, and `./ibi/<label>` relative to the document (E95).
+
+No browser knows the scheme `ibi:`. What was deposited stays as it is, on the disk and at its address: the same bytes,
+tag and digests for everyone. A browser that asks for a document with such links is sent on to a view of it, which is
+another resource with an address (`?view=links`), tag and digest of its own. There the links lead to this Archive, which
+resolves them wherever the items are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha512
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+from starlette.types import Scope
+
+from ibi.archive.profile import encoded_path
+from ibi.errors import InvalidPersistentUrl
+from ibi.lru_cache import LruCache
+from ibi.model.file import File
+from ibi.model.item import Item
+from ibi.persistent_url import PersistentUrl
+from ibi.ports.content import ContentDamaged
+from ibi.services.sites import ArchiveSite
+from ibi.web.http.preconditions import Validators
+from ibi.web.http.request import media_type_in_full, repr_digest, values
+from ibi.web.pages import redirect, wants_page
+
+VIEW: Final = "view=links"
+"""The query of a view's address."""
+LARGEST: Final = 4 << 20
+"""Bytes of a document that is looked through; larger ones are given as they are."""
+_KINDS: Final = frozenset({"text/html", "application/xhtml+xml"})
+_MOST_KNOWN: Final = 10_000
+
+# Of HTML's grammar only as much as finds attributes of tags. Possessive, so that no text makes it try again: a tag that
+# does not end is the end of the document for a browser, too.
+_TAG: Final = re.compile(rb"""<[A-Za-z][^\s/>]*+((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>""")
+_BEGIN: Final = re.compile(rb"<(?:[A-Za-z]|!--)")
+_LINK: Final = re.compile(rb"""(?:^|[\s"'/])(?:href|src)\s*+=\s*+["']?\s*+(ibi:)(?=[A-Za-z0-9])""", re.IGNORECASE)
+_SEGMENT: Final = re.compile(r"(?:^|/)ibi/", re.IGNORECASE)
+
+
+def is_document(media_type: str) -> bool:
+    """Whether a file of this type may have a view."""
+    return media_type.partition(";")[0].strip().lower() in _KINDS
+
+
+def link_places(document: bytes) -> Iterator[int]:
+    """Where `ibi:` begins in links of the document. Takes time linear in its length."""
+    position = 0
+    while (begin := _next_tag(document, position)) is not None:
+        tag = _TAG.match(document, begin)
+        if tag is None:
+            return
+        for link in _LINK.finditer(document, tag.start(1), tag.end(1)):
+            yield link.start(1)
+        position = tag.end()
+
+
+def _next_tag(document: bytes, position: int) -> int | None:
+    """Where the next tag begins that is not inside a comment."""
+    while (found := _BEGIN.search(document, position)) is not None:
+        if not found[0].endswith(b"--"):
+            return found.start()
+        end = document.find(b"-->", found.end())
+        if end < 0:
+            return None
+        position = end + 3
+    return None
+
+
+def with_links(document: bytes, base: str) -> bytes:
+    """The document with its `ibi:` links below `base`, which ends in a slash."""
+    parts: list[bytes] = []
+    position, target = 0, base.encode("ascii")
+    for place in link_places(document):
+        parts += (document[position:place], target)
+        position = place + len(b"ibi:")
+    return b"".join((*parts, document[position:]))
+
+
+def relative_link(path: str, query: str) -> PersistentUrl | None:
+    """What `./ibi/<label>…` in a document means, from the path to which a browser resolved it."""
+    for found in _SEGMENT.finditer(path):
+        try:
+            return PersistentUrl.parse(f"/{encoded_path(path[found.end() :])}{f'?{query}' if query else ''}")
+        except InvalidPersistentUrl:
+            continue
+    return None
+
+
+class _View(NamedTuple):
+    body: bytes
+    media_type: str
+
+
+class LinkedDocuments:
+    """The views of one Archive's documents."""
+
+    def __init__(self, site: ArchiveSite) -> None:
+        self._site = site
+        self._known: LruCache[str, bool] = LruCache(_MOST_KNOWN)
+
+    async def answer(
+        self, item: Item, file: File, scope: Scope, headers: Callable[[str], Mapping[str, str]]
+    ) -> Response | None:
+        """The view of a document, or the way to it; None if the file is to be given as it is. The reader may see it.
+        `headers` are those of a file of a media type."""
+        if not is_document(file.media_type) or file.size > LARGEST:
+            return None
+        query = scope["query_string"]
+        if query == VIEW.encode():
+            return await self._view(item, file, scope, headers)
+        is_read = not query and wants_page(scope["headers"]) and not values(scope["headers"], b"range")
+        if not is_read or not await self._has_links(item, file):
+            return None
+        answer = redirect(f"{self._site.urls.file(item, file.path)}?{VIEW}")
+        answer.headers["cache-control"], answer.headers["vary"] = "no-cache", "Accept"
+        return answer
+
+    async def _has_links(self, item: Item, file: File) -> bool:
+        known = self._known.find(file.sha512)
+        if known is None:
+            try:
+                document, _ = await asyncio.to_thread(self._read, item, file)
+            except ContentDamaged:
+                return False  # told where the file itself is sent
+            known = next(link_places(document), None) is not None
+            self._known.keep(file.sha512, known)
+        return known
+
+    async def _view(
+        self, item: Item, file: File, scope: Scope, headers: Callable[[str], Mapping[str, str]]
+    ) -> Response:
+        view = await asyncio.to_thread(self._make_view, item, file)
+        digest = sha512(view.body).hexdigest()
+        validators = Validators(digest, item.updated.seconds)
+        told = {
+            **headers(view.media_type),
+            "etag": validators.etag,
+            "repr-digest": repr_digest(digest),
+            "link": f'<{self._site.urls.file(item, file.path)}>; rel="canonical"',
+        }
+        validators.check(scope["headers"])
+        if validators.is_known(scope["headers"]):
+            return Response(None, 304, told)
+        return Response(view.body, 200, told)
+
+    def _make_view(self, item: Item, file: File) -> _View:
+        document, media_type = self._read(item, file)
+        return _View(with_links(document, f"{self._site.public_url}/ibi/"), media_type)
+
+    def _read(self, item: Item, file: File) -> tuple[bytes, str]:
+        """The bytes, verified, and the media type. Blocks."""
+        with self._site.open_file(item, file.path) as opened:
+            return opened.read_all(), media_type_in_full(file.media_type, opened)
