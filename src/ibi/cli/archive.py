@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ibi.cli.archive_membership import MEMBERSHIP_COMMANDS
+from ibi.cli.archive_move import move
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_to_mint
 from ibi.cli.output import as_json_option, print_json, print_lines
 
@@ -24,7 +25,7 @@ def archive() -> None:
     """Begin an Archive, see how it is, and have a resolver ask it."""
 
 
-for _each in MEMBERSHIP_COMMANDS:
+for _each in (*MEMBERSHIP_COMMANDS, move):
     archive.add_command(_each)
 
 

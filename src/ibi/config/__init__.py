@@ -30,7 +30,7 @@ from ibi.config.settings import (
     SiteSettings,
     setting,
 )
-from ibi.config.settings_file import write_initial_toml
+from ibi.config.settings_file import change_setting, write_initial_toml
 
 __all__ = [
     "FILE_NAME",
@@ -53,6 +53,7 @@ __all__ = [
     "SettingsFileUnwritable",
     "SiteSettings",
     "UnknownSetting",
+    "change_setting",
     "load_settings",
     "setting",
     "write_initial_toml",

@@ -1,8 +1,10 @@
-"""`ibi.toml`: read the texts of its settings, and write the first one. `loading` converts the texts to values."""
+"""`ibi.toml`: read the texts of its settings, write the first one, and change one. `loading` converts the texts to
+values."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -192,6 +194,51 @@ def _lines(one: NamedSetting, value: str | None) -> Iterator[str]:
         yield f"# {key} = {one.kind.as_toml(one.default)}\n"
     else:
         yield f"# {key} =\n"
+
+
+def change_setting(path: Path, name: str, value: str) -> None:
+    """Give a setting that stands in no section another value in the file, atomically; all else in it stays, also its
+    comments. A missing file is made. `SettingsFileUnwritable` if that cannot be done."""
+    try:
+        before = _read_bytes(path).decode("utf-8")
+    except FileNotFoundError:
+        before = ""
+    after = _with_line(before, name, f"{name} = {setting(name).kind.as_toml(value)}")
+    if not _differ_in_one(before, after, name, value):
+        raise SettingsFileUnwritable(file=display_path(path), reason=f"{name} is not in a line of its own: edit it")
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_durably(draft, after.encode("utf-8"))
+        if path.exists():
+            draft.chmod(path.stat().st_mode & 0o777)
+        draft.replace(path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise SettingsFileUnwritable(file=display_path(path), reason=error.strerror or str(error)) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _with_line(text: str, name: str, line: str) -> str:
+    """The line in the place of that of the setting, or of the comment that shows it, before the first section."""
+    section = re.search(r"^[ \t]*\[", text, re.MULTILINE)
+    top, rest = (text, "") if section is None else (text[: section.start()], text[section.start() :])
+    for pattern in (rf"^[ \t]*{name}[ \t]*=.*$", rf"^#[ \t]*{name}[ \t]*=.*$"):
+        found = re.search(pattern, top, re.MULTILINE)
+        if found is not None:
+            return f"{top[: found.start()]}{line}{top[found.end() :]}{rest}"
+    return f"{line}\n{text}"
+
+
+def _differ_in_one(before: str, after: str, name: str, value: str) -> bool:
+    """Whether both are settings that differ in this one alone."""
+    import tomllib
+
+    try:
+        return tomllib.loads(after) == {**tomllib.loads(before), name: value}
+    except (ValueError, RecursionError):
+        return False
 
 
 def _write_new(path: Path, content: bytes) -> bool:

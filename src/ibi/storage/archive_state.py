@@ -122,6 +122,21 @@ class ServedAddress:
         self._descriptor = descriptor
         return url
 
+    @property
+    def is_claimed(self) -> bool:
+        """Whether a server has it at the moment."""
+        with refusals(DiskRefused, self._path):
+            if not self._path.exists():
+                return False
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            finally:
+                os.close(descriptor)
+        return False
+
     def release(self) -> None:
         """Let another server have it. Without effect if this one has not."""
         if self._descriptor is not None:
