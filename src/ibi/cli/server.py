@@ -14,7 +14,7 @@ from ibi.composition.archive_site import dump_schedule, open_archive_site, verif
 from ibi.composition.copies import SourceFinder
 from ibi.composition.membership import membership_service
 from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
-from ibi.composition.resolver_site import open_registry, open_resolver_site
+from ibi.composition.resolver_site import open_registry, open_resolver_site, open_standby_site
 from ibi.config import Settings
 from ibi.model.minting import Identity
 from ibi.services.accounts.account_admin import PersonAdmin
@@ -86,6 +86,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             archive=archive,
             membership=membership,
             resolver=resolver,
+            standby=open_standby_site(settings, public_url, listening, archive, opened),
             facts=SiteFacts(settings.site.name, public_url, sandbox=identity.sandbox),
             sign_in=SignIn(people, clocks, hasher),
             people=people,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ibi import __version__
 from ibi.config import Settings
-from ibi.errors import IbiError, InvalidMessage
+from ibi.errors import IbiError, InvalidInput, InvalidMessage
+from ibi.instant import Instant
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import FEED_PATH, InclusionRequest
@@ -107,3 +108,22 @@ def membership_status(settings: Settings) -> Iterator[tuple[str, object]]:
     yield "membership", found.phase.value
     yield "confirmed", found.confirmed if found.phase.value == "included" else None
     yield "membership_reason", found.reason
+    yield from _register_status(settings)
+
+
+def _register_status(settings: Settings) -> Iterator[tuple[str, object]]:
+    """What is kept of the resolver's signed register."""
+    from ibi.ports.errors import StorageError
+    from ibi.resolver.signed_register import read_register
+    from ibi.storage.register_files import RegisterFiles
+
+    files, register, key = RegisterFiles(settings.data), None, None
+    try:
+        statement = None if settings.resolver is None else files.read()
+        register = None if statement is None else read_register(statement)
+        key = None if settings.resolver is None else files.resolver_key(settings.resolver)
+    except (InvalidInput, StorageError):
+        pass  # fetched again by a server, which says what is wrong with it
+    yield "register_archives", None if register is None else len(register.archives)
+    yield "register_issued", None if register is None else str(Instant(register.issued))
+    yield "resolver_key", None if key is None else str(key)

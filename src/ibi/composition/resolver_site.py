@@ -24,7 +24,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.origin import Origin, is_same_place
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
-from ibi.ports.registry import Beliefs, Registry
+from ibi.ports.registry import Beliefs
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import NO_FEEDS, Cache
 from ibi.resolver.memory import Memory
@@ -35,12 +35,16 @@ from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
 from ibi.services.resolving.feed_following import FollowedFeeds
 from ibi.services.resolving.misses import MissLimit
+from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.services.resolving.resolved import ForeignUrls
-from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.resolving.resolver_service import Directory, ResolverService
+from ibi.services.resolving.standby import KeptRegister, ResolverPresence
 from ibi.services.robots import is_robot
-from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.storage.archive_state import ArchiveRecordFile
+from ibi.storage.key_files import RESOLVER, KeyFiles
 from ibi.storage.machine import MachineClocks
+from ibi.storage.register_files import RegisterFiles
 from ibi.storage.sqlite.beliefs import SqliteBeliefs
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.address_guard import AddressGuard
@@ -48,6 +52,7 @@ from ibi.transport.archive_connections import Budgets
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.feed_client import ArchiveFeeds
 from ibi.transport.gateways import Gateways, LocalArchive
+from ibi.transport.register_client import RegisterClient
 from ibi.vocabulary import ArchiveProtocol
 from ibi.web.http.errors import log_untold
 
@@ -100,17 +105,47 @@ def open_resolver_site(
         ask=gateway.ask,
     )
     gateway.on_reply = registrations.contacts.note
+    own = None if archive is None else _own_ref(archive, settings)
+    keys = KeyFiles(settings.data, RESOLVER)
     return ResolverSite(
-        resolving=_resolver_service(settings, registry, beliefs, gateway, archive, misses, cache, feeds),
+        resolving=_resolver_service(
+            settings, ArchiveDirectory(registry, own), beliefs, gateway, archive, misses, cache, feeds
+        ),
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         registrations=registrations,
         beliefs=beliefs,
-        report=BeliefReport(registry, beliefs, None if archive is None else _own_ref(archive, settings), time),
+        report=BeliefReport(registry, beliefs, own, time),
+        publication=RegisterPublication(registry, beliefs, keys, resolver_url=public_url, own=own),
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
         close=partial(_close, feeds, gateway),
     )
+
+
+def open_standby_site(
+    settings: Settings, public_url: str, listening: tuple[str, int], archive: ArchiveSite | None, opened: ExitStack
+) -> StandbySite | None:
+    """What an Archive resolves with for its own readers while its resolver is away; None if it has none, or resolves
+    all links itself. What it opens is closed with `opened`."""
+    if archive is None or archive.resolver is None or resolves_here(settings, public_url):
+        return None
+    beliefs = SqliteBeliefs(settings.data, _tell_of_lost_beliefs)
+    opened.callback(beliefs.close)
+    own, client = _own_ref(archive, settings), RegisterClient(archive.resolver)
+    register = KeptRegister(client, RegisterFiles(settings.data), archive.resolver, own)
+    register.load()
+    gateway = _gateway(settings, archive, AddressGuard(frozenset({listening, _host_and_port(public_url)})))
+    misses = MissLimit(settings.resolve.misses_per_network)
+    site = ResolverSite(
+        resolving=_resolver_service(settings, register, beliefs, gateway, archive, misses),
+        acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
+        public_url=public_url,
+        proxies=settings.trusted_proxies or (),
+        is_robot=is_robot,
+        close=gateway.close,
+    )
+    return StandbySite(resolver=site, register=register, presence=ResolverPresence(client))
 
 
 async def _close(feeds: FollowedFeeds, gateway: Gateways) -> None:
@@ -135,7 +170,8 @@ async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverSer
         archive = _stored_archive(settings, opened)
         gateway = _gateway(settings, archive, AddressGuard())
         opened.push_async_callback(gateway.close)
-        yield _resolver_service(settings, registry, beliefs, gateway, archive)
+        own = None if archive is None else _own_ref(archive, settings)
+        yield _resolver_service(settings, ArchiveDirectory(registry, own), beliefs, gateway, archive)
 
 
 @contextmanager
@@ -158,7 +194,7 @@ def open_beliefs(settings: Settings) -> Iterator[BeliefSource]:
 
 def _resolver_service(
     settings: Settings,
-    registry: Registry,
+    directory: Directory,
     beliefs: Beliefs,
     gateway: Gateways,
     archive: ArchiveSite | None,
@@ -167,8 +203,7 @@ def _resolver_service(
     feeds: FollowedFeeds | None = None,
 ) -> ResolverService:
     """`misses` bounds those of one network, and `feeds` tell `cache` of changes; a command needs neither."""
-    own = None if archive is None else _own_ref(archive, settings)
-    wanted, directory = settings.resolve, ArchiveDirectory(registry, own)
+    own, wanted = None if archive is None else _own_ref(archive, settings), settings.resolve
     return ResolverService(
         directory,
         gateway,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
 from ibi.messages.label_forms import LabelForms
@@ -51,6 +51,16 @@ class RequestFailure:
     reason: str
     sent: bool = True
     """Whether the resolver may have got the request all the same."""
+
+
+class FetchedRegister(NamedTuple):
+    """What came when a resolver was asked for its signed register."""
+
+    is_there: bool
+    """Whether a server answered at its address, by whatever answer."""
+    statement: str | None = None
+    is_known: bool = False
+    """Whether it is the one that is kept already."""
 
 
 Outcome: TypeAlias = InclusionStatus | ExclusionStatus | ErrorAnswer | RequestFailure

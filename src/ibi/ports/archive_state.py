@@ -39,6 +39,23 @@ class KeyStore(Protocol):
         """Draw another key, which counts from now on; the one before is among the former, whatever happens."""
 
 
+class RegisterStore(Protocol):
+    """The signed register of the Archive's resolver, and the key by which that resolver is known. Calls block, from any
+    thread and process; what was written is there after a crash, whole."""
+
+    def read(self) -> str | None:
+        """The statement that was kept last; None if there is none, or it cannot be read: it is fetched again."""
+
+    def write(self, statement: str) -> None: ...
+
+    def resolver_key(self, resolver: str) -> PublicKey | None:
+        """The key of the resolver at this URL; None if it is not known yet. A `StorageError` if what is there cannot be
+        read: another key is never taken for it without being asked."""
+
+    def pin(self, resolver: str, key: PublicKey) -> None:
+        """Know the resolver at this URL by this key from now on."""
+
+
 class MembershipState(Protocol):
     """What is kept of an Archive's membership, and who keeps it up. To read needs nothing to be there.
 

@@ -41,7 +41,9 @@ from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
+from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.services.resolving.resolver_service import ResolverService
+from ibi.services.resolving.standby import KeptRegister, ResolverPresence
 from ibi.signing import PublicKey
 
 
@@ -290,6 +292,8 @@ class ResolverSite:
     beliefs: Beliefs | None = None
     report: BeliefReport | None = None
     """Who is believed, for people."""
+    publication: RegisterPublication | None = None
+    """The register, signed, for Archives that keep it."""
     proxies: tuple[IpNetwork, ...] = ()
     is_robot: Callable[[str], bool] = _no_robot
     close: Callable[[], Awaitable[None]] = _nothing_to_close
@@ -313,3 +317,26 @@ class ResolverSite:
         if self.registrations is not None:
             await self.registrations.close()
         await self.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandbySite:
+    """What an Archive needs to resolve for its own readers while its resolver is away (E94)."""
+
+    resolver: ResolverSite
+    """As a resolver that has no register of its own."""
+    register: KeptRegister
+    presence: ResolverPresence
+
+    async def is_needed(self) -> bool:
+        """Whether a link to an item elsewhere has to be resolved here."""
+        return self.register.register is not None and await self.presence.is_away()
+
+    def start(self) -> None:
+        """Start the background work; on the event loop."""
+        self.register.start()
+
+    async def stop(self) -> None:
+        await self.register.stop()
+        await self.presence.close()
+        await self.resolver.stop()

@@ -29,7 +29,7 @@ from ibi.services.items.verification import VerificationSchedule
 from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
-from ibi.services.sites import ArchiveSite, ResolverSite
+from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.changes import ChangePages
@@ -46,6 +46,7 @@ from ibi.web.archive.oai import HarvestPages
 from ibi.web.archive.persistent_urls import PersistentUrls
 from ibi.web.archive.service import ArchiveService
 from ibi.web.archive.sitemap import SitemapPages
+from ibi.web.archive.standby import Standby
 from ibi.web.archive.switched_off import SwitchGuard
 from ibi.web.fast.connection_bounds import BufferBound, ConnectionBound
 from ibi.web.fast.fast_path import (
@@ -81,6 +82,7 @@ from ibi.web.pages.sign_in import SignInPages
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from ibi.web.resolver.register_page import RegisterPages
+from ibi.web.resolver.register_statement import RegisterStatementPage
 from ibi.web.resolver.resolver_metrics import ResolverMetrics
 from ibi.web.resolver.resolver_pages import ClaimPages
 
@@ -95,6 +97,7 @@ def create_app(
     archive: ArchiveSite | None = None,
     membership: MembershipService | None = None,
     resolver: ResolverSite | None = None,
+    standby: StandbySite | None = None,
     facts: SiteFacts | None = None,
     sign_in: SignIn | None = None,
     people: People | None = None,
@@ -109,6 +112,7 @@ def create_app(
 
     `ticks` and `clocks` are those of the queue. With an `archive`, its items are served too; its `membership` is begun
     and ended with the application. With a `resolver`, persistent URLs are resolved; it is stopped with the application.
+    With a `standby`, those are resolved that the Archive would leave to its resolver, while that is away.
     `facts` are for every page. With `sign_in`, people can sign in to the pages; those in `people` may have tokens. The
     `audit` log is told of changes of tokens.
     `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
@@ -156,6 +160,11 @@ def create_app(
             if resolver is not None and resolver.registrations is not None and resolver.report is not None
             else []
         ),
+        *(
+            []
+            if resolver is None or resolver.publication is None
+            else RegisterStatementPage(resolver.publication).routes()
+        ),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
@@ -183,7 +192,12 @@ def create_app(
     if content_host is not None:
         middleware.append(Middleware(BytesAlone, host=content_host))
     persistent = None if resolver is None else PersistentUrlApp(resolver, log)
-    front = FallbackApp(archive, persistent, None if resolver is None else resolver.public_url)
+    front = FallbackApp(
+        archive,
+        persistent,
+        None if resolver is None else resolver.public_url,
+        None if standby is None else Standby(standby, PersistentUrlApp(standby.resolver, log)),
+    )
     patterns |= {**front.patterns, **dict.fromkeys(services, "/{service}")}
     middleware.append(
         Middleware(KnownSite, facts=facts or SiteFacts(sandbox=queue.identity.sandbox), sessions=sessions)
@@ -193,13 +207,14 @@ def create_app(
     dispatcher = Dispatcher(services, persistent, taken)
     if services or persistent is not None:
         middleware.append(Middleware(DispatchMiddleware, dispatcher=dispatcher))
-    if resolver is not None:
-        _count(resolver, metrics)
+    for counted in (resolver, None if standby is None else standby.resolver):
+        if counted is not None:
+            _count(counted, metrics)
     app = Starlette(
         routes=routes,
         middleware=middleware,
         exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
-        lifespan=_lifespan(queue, membership, resolver, verification, dumping, _copy_work(archive)),
+        lifespan=_lifespan(queue, membership, resolver, standby, verification, dumping, _copy_work(archive)),
     )
     app.router.redirect_slashes = False  # one address each; a wrong one costs no second request
     if archive is not None or resolver is not None:
@@ -207,7 +222,7 @@ def create_app(
         app.router.default = front
     choose = dispatcher.endpoint if content_host is None else _elsewhere_than(content_host, dispatcher.endpoint)
     app.state.at_once = FastPath(choose, metrics=metrics, log=log, routes=patterns, names=names)
-    app.state.ending = _ending(resolver, readers)
+    app.state.ending = _ending(resolver if standby is None else standby.resolver, readers)
     load, buffers = LoadLog(log, metrics), BufferBound()
     buffers.watch(load.note_unread)
     app.state.load, app.state.buffers = load, buffers
@@ -296,6 +311,7 @@ def _lifespan(
     queue: MintQueue,
     membership: MembershipService | None,
     resolver: ResolverSite | None,
+    standby: StandbySite | None,
     verification: VerificationSchedule | None,
     dumping: DumpSchedule | None,
     copy_work: CopyWork | None,
@@ -307,6 +323,8 @@ def _lifespan(
             membership.start()
         if resolver is not None:
             resolver.start()
+        if standby is not None:
+            standby.start()
         if verification is not None:
             verification.start()
         if dumping is not None:
@@ -324,6 +342,8 @@ def _lifespan(
                 await verification.stop()
             if membership is not None:
                 await membership.stop()
+            if standby is not None:
+                await standby.stop()
             if resolver is not None:
                 await resolver.stop()
             await queue.stop()
@@ -386,12 +406,16 @@ class FallbackApp:
     Archive."""
 
     def __init__(
-        self, archive: ArchiveSite | None, resolver: PersistentUrlApp | None, resolver_url: str | None
+        self,
+        archive: ArchiveSite | None,
+        resolver: PersistentUrlApp | None,
+        resolver_url: str | None,
+        standby: Standby | None = None,
     ) -> None:
-        self._collection = None if archive is None else Collection(archive, resolver_url)
+        self._collection = None if archive is None else Collection(archive, resolver_url, standby)
         self._persistent: PersistentUrlApp | PersistentUrls | None = resolver
         if resolver is None and archive is not None:
-            self._persistent = PersistentUrls(archive)
+            self._persistent = PersistentUrls(archive, standby)
 
     @property
     def patterns(self) -> Mapping[Any, str]:

@@ -29,6 +29,7 @@ from ibi.web.archive.content_host import ContentHost
 from ibi.web.archive.file_delivery import FileDelivery
 from ibi.web.archive.linked_documents import LinkedDocuments, is_document, relative_link
 from ibi.web.archive.metadata import MetadataPage, gone_answer
+from ibi.web.archive.standby import Standby
 from ibi.web.http.content_security import is_to_run, safety_headers
 from ibi.web.http.request import percent_decode, raw_path, raw_query, reader_address
 from ibi.web.http.request_errors import ListingNotPermitted, MethodNotAllowed, NoSuchFile, PathNotFound
@@ -45,15 +46,17 @@ _IN_QUERY: Final = "/%?:@!$&'()*+,;=~-._"
 class Collection:
     """An ASGI application. Access is judged by the address that fetches the bytes, whatever a resolver was told."""
 
-    def __init__(self, site: ArchiveSite, resolver: str | None = None) -> None:
-        """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one."""
+    def __init__(self, site: ArchiveSite, resolver: str | None = None, standby: Standby | None = None) -> None:
+        """`resolver` is where persistent URLs are resolved; without it that of the site, if it has one, or this server
+        in the place of it while it is away."""
+        self._standby = standby
         self._resolver, self._host = resolver or site.resolver, ContentHost(site)
         self._site, self._metadata, self._files = site, MetadataPage(site), FilePage(site)
         self._versions, self._delivery = VersionsPage(site), FileDelivery(site)
+        self._documents = LinkedDocuments(site)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-        self._documents = LinkedDocuments(site)
             answer = await self._answer(scope, receive, send)
         except IbiError as error:
             answer = refusal(error, scope)
@@ -71,7 +74,7 @@ class Collection:
         label, rest = found[0], path[found[1] :]
         item = await self._site.find(label)
         if item is None:
-            return self._redirect_to_resolver(label, rest, raw_query(scope))
+            return await self._redirect_to_resolver(label, rest, raw_query(scope))
         if not label.is_dated:
             return self._redirect_to_name(item, rest, scope)
         is_file = rest.startswith(_DOC) and len(rest) > len(_DOC)
@@ -138,24 +141,24 @@ class Collection:
             item = replace(item, visibility=version.visibility(item))
             shown, may_see = version.item, self._may_see(item, address)
         file = None if shown is None else shown.file(path)
-        # A reader who may neither list the files nor see them does not learn which names exist.
-        if file is None and (may_see or item.visibility.listing):
-            raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
         link = relative_link(path, raw_query(scope)) if file is None or not may_see else None
         if link is not None:
             return redirect(link.text(f"{self._site.public_url}/ibi", keep_spelling=True))
+        # A reader who may neither list the files nor see them does not learn which names exist.
+        if file is None and (may_see or item.visibility.listing):
+            raise NoSuchFile(label=item.rep.spelling, path=repr(path[:200]))
         if is_to_run(scope["headers"]):
             raise PathNotFound()
         if shown is None or file is None or not may_see:
             return redirect(self._site.urls.metadata(item, None, None))
-        is_looked_at = scope["query_string"] == PREVIEW.encode()
-        await self._delivery.send(
-            item,
         headers = partial(self._headers, item, file.path)
         view = await self._documents.answer(item, file, scope, headers) if number is None else None
         if view is not None:
             self._delivery.count(item, file, scope, view.status_code)
             return view
+        is_looked_at = scope["query_string"] == PREVIEW.encode()
+        await self._delivery.send(
+            item,
             file,
             scope,
             receive,
@@ -182,10 +185,12 @@ class Collection:
         place = f"/col/{item.rep.spelling}{encoded_path(rest)}"
         return redirect(f"{self._site.public_url}{place}{'?' if query else ''}{query}")
 
-    def _redirect_to_resolver(self, label: Label, rest: str, query: str) -> Response:
+    async def _redirect_to_resolver(self, label: Label, rest: str, query: str) -> Response:
         """Redirect to the resolver (E34): links between repositories are relative, and lead here wherever the other one
         is kept."""
         resolver = self._resolver
+        if self._standby is not None and await self._standby.is_needed():
+            resolver = self._site.public_url
         wanted = None if resolver is None else _persistent(label, rest, query)
         if resolver is None or wanted is None:
             raise UnknownItem(label=label.spelling)

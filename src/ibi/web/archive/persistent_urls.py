@@ -1,12 +1,13 @@
 """`/<ibi><modifier><path>?<query>`: a persistent URL sent to an Archive on its own (R §8.1).
 
-Items of this Archive are found here; all others are left to the resolver, if there is one.
+Items of this Archive are found here; all others are left to the resolver, if there is one. While that is away, they are
+resolved here (E94).
 """
 
 from __future__ import annotations
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ibi.archive.counting import counted_resolution
 from ibi.archive.errors import UnknownItem
@@ -28,6 +29,7 @@ from ibi.services.local_resolver import LocalResolver
 from ibi.services.sites import ArchiveSite
 from ibi.web.archive.collection import without_body
 from ibi.web.archive.metadata import gone_answer
+from ibi.web.archive.standby import Standby
 from ibi.web.http.request import percent_decode, raw_path, raw_target, reader_address, values
 from ibi.web.http.request_errors import (
     ItemElsewhere,
@@ -45,8 +47,8 @@ from ibi.web.pages import redirect, refusal
 class PersistentUrls:
     """An ASGI application."""
 
-    def __init__(self, site: ArchiveSite) -> None:
-        self._site = site
+    def __init__(self, site: ArchiveSite, standby: Standby | None = None) -> None:
+        self._site, self._standby = site, standby
         self._resolver = LocalResolver(site.profile, site.catalog, site.keys, site.clocks)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,9 +56,10 @@ class PersistentUrls:
             answer = await self._answer(scope)
         except IbiError as error:
             answer = refusal(error, scope)
-        await without_body(answer, scope)(scope, receive, send)
+        await (without_body(answer, scope) if isinstance(answer, Response) else answer)(scope, receive, send)
 
-    async def _answer(self, scope: Scope) -> Response:
+    async def _answer(self, scope: Scope) -> Response | ASGIApp:
+        """The answer, or the application that gives it."""
         wanted = _parse_target(scope)
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET, HEAD")
@@ -71,6 +74,8 @@ class PersistentUrls:
                 return await gone_answer(site, item, scope)
             case RelatedItemMissing() if not _may_be_elsewhere(outcome, next_edition):
                 raise _missing_error(wanted, outcome)
+        if self._standby is not None and await self._standby.is_needed():
+            return self._standby.app
         if site.resolver is not None:
             return redirect(wanted.text(site.resolver, keep_spelling=True))
         raise _elsewhere_error(wanted, outcome, next_edition)

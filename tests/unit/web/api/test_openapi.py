@@ -21,6 +21,7 @@ from ibi.clock import SECOND
 from ibi.minting.minter import Rules
 from ibi.model.account import Scope
 from ibi.services.resolving.belief_report import BeliefReport
+from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.api import openapi
 from ibi.web.api.openapi import OpenApiPage, document
@@ -28,6 +29,7 @@ from ibi.web.http.errors import ANSWERS
 from ibi.web.pages.routes import page_routes
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.beliefs import MemoryBeliefs
+from tests.support.memory.keys import MemoryKeyStore
 from tests.support.memory.registry import MemoryRegistry
 from tests.support.minting_app import ONE, MintingApp, made, minting_app
 from tests.support.one_port import OnePort
@@ -53,8 +55,13 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
     with closing(SqliteCatalog(tmp_path / "catalogue.sqlite")) as catalog:
         site = replace(served.archive.site, feed=catalog.changes, changes=catalog.recent_version)
     beliefs = MemoryBeliefs()
-    report = BeliefReport(MemoryRegistry(), beliefs, None, lambda: 0.0)
-    resolver = replace(served.resolver, beliefs=beliefs, report=report)
+    register = MemoryRegistry()
+    resolver = replace(
+        served.resolver,
+        beliefs=beliefs,
+        report=BeliefReport(register, beliefs, None, lambda: 0.0),
+        publication=RegisterPublication(register, beliefs, MemoryKeyStore(), resolver_url="http://r.example.org"),
+    )
     app = made(clocks=served.archive.clocks, archive=site, resolver=resolver).app
     programs = ("/api/", "/healthz", "/readyz", "/metrics")
     routes = [route for route in app.routes if isinstance(route, Route) and route.path.startswith(programs)]

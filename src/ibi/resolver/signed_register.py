@@ -1,0 +1,188 @@
+"""The register of a resolver as it is published: a statement of the kind `register` (E94).
+
+Archives keep it, and with it resolve links for their own readers while the resolver is away. It tells what belief
+needs: who is registered since when and for which prefixes, on which hosts its URLs may be, and whom it named for its
+Copies. Keys of registration and addresses of people are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from ibi.errors import InvalidInput
+from ibi.label import Label, parse
+from ibi.label.search import home_prefix, parse_home_prefix
+from ibi.messages.label_forms import LabelForms
+from ibi.messages.membership import MOST_HOSTS
+from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES, Registration
+from ibi.model.visibility import network
+from ibi.resolver.authority import ArchiveRef, Home, Homes
+from ibi.resolver.membership import archive_ref
+from ibi.signing import InvalidStatement, PublicKey, SigningKey, read_statement, sign_statement
+from ibi.vocabulary import ArchiveProtocol
+
+KIND: Final = "register"
+MOST_ARCHIVES: Final = 10_000
+MOST_COPIES: Final = 256
+"""Archives that one home may name as holders of its Copies."""
+
+_Short = Annotated[str, msgspec.Meta(max_length=512)]
+_Texts = Annotated[list[_Short], msgspec.Meta(max_length=MOST_PREFIXES + 2)]
+
+
+class _Entry(msgspec.Struct, omit_defaults=True):
+    """One Archive. Members that a later version added are passed over."""
+
+    service: Annotated[list[_Short], msgspec.Meta(min_length=1, max_length=2)]
+    registered: int
+    address: _Short | None = None
+    protocol: _Short = ArchiveProtocol.HTTP.value
+    hosts: Annotated[list[_Short], msgspec.Meta(max_length=MOST_HOSTS)] = []
+    networks: Annotated[list[_Short], msgspec.Meta(max_length=MOST_NETWORKS)] = []
+    prefixes: _Texts = []
+    vouched: bool = False
+    successor: Annotated[list[_Short], msgspec.Meta(min_length=1, max_length=2)] | None = None
+    feed: _Short | None = None
+    copies: Annotated[list[_Short], msgspec.Meta(max_length=MOST_COPIES)] = []
+    key: _Short | None = None
+
+
+class _Register(msgspec.Struct):
+    resolver: _Short
+    issued: int
+    archives: Annotated[list[Any], msgspec.Meta(max_length=MOST_ARCHIVES)]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedArchive:
+    """An Archive of the list: who it is and where, the prefixes of which it is the home, and its public key."""
+
+    home: Home
+    prefixes: frozenset[str]
+    registered: int = 0
+    key: PublicKey | None = None
+
+    @classmethod
+    def of_registration(cls, registration: Registration, copies: Iterable[Label] = ()) -> ListedArchive:
+        home = Home(registration.service, archive_ref(registration), registration.successor, frozenset(copies))
+        return cls(home, registration.home_prefixes, registration.registered.seconds)
+
+    @classmethod
+    def of_own(cls, own: ArchiveRef, copies: Iterable[Label] = ()) -> ListedArchive:
+        """The Archive of the resolver's own server, which counts as registered before all others."""
+        return cls(Home(own.service, own, None, frozenset(copies)), frozenset(own.home_prefixes))
+
+    def to_entry(self) -> _Entry:
+        home, archive, successor = self.home, self.home.archive, self.home.successor
+        return _Entry(
+            service=_spellings(home.service),
+            registered=self.registered,
+            address=None if archive is None else archive.address,
+            protocol=ArchiveProtocol.HTTP.value if archive is None else archive.protocol.value,
+            hosts=[] if archive is None else sorted(archive.hosts),
+            networks=[] if archive is None else list(map(str, archive.networks)),
+            prefixes=sorted(self.prefixes),
+            vouched=archive is not None and archive.vouched,
+            successor=None if successor is None else _spellings(successor),
+            feed=None if archive is None else archive.feed,
+            copies=sorted(map(str, home.copies))[:MOST_COPIES],
+            key=None if self.key is None else str(self.key),
+        )
+
+
+@dataclass(frozen=True)
+class SignedRegister:
+    """A register that its resolver has signed. `text` is the statement as it came, and is kept."""
+
+    text: str
+    signer: PublicKey
+    resolver: str
+    issued: int
+    """POSIX seconds; a later list has a later one."""
+    archives: tuple[ListedArchive, ...]
+
+    @cached_property
+    def etag(self) -> str:
+        return etag_of(self.text)
+
+    def refs(self) -> tuple[ArchiveRef, ...]:
+        """The Archives that can be asked."""
+        return tuple(each.home.archive for each in self.archives if each.home.archive is not None)
+
+    def homes(self) -> Homes:
+        return Homes((each.home, each.prefixes) for each in self.archives)
+
+
+def etag_of(text: str) -> str:
+    """The entity tag of a statement: both sides compute it from what they have."""
+    return f'"{sha256(text.encode()).hexdigest()[:40]}"'
+
+
+def register_entries(archives: Iterable[ListedArchive]) -> list[dict[str, object]]:
+    """The list without its date and its signature: equal for equal registers."""
+    entries: list[dict[str, object]] = msgspec.to_builtins([each.to_entry() for each in archives])
+    return entries[:MOST_ARCHIVES]
+
+
+def sign_register(entries: list[dict[str, object]], resolver: str, issued: int, key: SigningKey) -> str:
+    return sign_statement(KIND, {"resolver": resolver, "issued": issued, "archives": entries}, key)
+
+
+def read_register(text: str) -> SignedRegister:
+    """`InvalidStatement` if it is none. Whether `signer` is the key of a resolver that is trusted is for the caller to
+    decide. An Archive that cannot be understood, of a later version perhaps, is left out."""
+    statement = read_statement(text, KIND)
+    try:
+        found = msgspec.convert(statement.claims, _Register)
+    except msgspec.ValidationError as error:
+        raise InvalidStatement(text[:40], 0, "it is no register") from error
+    return SignedRegister(text, statement.signer, found.resolver, found.issued, tuple(_listed(found.archives)))
+
+
+def _listed(entries: Iterable[object]) -> Iterator[ListedArchive]:
+    for entry in entries:
+        try:
+            yield _read_entry(msgspec.convert(entry, _Entry))
+        except (msgspec.ValidationError, InvalidInput, ValueError):
+            continue
+
+
+def _read_entry(entry: _Entry) -> ListedArchive:
+    service = _forms(entry.service)
+    archive = None if entry.address is None else _ref(entry, service, entry.address)
+    home = Home(
+        service,
+        archive,
+        None if entry.successor is None else _forms(entry.successor),
+        frozenset(map(parse, entry.copies)),
+    )
+    key = None if entry.key is None else PublicKey.parse(entry.key)
+    return ListedArchive(home, frozenset(map(parse_home_prefix, entry.prefixes)), entry.registered, key)
+
+
+def _ref(entry: _Entry, service: LabelForms, address: str) -> ArchiveRef:
+    return ArchiveRef(
+        service,
+        address,
+        ArchiveProtocol(entry.protocol),
+        frozenset(entry.hosts),
+        tuple(map(network, entry.networks)),
+        entry.registered,
+        frozenset(map(parse_home_prefix, entry.prefixes)).difference(map(home_prefix, service.labels)),
+        entry.vouched,
+        entry.feed if entry.feed is not None and entry.feed.startswith("/") else None,
+    )
+
+
+def _forms(labels: Iterable[str]) -> LabelForms:
+    return LabelForms.of(*map(parse, labels))
+
+
+def _spellings(service: LabelForms) -> list[str]:
+    return [label.spelling for label in service.labels]

@@ -1,0 +1,203 @@
+"""Resolution without the centre: the register that an Archive keeps of its resolver, and when it is used (E94).
+
+While the resolver is there, links to items elsewhere are left to it. When it does not answer, the Archive resolves them
+for its own readers: it asks the others of the register, as a resolver would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError
+from ibi.model.membership import FetchedRegister
+from ibi.ports.archive_state import RegisterStore
+from ibi.ports.errors import StorageError
+from ibi.resolver.authority import ArchiveRef, Homes
+from ibi.resolver.signed_register import ListedArchive, SignedRegister, read_register
+from ibi.signing import InvalidStatement
+
+FETCH_EVERY: Final = 60.0
+"""Seconds between two looks at the resolver's register. One that was not given is asked for sooner."""
+_SOON: Final = 5.0
+PATIENCE: Final = 1.0
+"""Seconds in which a resolver has to answer that is there."""
+_FRESH: Final = 0.25
+"""Seconds for which an answer of the resolver shows that it is there: readers who come together share one look."""
+_AWAY: Final = 5.0
+"""Seconds for which a resolver that did not answer counts as away; it is looked for meanwhile, and no reader waits."""
+
+
+class RegisterRefused(IbiError):
+    """The register of {resolver} is not taken: {reason}."""
+
+    code = "register-refused"
+
+
+class RegisterGateway(Protocol):
+    """Asks the resolver; `ibi.transport.register_client` implements it. Never raises for what the resolver does."""
+
+    async def fetch(self, etag: str | None) -> FetchedRegister: ...
+
+    async def is_there(self, within: float) -> bool: ...
+
+
+class KeptRegister:
+    """The Archives of the register that this Archive keeps: a `Directory` for resolutions. For one event loop."""
+
+    def __init__(
+        self,
+        gateway: RegisterGateway,
+        store: RegisterStore,
+        resolver: str,
+        own: ArchiveRef,
+        *,
+        log: FilteringBoundLogger | None = None,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """`resolver` is its URL, and `own` the Archive of this process, which is asked without a network."""
+        self._gateway, self._store, self._resolver, self._own = gateway, store, resolver, own
+        self._log = log or structlog.get_logger("ibi.membership")
+        self._chance = chance
+        self._task: asyncio.Task[None] | None = None
+        self._told: str | None = None
+        self.register: SignedRegister | None = None
+        self._archives: tuple[ArchiveRef, ...] = (own,)
+        self._homes = Homes.of_archives((own,))
+
+    # --- what a resolution asks ---
+
+    def archives(self) -> tuple[ArchiveRef, ...]:
+        return self._archives
+
+    def homes(self) -> Homes:
+        return self._homes
+
+    # --- keeping it ---
+
+    def load(self) -> None:
+        """Use what was kept by an earlier process. Blocks."""
+        statement = self._store.read()
+        if statement is None:
+            return
+        try:
+            self._use(self._verify(statement))
+        except (InvalidStatement, RegisterRefused, StorageError) as error:
+            self._tell("the register that was kept is not used", str(error))
+
+    def start(self) -> None:
+        """Keep it up; called on the event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._follow(), name="register")
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def fetch(self) -> bool:
+        """Ask the resolver once; return whether what is kept is what it has now."""
+        fetched = await self._gateway.fetch(None if self.register is None else self.register.etag)
+        if fetched.statement is None:
+            return fetched.is_known
+        try:
+            # Taken into use here, so that a resolution sees Archives and homes of one state.
+            self._use(await asyncio.to_thread(self._take, fetched.statement))
+        except (InvalidStatement, RegisterRefused, StorageError) as error:
+            self._tell("the register of the resolver is not taken", str(error))
+            return False
+        self._told = None
+        return True
+
+    async def _follow(self) -> None:
+        while True:
+            wait = FETCH_EVERY if await self.fetch() else _SOON if self.register is None else FETCH_EVERY
+            await asyncio.sleep(wait * (0.75 + self._chance() / 2))  # not all Archives at the same moment
+
+    def _take(self, statement: str) -> SignedRegister:
+        """Keep a register that comes from the resolver itself. Blocks."""
+        register = self._verify(statement)
+        before = self.register
+        if before is not None and register.signer == before.signer and register.issued < before.issued:
+            raise RegisterRefused(resolver=self._resolver, reason="it is older than the one that is kept")
+        if self._store.resolver_key(self._resolver) is None:
+            self._store.pin(self._resolver, register.signer)
+        self._store.write(statement)
+        return register
+
+    def _verify(self, statement: str) -> SignedRegister:
+        register = read_register(statement)
+        known = self._store.resolver_key(self._resolver)
+        if known is not None and register.signer != known:
+            raise RegisterRefused(
+                resolver=self._resolver,
+                reason=f"it is signed by {register.signer}, and the resolver is known by {known}",
+            )
+        return register
+
+    def _use(self, register: SignedRegister) -> None:
+        archives = tuple(map(self._with_own, register.archives))
+        refs = tuple(each.home.archive for each in archives if each.home.archive is not None)
+        listed = [(each.home, each.prefixes) for each in archives]
+        if not any(each.home.archive is self._own for each in archives):
+            own = ListedArchive.of_own(self._own)
+            listed.insert(0, (own.home, frozenset(self._own.home_prefixes)))
+        self._archives = (self._own, *(ref for ref in refs if ref is not self._own))
+        self._homes = Homes(listed)
+        self.register = register
+
+    def _with_own(self, listed: ListedArchive) -> ListedArchive:
+        """The entry of this Archive leads to this process, whatever address it has in the list."""
+        if set(self._own.service.labels).isdisjoint(listed.home.service.labels):
+            return listed
+        return ListedArchive(listed.home._replace(archive=self._own), listed.prefixes, listed.registered, listed.key)
+
+    def _tell(self, what: str, reason: str) -> None:
+        if reason != self._told:  # once, not at every attempt
+            self._told = reason
+            self._log.warning(what, reason=reason)
+
+
+class ResolverPresence:
+    """Whether the resolver is there. While it answers, that is known for a quarter of a second; once it is known to be
+    away, no reader waits to find out. For one event loop."""
+
+    def __init__(self, gateway: RegisterGateway, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._gateway, self._monotonic = gateway, monotonic
+        self._is_there = True
+        self._looked = float("-inf")
+        self._looking: asyncio.Task[bool] | None = None
+
+    async def is_away(self) -> bool:
+        age = self._monotonic() - self._looked
+        if self._is_there:
+            return False if age < _FRESH else not await self._look()
+        if age < _AWAY:
+            return True
+        self._begin()  # found out beside the readers: this one does not wait
+        return not self._is_there
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    async def _look(self) -> bool:
+        # A reader who goes away must not end the look for the others.
+        return await asyncio.shield(self._begin())
+
+    def _begin(self) -> asyncio.Task[bool]:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._ask(), name="resolver-presence")
+        return self._looking
+
+    async def _ask(self) -> bool:
+        self._is_there = await self._gateway.is_there(PATIENCE)
+        self._looked = self._monotonic()
+        return self._is_there

@@ -1,0 +1,27 @@
+"""The register that an Archive keeps of its resolver, in the memory of one process."""
+
+from __future__ import annotations
+
+from ibi.signing import PublicKey
+
+__all__ = ["MemoryRegisterStore"]
+
+
+class MemoryRegisterStore:
+    """The port `RegisterStore`."""
+
+    def __init__(self) -> None:
+        self._statement: str | None = None
+        self._keys: tuple[str, PublicKey] | None = None
+
+    def read(self) -> str | None:
+        return self._statement
+
+    def write(self, statement: str) -> None:
+        self._statement = statement
+
+    def resolver_key(self, resolver: str) -> PublicKey | None:
+        return self._keys[1] if self._keys is not None and self._keys[0] == resolver else None
+
+    def pin(self, resolver: str, key: PublicKey) -> None:
+        self._keys = resolver, key

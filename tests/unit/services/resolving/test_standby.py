@@ -1,0 +1,163 @@
+"""The register that an Archive keeps of its resolver, and whether the resolver is there."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ibi.label import parse
+from ibi.messages.label_forms import LabelForms
+from ibi.model.membership import FetchedRegister
+from ibi.resolver.authority import ArchiveRef
+from ibi.resolver.signed_register import ListedArchive, etag_of, register_entries, sign_register
+from ibi.services.resolving.standby import KeptRegister, ResolverPresence
+from ibi.signing import SigningKey
+from tests.support.memory.registers import MemoryRegisterStore
+
+HERE = "http://resolver.example.org"
+KEY, FORGED = SigningKey(b"r" * 32), SigningKey(b"f" * 32)
+OWN, OTHER, THIRD = (
+    ArchiveRef(LabelForms.of(parse(f"{name}.br/arq/2009/07.21.14.43")), f"{name}.br")
+    for name in ("own", "other", "third")
+)
+
+
+def statement(*archives: ArchiveRef, issued: int = 100, key: SigningKey = KEY) -> str:
+    return sign_register(register_entries(map(ListedArchive.of_own, archives)), HERE, issued, key)
+
+
+class Resolver:
+    """What the resolver says when it is asked; None if it is away."""
+
+    def __init__(self, says: str | None = None) -> None:
+        self.says, self.is_up = says, says is not None
+        self.asked: list[str | None] = []
+        self.looks = 0
+
+    async def fetch(self, etag: str | None) -> FetchedRegister:
+        self.asked.append(etag)
+        if self.says is None:
+            return FetchedRegister(is_there=False)
+        if etag == etag_of(self.says):
+            return FetchedRegister(is_there=True, is_known=True)
+        return FetchedRegister(is_there=True, statement=self.says)
+
+    async def is_there(self, within: float) -> bool:
+        self.looks += 1
+        await asyncio.sleep(0)
+        return self.is_up
+
+
+def kept(resolver: Resolver, store: MemoryRegisterStore) -> KeptRegister:
+    found = KeptRegister(resolver, store, HERE, OWN)
+    found.load()
+    return found
+
+
+async def test_a_register_is_kept_for_the_next_process() -> None:
+    store = MemoryRegisterStore()
+    first = kept(Resolver(statement(OWN, OTHER)), store)
+    assert first.archives() == (OWN,)
+    assert await first.fetch()
+    second = kept(Resolver(), store)
+    assert second.archives() == (OWN, OTHER)
+    assert [home.archive for home in second.homes().of(parse("other.br/arq/2020/01.01.01.01"))] == [OTHER]
+    assert not await second.fetch()
+    assert second.archives() == (OWN, OTHER)
+
+
+async def test_the_entry_of_the_archive_itself_leads_to_this_process_whatever_address_the_list_has() -> None:
+    moved = ArchiveRef(OWN.service, "former.br")
+    register = kept(Resolver(statement(OTHER, moved)), MemoryRegisterStore())
+    await register.fetch()
+    assert register.archives() == (OWN, OTHER)
+    assert register.archives()[0] is OWN
+    assert [home.archive for home in register.homes().of(parse("own.br/arq/2020/01.01.01.01"))] == [OWN]
+
+
+async def test_an_archive_that_is_not_in_the_list_knows_itself() -> None:
+    register = kept(Resolver(statement(OTHER)), MemoryRegisterStore())
+    await register.fetch()
+    assert register.archives() == (OWN, OTHER)
+    assert register.homes().of(parse("own.br/arq/2020/01.01.01.01"))[0].archive is OWN
+
+
+async def test_what_is_known_already_is_not_sent_again() -> None:
+    resolver = Resolver(statement(OTHER))
+    register = kept(resolver, MemoryRegisterStore())
+    assert await register.fetch()
+    assert await register.fetch()
+    assert resolver.asked == [None, etag_of(resolver.says or "")]
+
+
+@pytest.mark.parametrize(
+    "says",
+    [statement(THIRD, issued=200, key=FORGED), statement(THIRD, issued=99), "garbage", "", statement(THIRD)[:-5]],
+    ids=["another key", "older", "garbage", "empty", "cut"],
+)
+async def test_what_may_not_be_believed_changes_nothing(says: str) -> None:
+    resolver, store = Resolver(statement(OTHER)), MemoryRegisterStore()
+    register = kept(resolver, store)
+    await register.fetch()
+    resolver.says = says
+    assert not await register.fetch()
+    assert register.archives() == (OWN, OTHER)
+    assert kept(Resolver(), store).archives() == (OWN, OTHER)
+
+
+async def test_a_newer_list_takes_the_place_of_the_one_before() -> None:
+    resolver = Resolver(statement(OTHER))
+    register = kept(resolver, MemoryRegisterStore())
+    await register.fetch()
+    resolver.says = statement(THIRD, issued=101)
+    assert await register.fetch()
+    assert register.archives() == (OWN, THIRD)
+
+
+async def test_a_kept_list_of_another_key_is_not_used() -> None:
+    store = MemoryRegisterStore()
+    store.pin(HERE, KEY.public)
+    store.write(statement(OTHER, key=FORGED))
+    assert kept(Resolver(), store).archives() == (OWN,)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_readers_who_come_together_share_one_look() -> None:
+    resolver = Resolver("x")
+    presence = ResolverPresence(resolver, Clock())
+    assert await asyncio.gather(*(presence.is_away() for _ in range(10))) == [False] * 10
+    assert resolver.looks == 1
+
+
+async def test_a_resolver_that_ends_is_noticed_by_the_next_reader() -> None:
+    resolver, clock = Resolver("x"), Clock()
+    presence = ResolverPresence(resolver, clock)
+    assert not await presence.is_away()
+    resolver.is_up = False
+    clock.now += 1
+    assert await presence.is_away()
+
+
+async def test_no_reader_waits_for_a_resolver_that_is_known_to_be_away() -> None:
+    resolver, clock = Resolver("x"), Clock()
+    resolver.is_up = False
+    presence = ResolverPresence(resolver, clock)
+    assert await presence.is_away()
+    clock.now += 1
+    assert await presence.is_away()
+    assert resolver.looks == 1
+    resolver.is_up = True
+    clock.now += 10
+    assert await presence.is_away()  # looked for beside the reader
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert resolver.looks == 2
+    assert not await presence.is_away()
+    await presence.close()
