@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ibi.label import Label, parse
-from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies
+from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies, Ruling, Settlement
 from ibi.ports.registry import HOLDER_AGE, Beliefs
 from ibi.storage.errors import BeliefsDamaged
 from ibi.storage.sqlite import beliefs as in_sqlite
@@ -121,6 +121,53 @@ def test_false_claims_are_counted_and_listed_the_latest_first(beliefs: Beliefs) 
         FalseClaim(ITEM, A, C, ClaimKind.DELETED, NOW + 1, NOW + 1, 1),
     )
     assert len(beliefs.claims(most=1)) == 1
+
+
+def test_claims_to_an_original_are_disputes_until_they_are_settled(beliefs: Beliefs) -> None:
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
+    beliefs.record_claim(OTHER, B, C, ClaimKind.DELETED, NOW + 1)
+    beliefs.record_claim(OTHER, B, C, ClaimKind.NEXT_EDITION, NOW + 2)
+    later, earlier = beliefs.disputes()
+    assert (later.claim.label, later.holder, later.told, later.settled_by) == (OTHER, C, None, None)
+    assert (earlier.claim.claimant, earlier.ruling) == (A, None)
+    assert beliefs.disputes(most=1) == (later,)
+    assert beliefs.disputes(label=ITEM) == (earlier,)
+
+
+def test_when_the_administrators_were_told_stays_with_the_claim(beliefs: Beliefs) -> None:
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
+    beliefs.record_told(ITEM, A, NOW + 1)
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW + 2)
+    (dispute,) = beliefs.disputes()
+    assert (dispute.told, dispute.claim.last_seen) == (NOW + 1, NOW + 2)
+
+
+def test_a_transfer_to_the_claimant_settles_its_claim(beliefs: Beliefs) -> None:
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
+    beliefs.record_claim(ITEM, B, C, ClaimKind.ORIGINAL, NOW)
+    beliefs.record_successors(ITEM, (B, A), NOW + 1)
+    settled = {dispute.claim.claimant: dispute.settled_by for dispute in beliefs.disputes()}
+    assert settled == {A: Settlement.TRANSFER, B: None}
+    assert {dispute.holder for dispute in beliefs.disputes()} == {A}
+
+
+def test_a_ruling_settles_the_claims_of_its_parties_and_no_later_one(beliefs: Beliefs) -> None:
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
+    ruling = Ruling(ITEM, C, frozenset({A, C}), NOW + 1, "ana")
+    beliefs.rule(ruling)
+    beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW + 2)
+    beliefs.record_claim(ITEM, B, C, ClaimKind.ORIGINAL, NOW + 3)
+    open_one, settled = beliefs.disputes()
+    assert (settled.settled_by, settled.ruling) == (Settlement.ADMINISTRATOR, ruling)
+    assert (open_one.claim.claimant, open_one.settled_by) == (B, None)
+
+
+def test_a_ruling_names_the_holder_for_good_until_there_is_another(beliefs: Beliefs) -> None:
+    beliefs.record_holder(ITEM, A, NOW)
+    beliefs.rule(Ruling(ITEM, B, frozenset({A, B}), NOW, "ana"))
+    assert beliefs.holder(ITEM, NOW + 2 * HOLDER_AGE) == B
+    beliefs.rule(Ruling(ITEM, A, frozenset({A, B}), NOW, "ana"))
+    assert beliefs.holder(ITEM, NOW + 2 * HOLDER_AGE) == A
 
 
 @pytest.fixture

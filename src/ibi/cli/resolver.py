@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
+from ibi.cli.disputes import DISPUTE_COMMANDS
 from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
 from ibi.cli.output import as_json_option, print_json
 from ibi.safe_text import printable
@@ -51,7 +52,11 @@ _weak = click.option(
 
 @click.group(cls=WholeHelpGroup)
 def resolver() -> None:
-    """Register Archives with the resolver, list them, change them and take them off."""
+    """Register Archives with the resolver, list them, change them and take them off; settle disputes."""
+
+
+for _each in DISPUTE_COMMANDS:
+    resolver.add_command(_each)
 
 
 @resolver.command()

@@ -33,6 +33,7 @@ from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
+from ibi.services.resolving.disputes import DisputeMail, Disputes, DisputeSource, LocalDisputes
 from ibi.services.resolving.feed_following import FollowedFeeds
 from ibi.services.resolving.misses import MissLimit
 from ibi.services.resolving.register_publication import RegisterPublication
@@ -93,20 +94,21 @@ def open_resolver_site(
     guard = AddressGuard(frozenset({listening, _host_and_port(public_url)}))
     gateway, cache = _gateway(settings, archive, guard), Cache()
     feeds = FollowedFeeds(ArchiveFeeds(guard), cache, monotonic)
-    misses = MissLimit(settings.resolve.misses_per_network)
+    misses, mailer = MissLimit(settings.resolve.misses_per_network), configured_mailer(settings)
     registrations = RegistrationAdmin(
         registry,
         gateway.confirm,
         clocks,
         resolver_url=public_url,
-        mailer=configured_mailer(settings),
+        mailer=mailer,
         own=None if archive is None else archive.profile.service,
         sandbox=sandbox,
         ask=gateway.ask,
     )
     gateway.on_reply = registrations.contacts.note
     own = None if archive is None else _own_ref(archive, settings)
-    keys = KeyFiles(settings.data, RESOLVER)
+    keys, disputes = KeyFiles(settings.data, RESOLVER), Disputes(registry, beliefs, own)
+    mail = None if mailer is None else DisputeMail(disputes, mailer, public_url, settings.archive.admin_email)
     return ResolverSite(
         resolving=_resolver_service(
             settings, ArchiveDirectory(registry, own), beliefs, gateway, archive, misses, cache, feeds
@@ -116,6 +118,8 @@ def open_resolver_site(
         registrations=registrations,
         beliefs=beliefs,
         report=BeliefReport(registry, beliefs, own, time),
+        disputes=disputes,
+        dispute_mail=mail,
         publication=RegisterPublication(registry, beliefs, keys, resolver_url=public_url, own=own),
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
@@ -175,6 +179,28 @@ async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverSer
 
 
 @contextmanager
+def open_disputes(settings: Settings, by: str) -> Iterator[DisputeSource]:
+    """The disputes of the data directory's resolver, or of the server that the settings name. `by` is who asks."""
+    if settings.is_remote:
+        from ibi.transport.api_clients import DisputesClient
+
+        yield DisputesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
+        return
+    with ExitStack() as opened:
+        registry, beliefs, own = _stored_beliefs(settings, opened)
+        yield LocalDisputes(Disputes(registry, beliefs, own), by)
+
+
+def _stored_beliefs(settings: Settings, opened: ExitStack) -> tuple[SqliteRegistry, SqliteBeliefs, ArchiveRef | None]:
+    registry = SqliteRegistry(settings.data)
+    opened.callback(registry.close)
+    beliefs = SqliteBeliefs(settings.data)
+    opened.callback(beliefs.close)
+    record = ArchiveRecordFile(settings.data).read()
+    return registry, beliefs, None if record is None else _ref(record.service, settings.own_url, settings)
+
+
+@contextmanager
 def open_beliefs(settings: Settings) -> Iterator[BeliefSource]:
     """What the resolver of the data directory believes, or that of the server that the settings name."""
     if settings.is_remote:
@@ -183,13 +209,7 @@ def open_beliefs(settings: Settings) -> Iterator[BeliefSource]:
         yield BeliefsClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
     with ExitStack() as opened:
-        registry = SqliteRegistry(settings.data)
-        opened.callback(registry.close)
-        beliefs = SqliteBeliefs(settings.data)
-        opened.callback(beliefs.close)
-        record = ArchiveRecordFile(settings.data).read()
-        own = None if record is None else _ref(record.service, settings.own_url, settings)
-        yield BeliefReport(registry, beliefs, own, time)
+        yield BeliefReport(*_stored_beliefs(settings, opened), time)
 
 
 def _resolver_service(

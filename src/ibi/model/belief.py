@@ -1,13 +1,12 @@
-"""What a resolver believes of items beyond one resolution, and what it does not believe.
+"""What a resolver believes of items beyond one resolution, what it does not believe, and what is in dispute.
 
-Short: values that only the port of beliefs carries. Archives are named by the labels of their services; times are
-POSIX seconds.
+Archives are named by the labels of their services; times are POSIX seconds.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ibi.label import Label
 
@@ -33,6 +32,48 @@ class FalseClaim(NamedTuple):
     first_seen: int
     last_seen: int
     times: int = 1
+
+
+class Ruling(NamedTuple):
+    """The word of the resolver's administrator on who holds the Original of an item (E93)."""
+
+    label: Label
+    holder: Label
+    parties: frozenset[Label]
+    """The Archives whose claims it settles. One that claims the item later opens another dispute."""
+    at: int
+    by: str
+    """Who gave it, for people."""
+
+
+class Settlement(StrEnum):
+    """How a dispute ended."""
+
+    ADMINISTRATOR = "administrator"
+    TRANSFER = "transfer"
+    """The holder gave the Original to who claimed it."""
+
+
+class Dispute(NamedTuple):
+    """A second claim to the Original of an item, or to have deleted it. The known holder stays until it is settled."""
+
+    claim: FalseClaim
+    holder: Label
+    """Who is believed to hold the Original now."""
+    told: int | None = None
+    """When the administrators of both Archives were last told."""
+    ruling: Ruling | None = None
+
+    @property
+    def settled_by(self) -> Settlement | None:
+        """None while it is open."""
+        if self.ruling is not None and self.claim.claimant in self.ruling.parties:
+            return Settlement.ADMINISTRATOR
+        return Settlement.TRANSFER if self.claim.claimant == self.holder else None
+
+
+DISPUTED: Final = (ClaimKind.ORIGINAL, ClaimKind.DELETED)
+"""Claims that only one Archive can make: R 5.2 has one Original, and Deleted is said of what was the Original here."""
 
 
 class LabelBeliefs(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Final, Protocol
 
 from ibi.label import Label
-from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies
+from ibi.model.belief import ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling
 from ibi.model.registration import Registration
 
 
@@ -97,6 +97,16 @@ class Beliefs(Protocol):
 
     def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
         """The false claims, those seen last first."""
+
+    def disputes(self, most: int = 100, label: Label | None = None) -> tuple[Dispute, ...]:
+        """The false claims to an Original, those seen last first, settled or not; of one label, if it is given."""
+
+    def record_told(self, label: Label, claimant: Label, at: int) -> None:
+        """Both administrators were told of the claim."""
+
+    def rule(self, ruling: Ruling) -> None:
+        """Keep the word of the administrator, in place of an earlier one on the label. On the disk when the call
+        returns: nothing else tells it again. It names the holder of an item without a home for good."""
 
     def about(self, label: Label) -> LabelBeliefs:
         """All that is kept of the label, for people."""

@@ -148,6 +148,7 @@ class Memory:
             if not hop.label.is_dated:
                 continue  # E72: a claim of a label of before 2008 is followed, and not remembered
             if hop.word is Word.NO_HOME:
+                claims += self._claims_against_holder(hop)
                 self._learn_without_home(hop, outcome, now)
             else:
                 self._learn_from_home(hop)
@@ -183,17 +184,43 @@ class Memory:
             if named != self._beliefs.copies(home):
                 self._beliefs.record_copies(home, named, self.today)
 
+    def _claims_against_holder(self, hop: Hop) -> Iterator[NewClaim]:
+        """Who claims the Original of an item without a home while its known holder has it."""
+        known = self._beliefs.holder(hop.label, self.today)
+        holder = None if known is None else self._by_service.get(known)
+        word = next((each for each in hop.reports if each.archive == holder and _claims_original(each)), None)
+        if word is not None:
+            yield from self._record_claims(hop, word, (each for each in hop.reports if _claims_original(each)))
+
+    def _claims_of_several(self, hop: Hop) -> Iterator[NewClaim]:
+        """Who claims the Original that the home gave away without saying to whom, beside one that has been there longer
+        (E69)."""
+        claiming = [each for each in hop.reports if each.archive not in hop.deciders and _claims_original(each)]
+        if len(claiming) > 1:
+            first = min(claiming, key=lambda each: each.archive.registered)
+            yield from self._record_claims(hop, first, claiming)
+
+    def _record_claims(self, hop: Hop, word: Report, reports: Iterable[Report]) -> Iterator[NewClaim]:
+        for report in reports:
+            if report.archive != word.archive:
+                yield from self._record_claim(hop, word, report, ClaimKind.ORIGINAL)
+
+    def _record_claim(self, hop: Hop, word: Report, report: Report, kind: ClaimKind) -> Iterator[NewClaim]:
+        labels = report.archive.service.labels[0], word.archive.service.labels[0]
+        if self._beliefs.record_claim(hop.label, *labels, kind, self.today):
+            yield NewClaim(hop.label, report.archive, word.archive, kind)
+
     def _new_claims(self, hop: Hop) -> Iterator[NewClaim]:
         """What others claim against the word of those who decide."""
+        if hop.word is Word.NOT_HERE:
+            yield from self._claims_of_several(hop)
         word = next((report for report in hop.reports if report.archive in hop.deciders and _has_said(report)), None)
         if word is None or hop.word not in (Word.GIVEN, Word.DELETED):
             return
         for report in hop.reports:
             kind = None if report.archive in hop.deciders else _contradiction(word, report, hop)
             if kind is not None:
-                labels = report.archive.service.labels[0], word.archive.service.labels[0]
-                if self._beliefs.record_claim(hop.label, *labels, kind, self.today):
-                    yield NewClaim(hop.label, report.archive, word.archive, kind)
+                yield from self._record_claim(hop, word, report, kind)
 
     # --- of items without a home ---
 
@@ -248,6 +275,10 @@ def _has_chosen(hop: Hop) -> bool:
 
 def _has_said(report: Report) -> bool:
     return report.said is not None and report.verdict not in _UNSAID
+
+
+def _claims_original(report: Report) -> bool:
+    return _has_said(report) and _state(report) is State.ORIGINAL
 
 
 def _has_given_up(report: Report) -> bool:

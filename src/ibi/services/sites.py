@@ -41,6 +41,7 @@ from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
+from ibi.services.resolving.disputes import DisputeMail, Disputes
 from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.services.resolving.resolver_service import ResolverService
 from ibi.services.resolving.standby import KeptRegister, ResolverPresence
@@ -292,6 +293,9 @@ class ResolverSite:
     beliefs: Beliefs | None = None
     report: BeliefReport | None = None
     """Who is believed, for people."""
+    disputes: Disputes | None = None
+    dispute_mail: DisputeMail | None = None
+    """None without a mail server."""
     publication: RegisterPublication | None = None
     """The register, signed, for Archives that keep it."""
     proxies: tuple[IpNetwork, ...] = ()
@@ -310,10 +314,14 @@ class ResolverSite:
         """Start the background work; on the event loop."""
         if self.registrations is not None:
             self.registrations.start()
+        if self.dispute_mail is not None:
+            self.dispute_mail.start()
 
     async def stop(self) -> None:
         """Send the acknowledgments that are due, and close the connections."""
         await self.acknowledgments.drain()
+        if self.dispute_mail is not None:
+            await self.dispute_mail.stop()
         if self.registrations is not None:
             await self.registrations.close()
         await self.close()

@@ -76,6 +76,22 @@ class BeliefsClient(ApiClient):
         return self._object("GET", f"/api/beliefs?{urlencode({'about': text})}")
 
 
+class DisputesClient(ApiClient):
+    """Disputes over Originals at a server's resolver. To settle one needs a token of the scope admin."""
+
+    def list_disputes(self, *, settled: bool) -> list[dict[str, Any]]:
+        return self._disputes(self._object("GET", f"/api/disputes{'?settled=yes' if settled else ''}"))
+
+    def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
+        return self._disputes(self._object("PUT", f"/api/disputes/{quote(label)}", {"holder": holder}))
+
+    def _disputes(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+        disputes = answer.get("disputes")
+        if not isinstance(disputes, list) or not all(isinstance(each, dict) for each in disputes):
+            raise UnexpectedAnswer(server=self._server, reason="it lists no disputes")
+        return disputes
+
+
 class ResolverClient(ApiClient):
     """`ServerRefused` if the resolver cannot say where an item is; its `problem` and `detail` tell why."""
 

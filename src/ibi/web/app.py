@@ -33,6 +33,7 @@ from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.changes import ChangePages
+from ibi.web.api.disputes import DisputeEndpoints
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
@@ -79,11 +80,12 @@ from ibi.web.pages.robots_txt import SITEMAP, RobotsPage
 from ibi.web.pages.routes import KnownSite, page_routes
 from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.sign_in import SignInPages
+from ibi.web.resolver.dispute_pages import DisputePages
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
 from ibi.web.resolver.register_page import RegisterPages
 from ibi.web.resolver.register_statement import RegisterStatementPage
-from ibi.web.resolver.resolver_metrics import ResolverMetrics
+from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics
 from ibi.web.resolver.resolver_pages import ClaimPages
 
 
@@ -139,7 +141,7 @@ def create_app(
             authentication,
             metrics,
             OpenApiPage(archive=archive is not None, register=registers),
-            _figures(metrics, archive, membership),
+            _figures(metrics, archive, membership, resolver),
         ),
         *_token_routes(token_pages),
         *(
@@ -156,15 +158,11 @@ def create_app(
         ),
         *(ClaimPages(resolver.beliefs).routes() if resolver is not None and resolver.beliefs is not None else []),
         *(
-            RegisterPages(resolver.registrations, resolver.report).routes()
+            RegisterPages(resolver.registrations, resolver.report, resolver.disputes).routes()
             if resolver is not None and resolver.registrations is not None and resolver.report is not None
             else []
         ),
-        *(
-            []
-            if resolver is None or resolver.publication is None
-            else RegisterStatementPage(resolver.publication).routes()
-        ),
+        *([] if resolver is None else _belief_routes(resolver, authentication)),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
@@ -251,12 +249,18 @@ def _services(
 
 
 def _figures(
-    metrics: Metrics, archive: ArchiveSite | None, membership: MembershipService | None
+    metrics: Metrics,
+    archive: ArchiveSite | None,
+    membership: MembershipService | None,
+    resolver: ResolverSite | None,
 ) -> list[PolledFigures]:
-    """What `/metrics` asks of the Archive's store."""
+    """What `/metrics` asks of the stores of the Archive and of the resolver."""
+    found: list[PolledFigures] = []
+    if resolver is not None and resolver.disputes is not None:
+        found.append(DisputeMetrics(metrics.registry, resolver.disputes))
     if archive is None:
-        return []
-    found: list[PolledFigures] = [HoldingsMetrics(metrics.registry, archive, membership)]
+        return found
+    found.append(HoldingsMetrics(metrics.registry, archive, membership))
     if archive.integrity is not None:
         found.append(IntegrityMetrics(metrics.registry, archive.integrity))
     return found
@@ -286,6 +290,17 @@ def _routes(
         Route("/readyz", HealthPage(readiness).readyz),
         Route("/metrics", MetricsPage(metrics, readiness, figures).get),
     ]
+
+
+def _belief_routes(resolver: ResolverSite, authentication: Authentication) -> list[Route]:
+    """Disputes over Originals, and the register that Archives keep."""
+    found: list[Route] = []
+    if resolver.disputes is not None:
+        found += DisputePages(resolver.disputes).routes()
+        found += DisputeEndpoints(resolver.disputes, authentication, resolver.resolving).routes()
+    if resolver.publication is not None:
+        found += RegisterStatementPage(resolver.publication).routes()
+    return found
 
 
 def _feed_routes(archive: ArchiveSite | None) -> list[Route]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ibi.label import Label
 from ibi.label.search import home_prefix
-from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies
+from ibi.model.belief import DISPUTED, ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 
 __all__ = ["MemoryBeliefs"]
@@ -27,6 +27,8 @@ class MemoryBeliefs:
         self._holders: dict[Label, Label] = {}
         self._copies: dict[Label, NamedCopies] = {}
         self._claims: dict[Label, dict[tuple[Label, ClaimKind], FalseClaim]] = {}
+        self._told: dict[tuple[Label, Label], int] = {}
+        self._rulings: dict[Label, Ruling] = {}
 
     def successors(self, label: Label) -> tuple[Label, ...]:
         return self._successors.get(home_prefix(label), {}).get(label, ((), 0))[0]
@@ -38,6 +40,8 @@ class MemoryBeliefs:
             _add(of_home, label, (chain, at), MOST_SUCCESSIONS)
 
     def holder(self, label: Label, now: int) -> Label | None:
+        if label in self._rulings:
+            return self._rulings[label].holder
         holder = self._holders.get(label)
         return holder if holder is not None and now < self._holdings[holder][label] + HOLDER_AGE else None
 
@@ -70,6 +74,21 @@ class MemoryBeliefs:
     def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
         every = (claim for of_claimant in self._claims.values() for claim in of_claimant.values())
         return tuple(sorted(every, key=lambda claim: (-claim.last_seen, claim.label, claim.claimant)))[:most]
+
+    def disputes(self, most: int = 100, label: Label | None = None) -> tuple[Dispute, ...]:
+        claims = (claim for claim in self.claims(1 << 30) if claim.kind in DISPUTED and label in (None, claim.label))
+        return tuple(map(self._dispute, claims))[:most]
+
+    def _dispute(self, claim: FalseClaim) -> Dispute:
+        chain, ruling = self.successors(claim.label), self._rulings.get(claim.label)
+        holder = chain[-1] if chain else claim.home if ruling is None else ruling.holder
+        return Dispute(claim, holder, self._told.get((claim.label, claim.claimant)), ruling)
+
+    def record_told(self, label: Label, claimant: Label, at: int) -> None:
+        self._told[label, claimant] = at
+
+    def rule(self, ruling: Ruling) -> None:
+        self._rulings[ruling.label] = ruling
 
     def about(self, label: Label) -> LabelBeliefs:
         chain = self._successors.get(home_prefix(label), {}).get(label)

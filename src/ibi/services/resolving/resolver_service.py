@@ -7,7 +7,7 @@ Archive allows (E32). Acknowledgments are sent in the background (`ibi.services.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -232,6 +232,10 @@ class ResolverService:
                 self.misses.charge(reader.client, MISS)
         self._watcher.on_resolved(resolved)
         return resolved
+
+    def forget(self, labels: Iterable[Label]) -> None:
+        """What is kept of these labels is found anew: who is believed about them is another."""
+        self._cache.forget_labels(labels, self._clock())
 
     def _forget_touched(self, touched: Touched) -> None:
         """What changed in the own Archive is resolved anew."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix
-from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies
+from ibi.model.belief import DISPUTED, ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreForked
@@ -64,6 +64,11 @@ MIGRATIONS: Final = (
             "CREATE TABLE copies (home TEXT PRIMARY KEY, services TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID",
         )
     ),
+    """
+    ALTER TABLE claims ADD COLUMN told INTEGER;
+    CREATE TABLE rulings (label BLOB PRIMARY KEY, name TEXT NOT NULL, holder TEXT NOT NULL, parties TEXT NOT NULL,
+        at INTEGER NOT NULL, ruled_by TEXT NOT NULL) WITHOUT ROWID
+    """,
 )
 
 
@@ -84,6 +89,8 @@ class SqliteBeliefs:
         self._looked, self._version = float("-inf"), -1
         self._passed_on: frozenset[str] = frozenset()
         self._copies: dict[str, frozenset[Label]] = {}
+        self._rulings: dict[Label, Label] = {}
+        """The holders that were named by rulings; there are few."""
         self._holders: SharedLruCache[Label, tuple[Label, int] | tuple[()]] = SharedLruCache(
             _MOST_IN_MEMORY, _MOST_IN_MEMORY
         )
@@ -140,6 +147,8 @@ class SqliteBeliefs:
 
     def holder(self, label: Label, now: int) -> Label | None:
         self._follow_changes()
+        if self._rulings and (ruled := self._rulings.get(label)) is not None:
+            return ruled
         known = self._holders.find(label)
         if known is None:
             known = self._read_holder(label)
@@ -192,14 +201,14 @@ class SqliteBeliefs:
         owner, key = str(claimant), label_key(label)
         with self._change() as connection:
             before = connection.execute(
-                "DELETE FROM claims WHERE label = ? AND owner = ? AND kind = ? RETURNING first_seen, count",
+                "DELETE FROM claims WHERE label = ? AND owner = ? AND kind = ? RETURNING first_seen, count, told",
                 (key, owner, kind.value),
             ).fetchone()
-            first, count = (at, 0) if before is None else before
+            first, count, told = (at, 0, None) if before is None else before
             connection.execute(
-                "INSERT INTO claims (owner, label, name, kind, home, first_seen, last_seen, count)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (owner, key, str(label), kind.value, str(home), first, at, count + 1),
+                "INSERT INTO claims (owner, label, name, kind, home, first_seen, last_seen, count, told)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (owner, key, str(label), kind.value, str(home), first, at, count + 1, told),
             )
             _drop_oldest(connection, "claims", owner, MOST_CLAIMS)
         return before is None
@@ -208,6 +217,34 @@ class SqliteBeliefs:
         with self._open() as connection:
             rows = connection.execute(f"{_CLAIMS} ORDER BY last_seen DESC, label, owner LIMIT ?", (most,)).fetchall()
         return tuple(map(_claim, rows))
+
+    # --- disputes ---
+
+    def disputes(self, most: int = 100, label: Label | None = None) -> tuple[Dispute, ...]:
+        wanted, values = ("", ()) if label is None else (" AND claims.label = ?", (label_key(label),))
+        with self._open() as connection:
+            rows = connection.execute(
+                f"{_DISPUTES}{wanted} ORDER BY last_seen DESC, claims.label, claims.owner LIMIT ?", (*values, most)
+            ).fetchall()
+        return tuple(map(_dispute, rows))
+
+    def record_told(self, label: Label, claimant: Label, at: int) -> None:
+        with self._change() as connection:
+            connection.execute(
+                "UPDATE claims SET told = ? WHERE label = ? AND owner = ?", (at, label_key(label), str(claimant))
+            )
+
+    def rule(self, ruling: Ruling) -> None:
+        parties = " ".join(sorted(map(str, ruling.parties)))
+        row = label_key(ruling.label), str(ruling.label), str(ruling.holder), parties, ruling.at, ruling.by
+        with self._open() as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            try:
+                with transaction(connection):
+                    connection.execute("INSERT OR REPLACE INTO rulings VALUES (?, ?, ?, ?, ?, ?)", row)
+            finally:
+                connection.execute("PRAGMA synchronous = NORMAL")
+            self._read_into_memory(connection)
 
     # --- for people ---
 
@@ -253,6 +290,8 @@ class SqliteBeliefs:
         self._passed_on = frozenset(owner for (owner,) in owners)
         named = connection.execute("SELECT home, services FROM copies").fetchall()
         self._copies = {home: frozenset(map(parse, services.split())) for home, services in named}
+        ruled = connection.execute("SELECT name, holder FROM rulings").fetchall()
+        self._rulings = {parse(name): parse(holder) for name, holder in ruled}
 
     @contextmanager
     def _change(self) -> Iterator[Connection]:
@@ -263,6 +302,25 @@ class SqliteBeliefs:
 
 
 _CLAIMS: Final = "SELECT name, owner, home, kind, first_seen, last_seen, count FROM claims"
+
+
+_DISPUTES: Final = f"""
+    SELECT claims.name, claims.owner, home, kind, first_seen, last_seen, count, told, chain,
+        rulings.name, rulings.holder, parties, rulings.at, ruled_by
+    FROM claims LEFT JOIN successions USING (label) LEFT JOIN rulings USING (label)
+    WHERE kind IN ({", ".join(repr(kind.value) for kind in DISPUTED)})"""  # noqa: S608
+
+
+def _dispute(row: tuple[Any, ...]) -> Dispute:
+    claim, told, chain = _claim(row[:7]), row[7], row[8]
+    ruling = None if row[9] is None else _ruling(row[9:])
+    holder = parse(chain.split()[-1]) if chain else claim.home if ruling is None else ruling.holder
+    return Dispute(claim, holder, told, ruling)
+
+
+def _ruling(row: tuple[Any, ...]) -> Ruling:
+    label, holder, parties, at, by = row
+    return Ruling(parse(label), parse(holder), frozenset(map(parse, parties.split())), at, by)
 
 
 def _claim(row: tuple[Any, ...]) -> FalseClaim:

@@ -85,7 +85,7 @@ class ArchivePages:
 
     async def register(self, request: Request) -> Response:
         await self._require_admin(request)
-        wanted = await _body(request, _Application)
+        wanted = await read_json(request, _Application)
         registered = await self._admin.register(
             Application.of_words(
                 wanted.labels,
@@ -103,7 +103,7 @@ class ArchivePages:
 
     async def change(self, request: Request) -> Response:
         await self._require_admin(request)
-        label, wanted = _label(request), await _body(request, _Change)
+        label, wanted = _label(request), await read_json(request, _Change)
         change = RegistrationChange.of_words(**msgspec.structs.asdict(wanted))
         return _answer(all_facts(await self._admin.set(label, change)))
 
@@ -134,7 +134,8 @@ def _label(request: Request) -> Label:
     return parse(percent_decode(path[len(PREFIX) :]))
 
 
-async def _body(request: Request, kind: type[Body]) -> Body:
+async def read_json(request: Request, kind: type[Body]) -> Body:
+    """The body of a request, which is to be of this kind; `MalformedBody` if it is not."""
     body = await read_body(request.scope["headers"], request.receive)
     check_json(request.scope["headers"])
     try:

@@ -186,6 +186,7 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "already-registered": ErrorStatus(409, "labels"),
     "prefix-taken": ErrorStatus(409, "prefixes"),
     "unknown-archive": ErrorStatus(404, "path"),
+    "unknown-dispute": ErrorStatus(404, "path"),
     "cross-site-request": ErrorStatus(403),
     # accounts
     "not-authenticated": ErrorStatus(401, "Authorization"),

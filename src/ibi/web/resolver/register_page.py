@@ -15,6 +15,7 @@ from ibi.instant import Instant
 from ibi.services.membership.registration_admin import RegistrationAdmin, public_facts
 from ibi.services.promptness import ask
 from ibi.services.resolving.belief_report import BeliefReason, BeliefReport
+from ibi.services.resolving.disputes import Disputes
 from ibi.web.http.request_errors import InvalidMember, MemberMissing
 from ibi.web.pages.language import message
 from ibi.web.pages.rendering import render
@@ -37,8 +38,8 @@ _REASONS: Final = {
 
 
 class RegisterPages:
-    def __init__(self, admin: RegistrationAdmin, report: BeliefReport) -> None:
-        self._admin, self._report = admin, report
+    def __init__(self, admin: RegistrationAdmin, report: BeliefReport, disputes: Disputes | None = None) -> None:
+        self._admin, self._report, self._disputes = admin, report, disputes
 
     def routes(self) -> list[Route]:
         return [Route(PAGE, self.page), Route("/api/beliefs", self.beliefs)]
@@ -59,6 +60,7 @@ class RegisterPages:
             headers=_HEADERS,
             archives=archives[:SHOWN],
             more=max(0, len(archives) - SHOWN),
+            open_disputes=0 if self._disputes is None else await ask(self._disputes, self._disputes.count_open),
             about=about,
             found=found,
             fault=fault,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from ibi.messages.url_list import Deletion
 from ibi.resolver.authority import ArchiveRef
@@ -12,8 +12,10 @@ from ibi.resolver.memory import NewClaim
 from ibi.resolver.outcome import Redirect
 from ibi.resolver.trace import Answered, Reply
 from ibi.services.limits import LimitExceeded, TooManyLinks
+from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.resolved import Resolved
 from ibi.vocabulary import State
+from ibi.web.http.polled_figures import PolledFigures
 from ibi.web.http.request_middleware import CounterTally, HistogramTally
 
 MOST_ARCHIVES: Final = 500
@@ -115,3 +117,19 @@ def _reply_name(reply: Reply) -> str:
     if reply.answer is None:
         return "empty"
     return "deleted" if isinstance(reply.answer, Deletion) else "found"
+
+
+class DisputeMetrics(PolledFigures):
+    """Disputes over Originals that are open."""
+
+    def __init__(self, registry: CollectorRegistry, disputes: Disputes) -> None:
+        super().__init__(10.0, is_prompt=disputes.prompt)
+        self._disputes = disputes
+        self._open = Gauge(
+            "ibi_disputes_open",
+            "Claims to an Original beside its known holder that are not settled.",
+            registry=registry,
+        )
+
+    def read(self) -> None:
+        self._open.set(self._disputes.count_open())

@@ -21,6 +21,7 @@ from ibi.clock import SECOND
 from ibi.minting.minter import Rules
 from ibi.model.account import Scope
 from ibi.services.resolving.belief_report import BeliefReport
+from ibi.services.resolving.disputes import Disputes
 from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.storage.sqlite.catalog import SqliteCatalog
 from ibi.web.api import openapi
@@ -60,6 +61,7 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
         served.resolver,
         beliefs=beliefs,
         report=BeliefReport(register, beliefs, None, lambda: 0.0),
+        disputes=Disputes(register, beliefs),
         publication=RegisterPublication(register, beliefs, MemoryKeyStore(), resolver_url="http://r.example.org"),
     )
     app = made(clocks=served.archive.clocks, archive=site, resolver=resolver).app

@@ -1,0 +1,217 @@
+"""Disputes over Originals: shown, told to the administrators of both Archives, and settled (E93).
+
+The known holder stays while a dispute is open. A transfer that the holder tells, signed or in its answers, settles it;
+so does the administrator of the resolver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Protocol
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError, InvalidMessage
+from ibi.instant import Instant
+from ibi.label import Label, parse
+from ibi.label.search import home_prefix
+from ibi.messages.label_forms import LabelForms
+from ibi.model.belief import Dispute, Ruling
+from ibi.ports.errors import StorageError
+from ibi.ports.mailer import Mailer
+from ibi.ports.registry import Beliefs, Registry
+from ibi.resolver.authority import ArchiveRef
+from ibi.resolver.dispute_letter import dispute_letter
+from ibi.services.resolving.belief_report import claim_facts
+
+SHOWN: Final = 200
+_LOOKED_AT: Final = 10_000
+"""Disputes that are looked through for those to be told, or counted."""
+_DAY: Final = 86_400
+_LOOK: Final = 60.0
+"""Seconds between two looks for disputes that are to be told."""
+
+
+class UnknownDispute(IbiError):
+    """No Archive disputes who holds the Original of {label}: `ibi resolver disputes` lists those that are disputed."""
+
+    code = "unknown-dispute"
+
+
+class DisputeSource(Protocol):
+    """Disputes of a data directory, or of a server."""
+
+    def list_disputes(self, *, settled: bool) -> list[dict[str, Any]]:
+        """Those that are open, seen last first; with `settled` all of them."""
+
+    def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
+        """Say who holds the Original; return the disputes over it."""
+
+
+class Disputes:
+    """The disputes of one resolver. Calls block. `own` is the Archive of the same server."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        beliefs: Beliefs,
+        own: ArchiveRef | None = None,
+        *,
+        wall: Callable[[], float] = time.time,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._registry, self._beliefs, self._own, self._wall = registry, beliefs, own, wall
+        self._log = log or structlog.get_logger("ibi.resolver")
+
+    @property
+    def prompt(self) -> bool:
+        return self._beliefs.prompt
+
+    def all(self, *, settled: bool = True, most: int = SHOWN) -> tuple[Dispute, ...]:
+        found = self._beliefs.disputes(_LOOKED_AT)
+        return tuple(each for each in found if settled or each.settled_by is None)[:most]
+
+    def count_open(self) -> int:
+        return len(self.all(settled=False, most=_LOOKED_AT))
+
+    def settle(self, label: Label, holder: Label, by: str) -> tuple[Dispute, ...]:
+        """The word of the administrator: `holder` is a party of a dispute over `label`."""
+        disputes = self._beliefs.disputes(_LOOKED_AT, label)
+        if not disputes:
+            raise UnknownDispute(label=str(label))
+        parties = self._parties(label, disputes)
+        chosen = next((each for each in parties if holder in self._forms(each).labels), None)
+        if chosen is None:
+            names = ", ".join(sorted(map(str, parties)))
+            raise InvalidMessage(str(holder), 0, "it is none of the Archives that claim the item: {names}", names=names)
+        now = int(self._wall())
+        self._beliefs.rule(Ruling(label, chosen, parties, now, by))
+        homes = self._homes(label)
+        if homes:
+            self._beliefs.record_successors(label, () if chosen in homes else (chosen,), now)
+        self._log.info("a dispute is settled", label=str(label), holder=str(chosen), by=by)
+        return self._beliefs.disputes(_LOOKED_AT, label)
+
+    def _parties(self, label: Label, disputes: Iterable[Dispute]) -> frozenset[Label]:
+        claims = [dispute.claim for dispute in disputes]
+        named = {each for claim in claims for each in (claim.claimant, claim.home)}
+        return frozenset(named | self._homes(label))
+
+    def _forms(self, service: Label) -> LabelForms:
+        if self._own is not None and service in self._own.service.labels:
+            return self._own.service
+        found = self._registry.find(service)
+        return LabelForms.of(service) if found is None else found.service
+
+    def _homes(self, label: Label) -> frozenset[Label]:
+        """The homes of a label, as beliefs name them."""
+        prefix, own = home_prefix(label), self._own
+        found = {each.labels[0] for each in self._registry.all() if prefix in each.home_prefixes}
+        if own is not None and prefix in own.home_prefixes:
+            found.add(own.service.labels[0])
+        return frozenset(found)
+
+    # --- telling ---
+
+    def untold(self) -> Iterator[list[Dispute]]:
+        """The open disputes that were seen since their administrators were told, a day ago at least: a list for each
+        two Archives."""
+        now = int(self._wall())
+        between: dict[tuple[Label, Label], list[Dispute]] = {}
+        for dispute in self.all(settled=False, most=_LOOKED_AT):
+            told = dispute.told
+            if told is None or (dispute.claim.last_seen > told and now >= told + _DAY):
+                between.setdefault((dispute.holder, dispute.claim.claimant), []).append(dispute)
+        yield from between.values()
+
+    def note_told(self, disputes: Iterable[Dispute]) -> None:
+        for dispute in disputes:
+            self._beliefs.record_told(dispute.claim.label, dispute.claim.claimant, int(self._wall()))
+
+    def addresses(self, dispute: Dispute, own_mail: str | None) -> tuple[str, ...]:
+        """The administrators of both Archives, as far as they are known; `own_mail` is of the server's own."""
+        services = (dispute.holder, dispute.claim.claimant)
+        return tuple(dict.fromkeys(mail for each in services if (mail := self._mail_of(each, own_mail)) is not None))
+
+    def _mail_of(self, service: Label, own_mail: str | None) -> str | None:
+        if self._own is not None and service in self._own.service.labels:
+            return own_mail
+        found = self._registry.find(service)
+        if found is None:
+            return None
+        return found.admin_mail or (None if found.inclusion is None else found.inclusion.admin_mail)
+
+
+class DisputeMail:
+    """Tells the administrators of both Archives, each dispute once a day at most, while a server runs."""
+
+    def __init__(
+        self,
+        disputes: Disputes,
+        mailer: Mailer,
+        resolver_url: str,
+        own_mail: str | None = None,
+        *,
+        log: FilteringBoundLogger | None = None,
+    ) -> None:
+        self._disputes, self._mailer, self._resolver_url, self._own_mail = disputes, mailer, resolver_url, own_mail
+        self._log = log or structlog.get_logger("ibi.resolver")
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="disputes")
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(self.send_due)
+            except StorageError as error:
+                self._log.warning("disputes cannot be looked at", reason=str(error))
+            await asyncio.sleep(_LOOK)
+
+    def send_due(self) -> None:
+        """Send the letters that are due. Blocks. What a mail server refuses is logged, and tried again in a day: one
+        that refuses every minute would be asked every minute."""
+        for disputes in self._disputes.untold():
+            for to in self._disputes.addresses(disputes[0], self._own_mail):
+                try:
+                    self._mailer.send(dispute_letter(to, disputes, self._resolver_url))
+                except IbiError as error:
+                    self._log.warning("an administrator cannot be told of a dispute by mail", to=to, reason=str(error))
+            self._disputes.note_told(disputes)
+
+
+def dispute_facts(dispute: Dispute) -> dict[str, object]:
+    """A dispute for programs."""
+    ruling, settled = dispute.ruling, dispute.settled_by
+    facts = claim_facts(dispute.claim)
+    del facts["home"]
+    return {
+        **facts,
+        "holder": dispute.holder.spelling,
+        "told": None if dispute.told is None else str(Instant(dispute.told)),
+        "settled": None if settled is None else settled.value,
+        "settled_at": None if ruling is None or settled is None else str(Instant(ruling.at)),
+    }
+
+
+class LocalDisputes:
+    """The port of commands on a data directory: texts in, facts out."""
+
+    def __init__(self, disputes: Disputes, by: str) -> None:
+        self._disputes, self._by = disputes, by
+
+    def list_disputes(self, *, settled: bool) -> list[dict[str, Any]]:
+        return [dispute_facts(each) for each in self._disputes.all(settled=settled)]
+
+    def settle_dispute(self, label: str, holder: str) -> list[dict[str, Any]]:
+        return [dispute_facts(each) for each in self._disputes.settle(parse(label), parse(holder), self._by)]
