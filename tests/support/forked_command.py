@@ -13,6 +13,7 @@ import atexit
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -21,10 +22,11 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import IO
 
-__all__ = ["run_forked"]
+__all__ = ["ForkedProcess", "run_forked"]
 
 _HEAD = 8
 """Bytes of the length of a request, beside which the descriptors travel."""
@@ -71,14 +73,13 @@ def run_forked(
     arguments: Sequence[str], directory: Path, environment: Mapping[str, str], timeout: float
 ) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of the command, as `subprocess.run` gives them."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
-        ours, theirs = socket.socketpair()
-        with closing(ours), closing(theirs):
-            order = {"arguments": list(arguments), "directory": str(directory), "environment": dict(environment)}
-            descriptors = [nothing.fileno(), out.fileno(), err.fileno(), theirs.fileno()]
-            _PARENT.send(json.dumps(order).encode(), descriptors)
-            theirs.close()
-            code = _wait(ours, timeout, [*arguments])
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with ForkedProcess(arguments, directory, environment, out.fileno(), err.fileno()) as process:
+            try:
+                code = process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
         texts = []
         for file in (out, err):
             file.seek(0)
@@ -86,16 +87,56 @@ def run_forked(
     return code, texts[0], texts[1]
 
 
-def _wait(status: socket.socket, timeout: float, arguments: list[str]) -> int:
-    """The command tells its process number, and who waits for it how it ended."""
-    reader = status.makefile("rb")
-    status.settimeout(timeout)
-    pid = int(reader.readline())
-    try:
-        return int(reader.readline())
-    except TimeoutError as error:
-        os.kill(pid, signal.SIGKILL)
-        raise subprocess.TimeoutExpired(arguments, timeout) from error
+class ForkedProcess(subprocess.Popen[str]):
+    """A process of the command: as one that was started, but that another waits for it and tells how it ended."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        directory: Path,
+        environment: Mapping[str, str],
+        out: int | None = None,
+        err: int | None = None,
+    ) -> None:
+        """Standard output and error go to these descriptors, or to pipes."""
+        self.args, self.returncode, self.stdin, self.stdout, self.stderr = [*arguments], None, None, None, None
+        self._child_created, self._communication_started, self._input = True, False, None
+        self.text_mode, self.encoding, self.errors, self.universal_newlines = True, None, None, True
+        with ExitStack() as given:
+            if out is None:
+                self.stdout, out = _pipe(given)
+            if err is None:
+                self.stderr, err = _pipe(given)
+            self._status, theirs = socket.socketpair()
+            given.enter_context(theirs)
+            nothing = given.enter_context(Path(os.devnull).open("rb"))
+            order = {"arguments": self.args, "directory": str(directory), "environment": dict(environment)}
+            _PARENT.send(json.dumps(order).encode(), [nothing.fileno(), out, err, theirs.fileno()])
+        self._told = self._status.makefile("rb")
+        self.pid = int(self._told.readline())
+        self._status.setblocking(False)
+
+    def _internal_poll(self, _deadstate: int | None = None) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self._wait(0)
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int:
+        if self.returncode is None:
+            if not select.select([self._status], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self._status.setblocking(True)
+            self.returncode = int(self._told.readline())
+            self._told.close()
+            self._status.close()
+        return self.returncode
+
+
+def _pipe(given: ExitStack) -> tuple[IO[str], int]:
+    """What is read from it, and the descriptor to write to, which is for the other process."""
+    reader, writer = os.pipe()
+    given.callback(os.close, writer)
+    return os.fdopen(reader, "r"), writer
 
 
 # --- the process that forks ------------------------------------------------------------------------------------------
@@ -116,15 +157,13 @@ def main(descriptor: int) -> None:
 
 
 def _import_all() -> None:
-    """Everything but the servers' side, which is imported by what needs it."""
     import pkgutil
     from importlib import import_module
 
     import ibi
 
     for module in pkgutil.walk_packages(ibi.__path__, "ibi."):
-        if not module.name.startswith("ibi.web"):
-            import_module(module.name)
+        import_module(module.name)
 
 
 def _receive(orders: socket.socket) -> tuple[dict[str, object], list[int]] | None:

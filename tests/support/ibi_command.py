@@ -7,12 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.forked_command import run_forked
+from tests.support.forked_command import ForkedProcess, run_forked
 
 _IBI = "from ibi.cli import main; main()"
 _PATIENCE = 120.0
@@ -51,8 +51,7 @@ class IbiCommand:
         return [sys.executable, "-c", f"{self.first}\n{_IBI}"]
 
     def __call__(self, *arguments: str, **variables: str) -> Outcome:
-        # What a process is told before its first import needs an interpreter of its own.
-        if not self.first and all(name.startswith("IBI_") for name in variables):
+        if self._can_be_forked(variables):
             return Outcome(*run_forked(arguments, self.home, self.environment(**variables), _PATIENCE))
         done = subprocess.run(
             [*self._program(), *arguments],
@@ -65,9 +64,16 @@ class IbiCommand:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
+    def _can_be_forked(self, variables: Iterable[str]) -> bool:
+        """What a process is told before its first import needs an interpreter of its own."""
+        return not self.first and all(name.startswith("IBI_") for name in variables)
+
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         with ExitStack() as opened:
             error = subprocess.PIPE if self.log is None else opened.enter_context(self.log.open("a"))
+            if self._can_be_forked(variables):
+                log = None if isinstance(error, int) else error.fileno()
+                return ForkedProcess(arguments, self.home, self.environment(**variables), err=log)
             return subprocess.Popen(
                 [*self._program(), *arguments],
                 cwd=self.home,
