@@ -32,7 +32,7 @@ def changed(directory: Path, before: str | None) -> str:
         ("port = 80\n[mint]\n# public_url =\n", f'public_url = "{NEW}"\nport = 80\n[mint]\n# public_url =\n'),
     ],
 )
-def test_its_line_is_changed_or_added(tmp_path: Path, before: str | None, after: str) -> None:
+def test_the_line_of_a_setting_is_changed_or_added(tmp_path: Path, before: str | None, after: str) -> None:
     assert changed(tmp_path, before) == after
 
 
