@@ -127,18 +127,18 @@ def test_claims_to_an_original_are_disputes_until_they_are_settled(beliefs: Beli
     beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
     beliefs.record_claim(OTHER, B, C, ClaimKind.DELETED, NOW + 1)
     beliefs.record_claim(OTHER, B, C, ClaimKind.NEXT_EDITION, NOW + 2)
-    later, earlier = beliefs.disputes()
+    later, earlier = beliefs.disputes(100)
     assert (later.claim.label, later.holder, later.told, later.settled_by) == (OTHER, C, None, None)
     assert (earlier.claim.claimant, earlier.ruling) == (A, None)
     assert beliefs.disputes(most=1) == (later,)
-    assert beliefs.disputes(label=ITEM) == (earlier,)
+    assert beliefs.disputes(100, ITEM) == (earlier,)
 
 
 def test_when_the_administrators_were_told_stays_with_the_claim(beliefs: Beliefs) -> None:
     beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
     beliefs.record_told(ITEM, A, NOW + 1)
     beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW + 2)
-    (dispute,) = beliefs.disputes()
+    (dispute,) = beliefs.disputes(100)
     assert (dispute.told, dispute.claim.last_seen) == (NOW + 1, NOW + 2)
 
 
@@ -146,9 +146,14 @@ def test_a_transfer_to_the_claimant_settles_its_claim(beliefs: Beliefs) -> None:
     beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW)
     beliefs.record_claim(ITEM, B, C, ClaimKind.ORIGINAL, NOW)
     beliefs.record_successors(ITEM, (B, A), NOW + 1)
-    settled = {dispute.claim.claimant: dispute.settled_by for dispute in beliefs.disputes()}
+    settled = {dispute.claim.claimant: dispute.settled_by for dispute in beliefs.disputes(100)}
     assert settled == {A: Settlement.TRANSFER, B: None}
-    assert {dispute.holder for dispute in beliefs.disputes()} == {A}
+    assert [dispute.claim.claimant for dispute in beliefs.disputes(100, settled=False)] == [B]
+    beliefs.record_successors(ITEM, (A,), NOW + 1)
+    assert [dispute.claim.claimant for dispute in beliefs.disputes(100, settled=False)] == [B]
+    beliefs.record_successors(ITEM, (B,), NOW + 1)
+    assert [dispute.claim.claimant for dispute in beliefs.disputes(100, settled=False)] == [A]
+    assert {dispute.holder for dispute in beliefs.disputes(100)} == {B}
 
 
 def test_a_ruling_settles_the_claims_of_its_parties_and_no_later_one(beliefs: Beliefs) -> None:
@@ -157,9 +162,10 @@ def test_a_ruling_settles_the_claims_of_its_parties_and_no_later_one(beliefs: Be
     beliefs.rule(ruling)
     beliefs.record_claim(ITEM, A, C, ClaimKind.ORIGINAL, NOW + 2)
     beliefs.record_claim(ITEM, B, C, ClaimKind.ORIGINAL, NOW + 3)
-    open_one, settled = beliefs.disputes()
+    open_one, settled = beliefs.disputes(100)
     assert (settled.settled_by, settled.ruling) == (Settlement.ADMINISTRATOR, ruling)
     assert (open_one.claim.claimant, open_one.settled_by) == (B, None)
+    assert beliefs.disputes(100, settled=False) == (open_one,)
 
 
 def test_a_ruling_names_the_holder_for_good_until_there_is_another(beliefs: Beliefs) -> None:

@@ -98,8 +98,9 @@ class Beliefs(Protocol):
     def claims(self, most: int = 100) -> tuple[FalseClaim, ...]:
         """The false claims, those seen last first."""
 
-    def disputes(self, most: int = 100, label: Label | None = None) -> tuple[Dispute, ...]:
-        """The false claims to an Original, those seen last first, settled or not; of one label, if it is given."""
+    def disputes(self, most: int, label: Label | None = None, *, settled: bool = True) -> tuple[Dispute, ...]:
+        """The false claims to an Original, those seen last first; of one label, if it is given. Without `settled` only
+        those that are open."""
 
     def record_told(self, label: Label, claimant: Label, at: int) -> None:
         """Both administrators were told of the claim."""

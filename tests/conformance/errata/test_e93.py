@@ -38,7 +38,7 @@ class World:
     def disputes(self) -> list[tuple[ArchiveRef, ArchiveRef, ClaimKind]]:
         """Who claims what, and whom the resolver believes."""
         by_label = {each.service.labels[0]: each for each in ALL}
-        found = ((each.claim.claimant, each.holder, each.claim.kind) for each in self.beliefs.disputes())
+        found = ((each.claim.claimant, each.holder, each.claim.kind) for each in self.beliefs.disputes(100))
         return [(by_label[claimant], by_label[holder], kind) for claimant, holder, kind in found]
 
 

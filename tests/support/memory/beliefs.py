@@ -75,9 +75,10 @@ class MemoryBeliefs:
         every = (claim for of_claimant in self._claims.values() for claim in of_claimant.values())
         return tuple(sorted(every, key=lambda claim: (-claim.last_seen, claim.label, claim.claimant)))[:most]
 
-    def disputes(self, most: int = 100, label: Label | None = None) -> tuple[Dispute, ...]:
+    def disputes(self, most: int, label: Label | None = None, *, settled: bool = True) -> tuple[Dispute, ...]:
         claims = (claim for claim in self.claims(1 << 30) if claim.kind in DISPUTED and label in (None, claim.label))
-        return tuple(map(self._dispute, claims))[:most]
+        found = map(self._dispute, claims)
+        return tuple(each for each in found if settled or each.settled_by is None)[:most]
 
     def _dispute(self, claim: FalseClaim) -> Dispute:
         chain, ruling = self.successors(claim.label), self._rulings.get(claim.label)

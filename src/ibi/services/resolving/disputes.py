@@ -71,10 +71,15 @@ class Disputes:
         return self._beliefs.prompt
 
     def all(self, *, settled: bool = True, most: int = SHOWN) -> tuple[Dispute, ...]:
-        found = self._beliefs.disputes(_LOOKED_AT)
-        return tuple(each for each in found if settled or each.settled_by is None)[:most]
+        return self._beliefs.disputes(most, settled=settled)
+
+    @property
+    def are_open(self) -> bool:
+        """Whether there is one that is not settled."""
+        return bool(self.all(settled=False, most=1))
 
     def count_open(self) -> int:
+        """For a figure: an Archive that claims thousands of items makes this take a while."""
         return len(self.all(settled=False, most=_LOOKED_AT))
 
     def settle(self, label: Label, holder: Label, by: str) -> tuple[Dispute, ...]:

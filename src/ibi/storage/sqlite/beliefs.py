@@ -220,8 +220,9 @@ class SqliteBeliefs:
 
     # --- disputes ---
 
-    def disputes(self, most: int = 100, label: Label | None = None) -> tuple[Dispute, ...]:
+    def disputes(self, most: int, label: Label | None = None, *, settled: bool = True) -> tuple[Dispute, ...]:
         wanted, values = ("", ()) if label is None else (" AND claims.label = ?", (label_key(label),))
+        wanted += "" if settled else _OPEN
         with self._open() as connection:
             rows = connection.execute(
                 f"{_DISPUTES}{wanted} ORDER BY last_seen DESC, claims.label, claims.owner LIMIT ?", (*values, most)
@@ -309,6 +310,12 @@ _DISPUTES: Final = f"""
         rulings.name, rulings.holder, parties, rulings.at, ruled_by
     FROM claims LEFT JOIN successions USING (label) LEFT JOIN rulings USING (label)
     WHERE kind IN ({", ".join(repr(kind.value) for kind in DISPUTED)})"""  # noqa: S608
+
+
+# As `Dispute.settled_by` has it: no ruling on the claimant, and another at the end of the chain.
+_OPEN: Final = """
+    AND instr(' ' || coalesce(parties, '') || ' ', ' ' || claims.owner || ' ') = 0
+    AND substr(' ' || coalesce(chain, ''), -length(claims.owner) - 1) != ' ' || claims.owner"""
 
 
 def _dispute(row: tuple[Any, ...]) -> Dispute:

@@ -60,7 +60,7 @@ class RegisterPages:
             headers=_HEADERS,
             archives=archives[:SHOWN],
             more=max(0, len(archives) - SHOWN),
-            open_disputes=0 if self._disputes is None else await ask(self._disputes, self._disputes.count_open),
+            is_disputed=await self._is_disputed(),
             about=about,
             found=found,
             fault=fault,
@@ -69,6 +69,10 @@ class RegisterPages:
             kinds={kind.value: words for kind, words in KINDS.items()},
             moment=Instant.parse,
         )
+
+    async def _is_disputed(self) -> bool:
+        disputes = self._disputes
+        return disputes is not None and await ask(disputes, lambda: disputes.are_open)
 
     async def beliefs(self, request: Request) -> Response:
         about = request.query_params.get("about", "")
