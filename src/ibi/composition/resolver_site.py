@@ -33,6 +33,7 @@ from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
+from ibi.services.resolving.claim_watch import ClaimWatch
 from ibi.services.resolving.disputes import DisputeMail, Disputes, DisputeSource, LocalDisputes
 from ibi.services.resolving.feed_following import FollowedFeeds
 from ibi.services.resolving.misses import MissLimit
@@ -109,10 +110,12 @@ def open_resolver_site(
     own = None if archive is None else _own_ref(archive, settings)
     keys, disputes = KeyFiles(settings.data, RESOLVER), Disputes(registry, beliefs, own)
     mail = None if mailer is None else DisputeMail(disputes, mailer, public_url, settings.archive.admin_email)
+    directory = ArchiveDirectory(registry, own)
+    resolving = _resolver_service(settings, directory, beliefs, gateway, archive, misses, cache, feeds)
+    watch = ClaimWatch(directory, gateway, Memory(beliefs), resolving)
+    resolving.on_found = watch.note
     return ResolverSite(
-        resolving=_resolver_service(
-            settings, ArchiveDirectory(registry, own), beliefs, gateway, archive, misses, cache, feeds
-        ),
+        resolving=resolving,
         acknowledgments=Acknowledgments(gateway, at_once=gateway.acknowledge_at_once),
         public_url=public_url,
         registrations=registrations,
@@ -120,6 +123,7 @@ def open_resolver_site(
         report=BeliefReport(registry, beliefs, own, time),
         disputes=disputes,
         dispute_mail=mail,
+        claim_watch=watch,
         publication=RegisterPublication(registry, beliefs, keys, resolver_url=public_url, own=own),
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,

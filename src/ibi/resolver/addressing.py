@@ -8,6 +8,7 @@ from ibi.label import Label
 from ibi.messages.label_forms import LabelForms
 from ibi.resolver.answers import Referral
 from ibi.resolver.authority import NO_AUTHORITY, NO_ROUTING, ArchiveRef, LabelAuthority, Routing, chain_after
+from ibi.resolver.policy import Policy
 from ibi.resolver.question import Addressees, Question
 
 
@@ -16,9 +17,15 @@ class Addressing:
     asked."""
 
     def __init__(
-        self, archives: Sequence[ArchiveRef], routing: Routing, latest: int | None, *, needs_original: bool
+        self,
+        archives: Sequence[ArchiveRef],
+        routing: Routing,
+        latest: int | None,
+        policy: Policy,
+        *,
+        needs_original: bool,
     ) -> None:
-        self._archives, self._routing = archives, routing
+        self._archives, self._routing, self._asks_all = archives, routing, policy.asks_all
         self._latest, self._needs_original = latest, needs_original
 
     def addressees(
@@ -94,6 +101,8 @@ class Addressing:
         first = tuple(dict.fromkeys((*deciders, *authority.homes)))
         if self._is_early(label):
             return first, ()
+        if self._asks_all:
+            return self._archives, ()
         if first:
             return first, [archive for archive in self._archives if archive not in first]
         if authority.exists:

@@ -165,6 +165,8 @@ class Policy:
     """What other Archives than the home and the known holder learn of the reader's address (E76)."""
     follow_unproven: bool = False
     """Whether claims are followed that only the silent home of a label could prove (E67)."""
+    asks_all: bool = False
+    """Whether all Archives are asked at once, also where the home's word is enough: to hear who contradicts it."""
     rules: tuple[Rule, ...] = RULES
     url_rules: tuple[Rule, ...] = field(init=False)
     """Those of them that are left for the URLs of an answer that keeps the others."""

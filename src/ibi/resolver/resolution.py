@@ -60,7 +60,7 @@ class Resolution:
         latest = None if today is None else int(today) + policy.latest_date
         self._deadline = now + policy.budget
         self._now = now
-        self._addressing = Addressing(self._archives, routing, latest, needs_original=url.required_original)
+        self._addressing = Addressing(self._archives, routing, latest, policy, needs_original=url.required_original)
         self._way = SearchPath(url.label, policy)
         self._questions: list[Question] = []
         self._current: Question | None = None

@@ -41,6 +41,7 @@ from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
+from ibi.services.resolving.claim_watch import ClaimWatch
 from ibi.services.resolving.disputes import DisputeMail, Disputes
 from ibi.services.resolving.register_publication import RegisterPublication
 from ibi.services.resolving.resolver_service import ResolverService
@@ -296,6 +297,7 @@ class ResolverSite:
     disputes: Disputes | None = None
     dispute_mail: DisputeMail | None = None
     """None without a mail server."""
+    claim_watch: ClaimWatch | None = None
     publication: RegisterPublication | None = None
     """The register, signed, for Archives that keep it."""
     proxies: tuple[IpNetwork, ...] = ()
@@ -314,14 +316,16 @@ class ResolverSite:
         """Start the background work; on the event loop."""
         if self.registrations is not None:
             self.registrations.start()
-        if self.dispute_mail is not None:
-            self.dispute_mail.start()
+        for each in (self.dispute_mail, self.claim_watch):
+            if each is not None:
+                each.start()
 
     async def stop(self) -> None:
         """Send the acknowledgments that are due, and close the connections."""
         await self.acknowledgments.drain()
-        if self.dispute_mail is not None:
-            await self.dispute_mail.stop()
+        for each in (self.dispute_mail, self.claim_watch):
+            if each is not None:
+                await each.stop()
         if self.registrations is not None:
             await self.registrations.close()
         await self.close()

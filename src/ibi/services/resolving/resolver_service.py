@@ -68,6 +68,10 @@ _LOG: Final = structlog.get_logger("ibi.resolver")
 _LEAST_BUDGET: Final = 0.1
 
 
+def _ignore(_: Resolved) -> None:
+    """Default: second claims are not looked for."""
+
+
 class ResolverService:
     """Resolves for one server, from its event loop.
 
@@ -116,6 +120,8 @@ class ResolverService:
         if changes is not None:
             changes.tell(self._forget_touched)
         self._step = OneThread("ibi-resolver")  # memory is not for several threads at a time
+        self.on_found: Callable[[Resolved], object] = _ignore
+        """Called with every outcome that was found anew, where there are other Archives than the own one."""
 
     def watch(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -298,7 +304,7 @@ class ResolverService:
         self._cache.forget_labels(news, asked.began)
         runner.max_age = min(runner.max_age, longest_followed(trace, partial(self._is_followed, since=asked.began)))
         if not self._is_alone(asked.archives):
-            self._learn(trace, outcome)
+            self.learn(trace, outcome)
             runner.max_age = min(runner.max_age, self._longest_age(trace, outcome, asked.archives))
         return outcome
 
@@ -311,7 +317,7 @@ class ResolverService:
         """Whether there is only the own Archive: it needs no routing, and cannot be contradicted."""
         return len(archives) == 1 and self._directory.homes().count <= 1
 
-    def _learn(self, trace: Trace, outcome: Outcome) -> None:
+    def learn(self, trace: Trace, outcome: Outcome) -> None:
         """Store what a resolution taught. A failure to do so is logged, and the reader gets the outcome."""
         try:
             claims = self._memory.learn(trace, outcome, self._clock())
@@ -342,7 +348,10 @@ class ResolverService:
         if asked.archives == self._directory.archives() and not self._may_be_there_soon(outcome, runner.run):
             basis = partial(self._basis, asked, runner.run, outcome)
             kept_for = self._cache.keep(asked.wish, outcome, runner.max_age, now, basis, began=asked.began)
-        return Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=runner.run)
+        resolved = Resolved(outcome, now - asked.began, kept_for, began=asked.began, resolution=runner.run)
+        if len(asked.archives) > 1:
+            self.on_found(resolved)
+        return resolved
 
     def _basis(self, asked: PendingResolution, run: Resolution, outcome: Outcome) -> Basis:
         if self._is_alone(asked.archives):

@@ -1,0 +1,147 @@
+"""Looks for second claims to the items that readers ask for, beside the readers (E93).
+
+The home of an item has the last word, so a link asks no other, and a second claim to the Original would be heard only
+when the home is silent: when it does most harm. Each item that a link led to is therefore asked for once a day of all
+Archives, one item after the other, at a bounded rate; no reader waits for it, and none is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Protocol
+
+import structlog
+
+from ibi.label import Label
+from ibi.lru_cache import LruCache
+from ibi.messages.values import ip_address
+from ibi.persistent_url import PersistentUrl
+from ibi.resolver.memory import Memory
+from ibi.resolver.outcome import Outcome, Redirect
+from ibi.resolver.policy import Policy
+from ibi.resolver.question import Asking
+from ibi.resolver.resolution import Resolution
+from ibi.resolver.trace import Answered, Reply, Trace
+from ibi.services.resolving.resolution_runner import Gateway
+from ibi.services.resolving.resolved import Resolved
+from ibi.services.resolving.resolver_service import Directory
+
+_DAY: Final = 86_400.0
+_PER_SECOND: Final = 10
+"""Questions to Archives in a second."""
+_MOST_WAITING: Final = 1_000
+_MOST_KNOWN: Final = 20_000
+_AT_ONCE: Final = 8
+# A request has at least one address. This one is inside no network to which items are restricted.
+_NO_READER: Final = ip_address("0.0.0.0")  # noqa: S104
+
+
+class Learner(Protocol):
+    """What takes in how a resolution went; `ResolverService` is one."""
+
+    def learn(self, trace: Trace, outcome: Outcome) -> None: ...
+
+
+class ClaimWatch:
+    """For the event loop of a resolver. A memory whose beliefs are slow is not asked by it."""
+
+    def __init__(
+        self,
+        directory: Directory,
+        gateway: Gateway,
+        memory: Memory,
+        learner: Learner,
+        policy: Policy | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._directory, self._gateway, self._memory, self._learner = directory, gateway, memory, learner
+        self._policy = replace(policy or Policy(), asks_all=True)
+        self._clock, self._wall = clock, wall
+        self._looked: LruCache[Label, float] = LruCache(_MOST_KNOWN)
+        self._waiting: deque[Label] = deque(maxlen=_MOST_WAITING)
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, resolved: Resolved) -> None:
+        """A link was resolved: if it led somewhere, the item is looked at, unless it was within a day."""
+        run = resolved.resolution
+        if run is None or not isinstance(resolved.outcome, Redirect) or not self._memory.prompt:
+            return
+        label, now = run.labels[-1], self._clock()
+        last = self._looked.find(label)
+        if label.is_dated and (last is None or now >= last + _DAY):
+            self._looked.keep(label, now)
+            self._waiting.append(label)
+            self._wake.set()
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="claim-watch")
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting:
+                try:
+                    await self.look(self._waiting.popleft())
+                except Exception:  # noqa: BLE001 - the server goes on, and so does the watch
+                    structlog.get_logger("ibi.resolver").error("second claims were not looked for", exc_info=True)
+                await asyncio.sleep(len(self._directory.archives()) / _PER_SECOND)
+
+    async def look(self, label: Label) -> None:
+        """Ask all Archives for the item, and take in what they say."""
+        archives = self._directory.archives()
+        if len(archives) < 2:
+            return
+        self._memory.include(archives, self._directory.homes(), self._wall())
+        run = Resolution(
+            PersistentUrl(label),
+            archives,
+            (_NO_READER,),
+            now=0.0,
+            today=self._memory.today,
+            routing=self._memory,
+            policy=self._policy,
+        )
+        # Nothing is given before all have replied, and the home's word last: with it the resolution is over.
+        askings, deciders = run.requests(), run.trace.hops[0].deciders
+        replies = await self._replies(askings)
+        for asking in sorted(askings, key=lambda each: each.archive in deciders):
+            _give(run, asking, replies[asking])
+        if run.outcome is None:
+            run.advance(self._policy.budget)
+        if run.outcome is not None:
+            self._learner.learn(run.trace, run.outcome)
+
+    async def _replies(self, askings: tuple[Asking, ...]) -> dict[Asking, Reply]:
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(asking: Asking) -> tuple[Asking, Reply]:
+            reply = self._gateway.at_once(asking.archive, asking.request)
+            if reply is None:
+                async with places:
+                    reply = await self._gateway.ask(asking.archive, asking.request, within=self._policy.budget)
+            return asking, reply
+
+        return dict(await asyncio.gather(*map(ask, askings)))
+
+
+def _give(run: Resolution, asking: Asking, reply: Reply) -> None:
+    if isinstance(reply, Answered):
+        run.answer(
+            asking, reply.answer, 0.0, final=reply.final, transferred_to=reply.transferred_to, copies_at=reply.copies_at
+        )
+    else:
+        run.failure(asking, reply, 0.0)
