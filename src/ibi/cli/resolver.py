@@ -92,7 +92,7 @@ def read_mail(mail: BinaryIO, **options: Any) -> None:
     """Register the Archive that an e-mail asks to register; `-` reads it from standard input. Whether it comes from
     who it says is for you to judge."""
     from ibi.messages.registration import MAIL_LIMIT, RegistrationMail
-    from ibi.services.membership.inclusions import sender_of
+    from ibi.services.membership.mails import sender_of
 
     settings = _settings(options)
     raw = mail.read(MAIL_LIMIT + 1)

@@ -6,14 +6,13 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from ibi.errors import IbiError, InvalidMessage
+from ibi.errors import IbiError
 from ibi.label import Label
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
 from ibi.messages.key import RegistrationKey
@@ -21,7 +20,7 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.requests import UrlRequest
 from ibi.messages.url_list import UrlList
-from ibi.messages.values import IpAddress, mail_address
+from ibi.messages.values import IpAddress
 from ibi.model.letter import Letter
 from ibi.model.registration import Inclusion, Registration
 from ibi.ports.clocks import Clocks
@@ -51,48 +50,9 @@ from ibi.resolver.membership import (
     with_waiting_form,
 )
 from ibi.resolver.trace import Answered, Failure, Reply
+from ibi.services.membership.mails import post
 from ibi.services.membership.refused_requests import RefusedRequests
 from ibi.services.promptness import ask
-
-_LONGEST_FIELD: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Posted:
-    """A mail, and whether it was sent."""
-
-    letter: Letter
-    sent: bool
-    reason: str | None = None
-    """Why it was not sent, if that was tried."""
-
-
-async def post(letter: Letter, mailer: Mailer | None) -> Posted:
-    """Send a mail, if there is a `mailer`; never raises for errors of the mail server."""
-    if mailer is None:
-        return Posted(letter, sent=False)
-    try:
-        await asyncio.to_thread(mailer.send, letter)
-    except IbiError as error:
-        return Posted(letter, sent=False, reason=str(error))
-    return Posted(letter, sent=True)
-
-
-def sender_of(mail: bytes) -> str | None:
-    """The From address of a message; None if it has none, or none that can be answered.
-
-    It is easily forged: a place to send an answer to, and no proof of anything.
-    """
-    from email.parser import BytesHeaderParser
-
-    written = str(BytesHeaderParser().parsebytes(mail).get("From") or "")[:_LONGEST_FIELD]
-    # Not the library's address parser: it recurses as deep as the comments in a mail are nested.
-    _, bracket, rest = written.rpartition("<")
-    try:
-        return mail_address(rest.partition(">")[0].strip() if bracket else written.strip())
-    except InvalidMessage:
-        return None
-
 
 Confirm = Callable[[ArchiveRef], Awaitable[CallBack]]
 """Calls an Archive back (R §7.2, message 3) and returns the result. Never raises for an error of the Archive."""

@@ -35,8 +35,9 @@ from ibi.resolver.membership import (
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.contact_record import ContactRecord
 from ibi.services.membership.inclusion_retries import InclusionRetries
-from ibi.services.membership.inclusions import Ask, Confirm, Inclusions, Posted, post
+from ibi.services.membership.inclusions import Ask, Confirm, Inclusions
 from ibi.services.membership.key_check import KeyCheck
+from ibi.services.membership.mails import Posted, letter_facts, post
 from ibi.services.promptness import ask
 
 
@@ -373,18 +374,4 @@ def registered_facts(registered: Registered) -> dict[str, object]:
         **all_facts(registered.registration),
         "letter": letter_facts(registered.posted),
         "warnings": list(registered.warnings),
-    }
-
-
-def letter_facts(posted: Posted | None) -> dict[str, object] | None:
-    """The mail to an administrator, and whether it was sent."""
-    if posted is None:
-        return None
-    letter = posted.letter
-    return {
-        "to": letter.to,
-        "subject": letter.subject,
-        "text": letter.text,
-        "sent": posted.sent,
-        "reason": posted.reason,
     }

@@ -22,8 +22,8 @@ from ibi.resolver.membership import (
     UnknownArchive,
     WeakKey,
 )
-from ibi.services.membership.inclusions import post, sender_of
-from ibi.services.membership.registration_admin import Application, all_facts, letter_facts, public_facts
+from ibi.services.membership.mails import letter_facts, post, sender_of
+from ibi.services.membership.registration_admin import Application, all_facts, public_facts
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.storage.sqlite.registry import SqliteRegistry
 from ibi.transport.smtp import MailNotSent

@@ -1,0 +1,65 @@
+"""Mails of a register: what is sent to the administrators of Archives, and who sent one to the register."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from ibi.errors import IbiError, InvalidMessage
+from ibi.messages.values import mail_address
+from ibi.model.letter import Letter
+from ibi.ports.mailer import Mailer
+
+_LONGEST_FIELD: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A mail, and whether it was sent."""
+
+    letter: Letter
+    sent: bool
+    reason: str | None = None
+    """Why it was not sent, if that was tried."""
+
+
+async def post(letter: Letter, mailer: Mailer | None) -> Posted:
+    """Send a mail, if there is a `mailer`; never raises for errors of the mail server."""
+    if mailer is None:
+        return Posted(letter, sent=False)
+    try:
+        await asyncio.to_thread(mailer.send, letter)
+    except IbiError as error:
+        return Posted(letter, sent=False, reason=str(error))
+    return Posted(letter, sent=True)
+
+
+def sender_of(mail: bytes) -> str | None:
+    """The From address of a message; None if it has none, or none that can be answered.
+
+    It is easily forged: a place to send an answer to, and no proof of anything.
+    """
+    from email.parser import BytesHeaderParser
+
+    written = str(BytesHeaderParser().parsebytes(mail).get("From") or "")[:_LONGEST_FIELD]
+    # Not the library's address parser: it recurses as deep as the comments in a mail are nested.
+    _, bracket, rest = written.rpartition("<")
+    try:
+        return mail_address(rest.partition(">")[0].strip() if bracket else written.strip())
+    except InvalidMessage:
+        return None
+
+
+def letter_facts(posted: Posted | None) -> dict[str, object] | None:
+    """The mail to an administrator, and whether it was sent."""
+    if posted is None:
+        return None
+    letter = posted.letter
+    return {
+        "to": letter.to,
+        "subject": letter.subject,
+        "text": letter.text,
+        "sent": posted.sent,
+        "reason": posted.reason,
+    }
