@@ -20,12 +20,12 @@ from ibi.config.errors import (
 )
 from ibi.config.kinds import Secret
 from ibi.config.loading import FILE_NAME, load_settings
+from ibi.config.resolve_settings import ResolveSettings
 from ibi.config.settings import (
     SETTINGS,
     ArchiveSettings,
     MailSettings,
     MintSettings,
-    ResolveSettings,
     Settings,
     SiteSettings,
     setting,

@@ -1,7 +1,8 @@
 """Every setting, declared once: its type, default, help and flag are the annotation of its field.
 
-A new setting is one more field here. Its key in `ibi.toml`, its variable, its flag, the help of the command and the row
-of docs/settings.md follow from it. The annotations are read at run time, hence no `from __future__ import annotations`.
+A new setting is one more field here, or in a section that has a module of its own. Its key in `ibi.toml`, its
+variable, its flag, the help of the command and the row of docs/settings.md follow from it. The annotations are read at
+run time, hence no `from __future__ import annotations`.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,6 @@ from ibi.config.kinds import (
     ArchiveKey,
     Boolean,
     Bound,
-    Connections,
     Days,
     FilePath,
     GranularityOrAuto,
@@ -41,6 +41,7 @@ from ibi.config.kinds import (
     Url,
     seconds,
 )
+from ibi.config.resolve_settings import ResolveSettings
 from ibi.model.minting import Identity
 from ibi.origin import bracketed
 
@@ -192,71 +193,6 @@ class ArchiveSettings:
         ),
     ]
     """None means `off`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResolveSettings:
-    """`[resolve]`: whether and how persistent URLs are resolved here. Durations are in seconds."""
-
-    enabled: Annotated[
-        Boolean | None,
-        Setting(
-            "Whether persistent URLs are resolved here, by asking Archives; without it they are, unless `resolver` is"
-            " another."
-        ),
-    ]
-    """None means: unless `resolver` names another resolver."""
-    budget: Annotated[
-        Fraction, seconds("0.1", "60"), Setting("How many seconds a resolution may take in all.", default="5")
-    ]
-    hedge_delay: Annotated[
-        Fraction,
-        seconds("0", "10"),
-        Setting(
-            "How many seconds Archives that are likely to have an item are ahead of all others, and a better answer"
-            " may come after the first.",
-            default="0.2",
-        ),
-    ]
-    connections_per_archive: Annotated[
-        Connections,
-        Setting(
-            "How many connections there may be to one Archive at a time, each for one question after the other.",
-            default="32",
-        ),
-    ]
-    misses_per_network: Annotated[
-        Bound,
-        Setting(
-            "How many links a second that are neither kept nor in the Archive here one network may follow in the long"
-            " run; each question to another Archive counts as half of one, and 0 is no bound.",
-            default="20",
-        ),
-    ]
-    foreign_urls: Annotated[
-        Literal["holder", "confirm", "refuse"],
-        Setting(
-            "What becomes of URLs on hosts that their Archive did not declare: those of the item's holder are followed"
-            " and those of others shown for the reader to confirm, or all are shown, or all refused.",
-            default="holder",
-        ),
-    ]
-    client_address: Annotated[
-        Literal["full", "network", "none"],
-        Setting(
-            "What Archives learn of a reader's address: the home of an item and its known holder all of it, others all,"
-            " the network (/24, /48) or nothing.",
-            default="network",
-        ),
-    ]
-    unproven: Annotated[
-        Literal["confirm", "follow"],
-        Setting(
-            "What becomes of claims that only a silent home Archive could prove: they are shown for the reader to"
-            " confirm, or followed.",
-            default="confirm",
-        ),
-    ]
 
 
 @dataclass(frozen=True, slots=True)
