@@ -1,4 +1,4 @@
-"""What every `KeyStore` promises."""
+"""What every `KeyStore`, and every `ResolverKeys`, promises."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ibi.ports.archive_state import KeyStore
-from ibi.storage.key_files import KeyFiles
-from tests.support.memory.keys import MemoryKeyStore
+from ibi.messages.signatures import leads_to
+from ibi.ports.archive_state import KeyStore, ResolverKeys
+from ibi.storage.key_files import KeyFiles, ResolverKeyFile
+from tests.support.memory.keys import MemoryKeyStore, MemoryResolverKeys
 
 
 @pytest.fixture(params=["files", "memory"])
@@ -42,3 +43,31 @@ def test_a_key_does_not_show_itself(store: KeyStore) -> None:
     key = store.signing_key()
     assert key.seed.hex() not in repr(key)
     assert str(key.seed) not in repr(key)
+
+
+def test_each_former_key_has_signed_which_one_took_its_place(store: KeyStore) -> None:
+    first = store.signing_key().public
+    assert store.changes() == ()
+    for _ in range(3):
+        store.replace()
+    assert len(store.changes()) == 3
+    assert leads_to(first, store.signing_key().public, store.changes())
+    assert store.former()[-1] == first
+
+
+@pytest.fixture(params=["files", "memory"])
+def resolvers(request: pytest.FixtureRequest, tmp_path: Path) -> ResolverKeys:
+    return ResolverKeyFile(tmp_path / "data") if request.param == "files" else MemoryResolverKeys()
+
+
+def test_keys_of_resolvers_are_kept_replaced_and_forgotten(resolvers: ResolverKeys, store: KeyStore) -> None:
+    one, other = store.signing_key().public, store.replace().public
+    assert resolvers.find("http://urlib.net") is None
+    resolvers.keep("http://urlib.net", one)
+    resolvers.keep("http://other.example.org", other)
+    assert resolvers.find("http://urlib.net") == one
+    resolvers.keep("http://urlib.net", other)
+    assert resolvers.find("http://urlib.net") == other
+    assert resolvers.forget("http://urlib.net")
+    assert not resolvers.forget("http://urlib.net")
+    assert resolvers.find("http://other.example.org") == other

@@ -15,13 +15,17 @@ from ibi.label import parse
 from ibi.messages.label_forms import LabelForms
 from ibi.model.letter import Letter
 from ibi.model.registration import Registration
+from ibi.ports.archive_state import KeyStore
 from ibi.ports.registry import Registry
+from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.inclusions import Ask
 from ibi.services.membership.registration_admin import Application, RegistrationAdmin
+from ibi.services.membership.signers import OwnKeys, ResolverSigner
 from ibi.services.resolving.archive_directory import ArchiveDirectory
+from ibi.signing import PublicKey
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.registry import MemoryRegistry
@@ -76,8 +80,16 @@ class MembershipApp:
     own: LabelForms | None = None
     sandbox: bool = False
     ask: Ask | None = None
+    keys: KeyStore | None = None
+    """Those of the resolver; without them no signature is looked at."""
+    policy: SignaturePolicy = SignaturePolicy.PREFER
+    proves: Callable[[ArchiveRef], PublicKey | None] = lambda _: None
+    """The key that an Archive proves when it is called back."""
 
     def __post_init__(self) -> None:
+        signer = None
+        if self.keys is not None:
+            signer = ResolverSigner(OwnKeys(self.keys, lambda: self.seconds), "http://urlib.net", self.policy)
         self.admin = RegistrationAdmin(
             self.registry,
             self._confirm,
@@ -88,10 +100,15 @@ class MembershipApp:
             own=self.own,
             sandbox=self.sandbox,
             ask=self.ask,
+            prove=self._prove,
+            signer=signer,
             monotonic=lambda: self.seconds,
         )
         self.service = ResolverEndpoint(self.admin, structlog.get_logger("tests"))
         self.directory = ArchiveDirectory(self.registry, None)
+
+    async def _prove(self, archive: ArchiveRef) -> PublicKey | None:
+        return self.proves(archive)
 
     async def _confirm(self, archive: ArchiveRef) -> CallBack:
         self.called.append(archive)

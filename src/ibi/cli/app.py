@@ -45,6 +45,7 @@ _GROUPS = {
     "Look after it": {
         "person": "Accounts of people who sign in to the pages",
         "token": "Tokens of programs that use the API",
+        "key": "Keys with which this place signs what it says",
         "audit": "Who changed which item, token or person",
         "verify": "Read everything again, to see that it is whole",
         "rebuild": "Make the catalogue anew from the store alone",

@@ -46,11 +46,13 @@ def begin_and_print(settings: Settings, title: str, *, as_json: bool) -> None:
     from ibi.cli.item_output import links, print_links
     from ibi.services.items.archive_beginning import begin_archive
     from ibi.storage.archive_state import ArchiveRecordFile
+    from ibi.storage.key_files import KeyFiles
 
     with opened_archive(settings, begin=True) as opened:
         if opened.record is not None:
             raise click.ClickException(f"this Archive was begun before, as {opened.record.service.labels[0]}")
         records = ArchiveRecordFile(settings.data)
+        KeyFiles(settings.data).begin()
         record = begin_archive(opened.deposits, records, settings.own_url, title, who())
         item = opened.store.find(record.service.labels[0])
         print_links("; ".join(item.metadata.titles()), links(item, settings), as_json=as_json)

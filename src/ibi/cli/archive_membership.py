@@ -73,7 +73,11 @@ def switch_off(*, as_json: bool, **flags: str | None) -> None:
 @click.option(
     "--to", "recipient", metavar="ADDRESS", help="Who registers Archives; makes it a whole message (RFC 5322)."
 )
-@click.option("--one-form", is_flag=True, help="Only the lines that the standard has: without the other form.")
+@click.option(
+    "--one-form",
+    is_flag=True,
+    help="Only the lines that the standard has: without the other form, and without the public key.",
+)
 @_where
 def registration_mail(sender: str | None, recipient: str | None, *, one_form: bool, **flags: str | None) -> None:
     """Write the e-mail that registers this Archive. It shows the registration key."""
@@ -81,6 +85,7 @@ def registration_mail(sender: str | None, recipient: str | None, *, one_form: bo
     from ibi.composition.membership import MembershipIncomplete
     from ibi.messages.key import RegistrationKey
     from ibi.messages.registration import SUBJECT, RegistrationMail
+    from ibi.storage.key_files import KeyFiles
     from ibi.storage.machine import MachineClocks
 
     settings = local_settings(flags)
@@ -90,7 +95,8 @@ def registration_mail(sender: str | None, recipient: str | None, *, one_form: bo
     # The form by which the Archive is registered is the one that its requests give (R Table 7.2).
     label, *others = _service(settings).labels
     other = None if one_form or not others else others[0]
-    mail = RegistrationMail(label, RegistrationKey(key.reveal()), other)
+    signs = None if one_form else KeyFiles(settings.data).signing_key().public
+    mail = RegistrationMail(label, RegistrationKey(key.reveal()), other, signs)
     if recipient is None:
         click.echo(f"{SUBJECT}\n\n{mail.body}", nl=False)
         return
@@ -115,14 +121,13 @@ def _excluded(settings: Settings, service: LabelForms, files: MembershipFiles) -
     """Ask the resolver to exclude the Archive; None if no resolver is configured. The caller holds the lock."""
     import asyncio
 
-    from ibi.composition.membership import membership_request
+    from ibi.composition.membership import membership_request, resolver_gateway
     from ibi.model.membership import Membership, Phase, exclusion_of
-    from ibi.transport.resolver_gateway import ResolverGateway
 
     request = membership_request(settings, settings.own_url, service)
     if request is None or settings.resolver is None:
         return None
-    outcome = asyncio.run(ResolverGateway(settings.resolver).send(exclusion_of(request)))
+    outcome = asyncio.run(resolver_gateway(settings, settings.resolver).send(exclusion_of(request)))
     after = Membership(Phase.EXCLUDING, known=files.read().known).after(outcome)
     files.write(after)
     return after

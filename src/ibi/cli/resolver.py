@@ -43,6 +43,9 @@ _prefixes = click.option(
     help="A prefix of labels of which it is the home besides that of its own label; repeatable.",
 )
 _shared = click.option("--shared", is_flag=True, help="Let it have a prefix that another Archive has, too.")
+_archive_key = click.option(
+    "--archive-key", metavar="KEY", help="The public key with which it signs, as `ibi key show` prints it there."
+)
 _weak = click.option(
     "--allow-weak-key",
     is_flag=True,
@@ -68,6 +71,7 @@ for _each in DISPUTE_COMMANDS:
 @_networks
 @_prefixes
 @_shared
+@_archive_key
 @_weak
 @as_json_option
 @_where
@@ -99,7 +103,8 @@ def read_mail(mail: BinaryIO, **options: Any) -> None:
     wanted = RegistrationMail.parse(raw)
     options["admin_mail"] = options["admin_mail"] or sender_of(raw)
     labels = tuple(label.spelling for label in wanted.labels)
-    _register(settings, labels, wanted.key.reveal(), replace=False, **options)
+    key = None if wanted.archive_key is None else str(wanted.archive_key)
+    _register(settings, labels, wanted.key.reveal(), replace=False, archive_key=key, **options)
 
 
 @resolver.command("list")
@@ -247,6 +252,8 @@ def allow_network(label: str, cidr: str, *, undo: bool, as_json: bool, **flags: 
 @click.option("--allow-network", "allow", metavar="CIDR", multiple=True, help="It may be dialled there; repeatable.")
 @click.option("--remove-network", "disallow", metavar="CIDR", multiple=True, help="No longer; repeatable.")
 @click.option("--admin-mail", metavar="ADDRESS", help="Who runs the Archive.")
+@_archive_key
+@click.option("--forget-archive-key", is_flag=True, help="Believe the next key that it proves, or no signature at all.")
 @as_json_option
 @_where
 def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) -> None:
@@ -265,13 +272,17 @@ def set_archive(label: str, *, form: str | None, as_json: bool, **options: Any) 
         click.echo(f"{_name(changed)} is changed.{_remarks(changed)}")
 
 
+_FLAGS = frozenset({"no_successor", "forget_archive_key"})
+"""Options of which the absence is no change."""
+
+
 def _change_words(options: dict[str, Any]) -> ChangeWords:
     """Return those options of `set` that were given."""
     given = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in options.items()
         # `--not-shared` is a change, too.
-        if value is not None and value != () and not (name == "no_successor" and not value)
+        if value is not None and value != () and not (name in _FLAGS and not value)
     }
     return cast("ChangeWords", given)
 
@@ -291,6 +302,7 @@ def _register(
     networks: tuple[str, ...],
     prefixes: tuple[str, ...],
     shared: bool,
+    archive_key: str | None,
     allow_weak_key: bool,
     replace: bool,
     as_json: bool,
@@ -305,6 +317,7 @@ def _register(
         "networks": list(networks),
         "prefixes": list(prefixes),
         "shared": shared,
+        "archive_key": archive_key,
         "allow_weak_key": allow_weak_key,
         "replace": replace,
     }
@@ -374,6 +387,8 @@ def _remarks(archive: dict[str, object]) -> str:
         found.append(f"home of {', '.join(map(str, prefixes))}")
     if archive.get("successor"):
         found.append(f"succeeded by {archive['successor']}")
+    if archive.get("key"):
+        found.append(f"signs with {archive['key']}")
     if isinstance(pending, dict):
         found.append(f"wants to be at {pending.get('address')}, not confirmed")
     if archive.get("waiting"):

@@ -14,7 +14,7 @@ from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_repaired
 from ibi.composition.copies import SourceFinder, open_copy_work, public_key
-from ibi.composition.membership import membership_status, undeclared_host
+from ibi.composition.membership import membership_status, own_keys, undeclared_host
 from ibi.composition.minter import LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
 from ibi.config import Settings
@@ -38,6 +38,7 @@ from ibi.services.sites import ArchiveSite, ItemServices
 from ibi.storage.archive_state import ArchiveRecordFile, MembershipFiles, ServedAddress
 from ibi.storage.draft_files import DraftFiles
 from ibi.storage.dump_files import DumpDirectory
+from ibi.storage.key_files import ARCHIVE
 from ibi.storage.sqlite.tick_store import SqliteGivenOut
 from ibi.storage.sqlite.usage import SqliteUsageLog
 
@@ -139,6 +140,7 @@ def open_archive_site(
         item_services=_item_services(
             settings, store, minter, record, _own_addresses(public_url, listening_url), finder, opened
         ),
+        signing=own_keys(settings.data, ARCHIVE),
         search=searching,
         integrity=store.integrity,
         admin_email=settings.archive.admin_email,

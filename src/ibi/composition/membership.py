@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibi import __version__
@@ -15,11 +16,15 @@ from ibi.messages.membership import FEED_PATH, InclusionRequest
 from ibi.messages.values import ip_address
 from ibi.origin import Origin, is_same_place
 from ibi.storage.archive_state import MembershipFiles
+from ibi.storage.key_files import KeyFiles, ResolverKeyFile
+from ibi.storage.machine import MachineClocks
 from ibi.vocabulary import ArchiveProtocol
 
 if TYPE_CHECKING:
     from ibi.services.membership.membership import MembershipService
+    from ibi.services.membership.signers import OwnKeys
     from ibi.services.sites import ArchiveSite
+    from ibi.transport.resolver_gateway import ResolverGateway
 
 
 class MembershipIncomplete(IbiError):
@@ -93,11 +98,34 @@ def membership_service(settings: Settings, site: ArchiveSite | None) -> Membersh
     if request is None or settings.resolver is None:
         return None
     from ibi.services.membership.membership import MembershipService
-    from ibi.transport.resolver_gateway import ResolverGateway
 
-    service = MembershipService(ResolverGateway(settings.resolver), request, MembershipFiles(settings.data))
+    service = MembershipService(
+        resolver_gateway(settings, settings.resolver),
+        request,
+        MembershipFiles(settings.data),
+        key=None if site.signing is None else site.signing.read_public,
+    )
     site.answers.on_call_back = service.note_call_back
     return service
+
+
+def own_keys(data: Path, name: str) -> OwnKeys:
+    """The keys of the Archive, or of the resolver, of a data directory. One is made if there is none yet."""
+    from ibi.services.membership.signers import OwnKeys
+
+    files = KeyFiles(data, name)
+    files.begin()
+    return OwnKeys(files)
+
+
+def resolver_gateway(settings: Settings, resolver: str) -> ResolverGateway:
+    """The resolver as this Archive asks it, with signatures by its key."""
+    from ibi.services.membership.signers import MemberSigner, OwnKeys
+    from ibi.transport.resolver_gateway import ResolverGateway
+
+    keys = OwnKeys(KeyFiles(settings.data))
+    signer = MemberSigner(keys, ResolverKeyFile(settings.data), resolver, MachineClocks())
+    return ResolverGateway(resolver, signer=signer)
 
 
 def membership_status(settings: Settings) -> Iterator[tuple[str, object]]:

@@ -14,6 +14,7 @@ import structlog
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_store
+from ibi.composition.membership import own_keys
 from ibi.composition.register import configured_mailer
 from ibi.config import Settings
 from ibi.instant import Instant
@@ -25,11 +26,13 @@ from ibi.origin import Origin, is_same_place
 from ibi.ports.clocks import Clocks
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import Beliefs
+from ibi.resolver.archive_keys import SignaturePolicy
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.caching import NO_FEEDS, Cache
 from ibi.resolver.memory import Memory
 from ibi.resolver.policy import ClientAddress, Policy
 from ibi.services.membership.registration_admin import RegistrationAdmin
+from ibi.services.membership.signers import ResolverSigner
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
@@ -96,6 +99,7 @@ def open_resolver_site(
     gateway, cache = _gateway(settings, archive, guard), Cache()
     feeds = FollowedFeeds(ArchiveFeeds(guard), cache, monotonic)
     misses, mailer = MissLimit(settings.resolve.misses_per_network), configured_mailer(settings)
+    signing = own_keys(settings.data, RESOLVER)
     registrations = RegistrationAdmin(
         registry,
         gateway.confirm,
@@ -105,6 +109,8 @@ def open_resolver_site(
         own=None if archive is None else archive.profile.service,
         sandbox=sandbox,
         ask=gateway.ask,
+        prove=gateway.prove,
+        signer=ResolverSigner(signing, public_url, SignaturePolicy(settings.resolve.signatures)),
     )
     gateway.on_reply = registrations.contacts.note
     own = None if archive is None else _own_ref(archive, settings)
@@ -128,6 +134,7 @@ def open_resolver_site(
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
         close=partial(_close, feeds, gateway),
+        signing=signing,
     )
 
 

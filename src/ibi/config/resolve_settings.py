@@ -63,6 +63,14 @@ class ResolveSettings:
             default="network",
         ),
     ]
+    signatures: Annotated[
+        Literal["legacy", "prefer", "require"],
+        Setting(
+            "Which requests of Archives are taken: `legacy` those with the right registration key; `prefer` of Archives"
+            " whose key is known only those signed with it; `require` only signed ones.",
+            default="prefer",
+        ),
+    ]
     unproven: Annotated[
         Literal["confirm", "follow"],
         Setting(

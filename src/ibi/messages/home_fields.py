@@ -3,8 +3,10 @@
 `IBI-Final: yes` on an empty answer: the label was not given out for use elsewhere (E62). `IBI-Transferred-To: <label>`:
 the service of the Archive to which the Original was given (E63). `IBI-Copies: <label>, <label>`: the services of
 Archives that hold Copies (E64). `IBI-Reason: <word>` on an inclusion that was not confirmed: why the resolver did not
-reach the Archive (E73). `IBI-Accepts: https` on every answer of a resolver: it knows Archives of HTTPS (E22). The
-bodies stay as the standard prints them. A field that is not written like this is ignored.
+reach the Archive (E73). `IBI-Accepts: https` on every answer of a resolver: it knows Archives of HTTPS (E22).
+`IBI-Key: <key>` and `IBI-Key-Changes: <statement>, <statement>` on those too: with which key it signs, and how that
+followed those before it; `IBI-Signature: <statement>`: who says what the body says (E82). The bodies stay as the
+standard prints them. A field that is not written like this is ignored.
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ibi.errors import InvalidLabel
 from ibi.label import Label, parse
+
+if TYPE_CHECKING:
+    from ibi.signing import PublicKey
 
 Field = tuple[bytes, bytes]
 
@@ -24,6 +29,9 @@ TRANSFERRED_TO: Final = b"ibi-transferred-to"
 COPIES: Final = b"ibi-copies"
 REASON: Final = b"ibi-reason"
 ACCEPTS: Final = b"ibi-accepts"
+KEY: Final = b"ibi-key"
+KEY_CHANGES: Final = b"ibi-key-changes"
+SIGNATURE: Final = b"ibi-signature"
 FINAL_FIELD: Final[Field] = (FINAL, b"yes")
 ACCEPTS_FIELD: Final[Field] = (ACCEPTS, b"https")
 MOST_COPIES: Final = 32
@@ -75,6 +83,38 @@ def read_reason(value: bytes) -> str | None:
 
 def accepts_https(value: bytes) -> bool:
     return b"https" in (word.strip(_BLANKS).lower() for word in value[:_LONGEST].split(b","))
+
+
+def key_fields(key: PublicKey, changes: Sequence[str]) -> tuple[Field, ...]:
+    """The key of a resolver, and the statements by which those before it named it."""
+    told = (KEY, str(key).encode("ascii"))
+    return (told, (KEY_CHANGES, ", ".join(changes).encode("ascii"))) if changes else (told,)
+
+
+def signature_field(statement: str) -> Field:
+    return SIGNATURE, statement.encode("ascii")
+
+
+class KeyFields(NamedTuple):
+    """The fields of one answer that are about keys, as they came."""
+
+    key: bytes = b""
+    changes: bytes = b""
+    signature: bytes = b""
+
+    def read_key(self) -> PublicKey | None:
+        from ibi.signing import InvalidKey, PublicKey
+
+        try:
+            return PublicKey.parse(self.key.strip(_BLANKS).decode("ascii", "replace")) if self.key else None
+        except InvalidKey:
+            return None
+
+    def read_changes(self) -> tuple[str, ...]:
+        return tuple(self.changes.decode("ascii", "replace").replace(",", " ").split())
+
+    def read_signature(self) -> str | None:
+        return self.signature.strip(_BLANKS).decode("ascii", "replace") or None
 
 
 def _label(text: bytes) -> Label | None:

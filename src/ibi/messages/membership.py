@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Final, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from ibi.errors import InvalidMessage
 from ibi.label import Label, parse
 from ibi.messages import values
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
-from ibi.messages.service import ServiceRequest, ServiceSubject, take
+from ibi.messages.query import encode_query, select
+from ibi.messages.service import SUBJECT, ServiceRequest, ServiceSubject, take
 from ibi.messages.values import IpAddress
 from ibi.vocabulary import ArchiveProtocol
+
+if TYPE_CHECKING:
+    from ibi.signing import PublicKey
 
 FEED_PATH: Final = "/api/changes"
 """Where this make of Archive tells of its changes."""
 _FEED_PATH: Final = re.compile(r"/[A-Za-z0-9._~/-]{1,200}")
 MOST_HOSTS: Final = 64
 """Hosts that one Archive may declare."""
+KEY_NAME: Final = "archivekey"
+"""The pair, or the line of a registration mail, with the public key of the Archive (E81)."""
+_SIGNATURE: Final = "archivesignature"
+_CHALLENGE: Final = "challenge"
+_CHALLENGE_WORD: Final = re.compile(r"[A-Za-z0-9_-]{16,64}")
 FORM_NAMES: Final[Mapping[str, str]] = {"ibip": "archiveserviceibip", "rep": "archiveservicerep"}
 """For each form, the pair that gives the label of the Archive's service in that form beside `archiveserviceibi` (E59).
 R Table 7.2 does not have them, and readers of another make ignore them."""
@@ -43,6 +52,14 @@ class _MembershipRequest(ServiceRequest):
     """Where URLs of the Archive lead besides its own address, which it declares with its key (E31)."""
     feed: str | None = None
     """The path at which it tells of its changes, if it does (E80)."""
+    archive_key: PublicKey | None = None
+    """With which the Archive signs (E81)."""
+    key_changes: tuple[str, ...] = ()
+    """The statements by which its former keys named the next ones, the oldest first (E83)."""
+    signature: str | None = None
+    """A statement over all other pairs (`ibi.messages.signatures`)."""
+    received_digest: str | None = field(default=None, repr=False, compare=False)
+    """The digest of all pairs that came, also those that are not known here."""
 
     names: ClassVar[frozenset[str]] = frozenset(
         {
@@ -51,9 +68,12 @@ class _MembershipRequest(ServiceRequest):
             "archivefeed",
             "archivehosts",
             "archiveip",
+            KEY_NAME,
+            "archivekeychanges",
             "archiveplatformversion",
             "archiveprotocol",
             "archiveserviceibi",
+            _SIGNATURE,
             "registrationkey",
             *FORM_NAMES.values(),
         }
@@ -80,6 +100,16 @@ class _MembershipRequest(ServiceRequest):
         label, other = self.archive_service_ibi, self.other_label
         return (label,) if other is None else (label, other)
 
+    @property
+    def pairs_digest(self) -> str:
+        """The digest of all pairs but the signature, in one order, whichever order they came in: SHA-256."""
+        return self.received_digest or _digest([(SUBJECT, self.subject.value), *self._pairs()])
+
+    @classmethod
+    def from_pairs(cls: type[_Membership], pairs: tuple[tuple[str, str], ...]) -> _Membership:
+        request = cls._from_pairs(select(pairs, cls.names))
+        return request if request.signature is None else replace(request, received_digest=_digest(pairs))
+
     @classmethod
     def _from_pairs(cls: type[_Membership], found: Mapping[str, str]) -> _Membership:
         return cls(
@@ -93,6 +123,9 @@ class _MembershipRequest(ServiceRequest):
             other_label=_other_label(found),
             hosts=tuple(found.get("archivehosts", "").split()),
             feed=found.get("archivefeed") or None,
+            archive_key=take(found, KEY_NAME, parse_public_key) if found.get(KEY_NAME) else None,
+            key_changes=tuple(found.get("archivekeychanges", "").split()),
+            signature=found.get(_SIGNATURE) or None,
         )
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
@@ -103,15 +136,35 @@ class _MembershipRequest(ServiceRequest):
         if self.hosts:
             yield "archivehosts", " ".join(self.hosts)
         yield "archiveip", str(self.archive_ip)
+        if self.archive_key is not None:
+            yield KEY_NAME, str(self.archive_key)
+        if self.key_changes:
+            yield "archivekeychanges", " ".join(self.key_changes)
         yield "archiveplatformversion", self.platform_version
         yield "archiveprotocol", self.archive_protocol.value
         yield "archiveserviceibi", self.archive_service_ibi.spelling
         if self.other_label is not None:
             yield FORM_NAMES[self.other_label.form], self.other_label.spelling
+        if self.signature is not None:
+            yield _SIGNATURE, self.signature
         yield "registrationkey", self.registration_key.reveal()
 
 
 _Membership = TypeVar("_Membership", bound=_MembershipRequest)
+
+
+def parse_public_key(text: str) -> PublicKey:
+    from ibi.signing import PublicKey  # few messages have one
+
+    return PublicKey.parse(text)
+
+
+def _digest(pairs: Iterable[tuple[str, str]]) -> str:
+    from base64 import urlsafe_b64encode
+    from hashlib import sha256
+
+    covered = encode_query(sorted(pair for pair in pairs if pair[0] != _SIGNATURE))
+    return urlsafe_b64encode(sha256(covered.encode("ascii")).digest()).rstrip(b"=").decode("ascii")
 
 
 def _other_label(found: Mapping[str, str]) -> Label | None:
@@ -140,12 +193,18 @@ class ExclusionRequest(_MembershipRequest):
 class InclusionConfirmationRequest(ServiceRequest):
     """The resolver calls back the Archive that wants to be included (R §7.2, message 3)."""
 
+    challenge: str | None = None
+    """A word drawn at random, by signing which the Archive proves that it has its key (E81)."""
+
     subject: ClassVar[ServiceSubject] = ServiceSubject.INCLUSION_CONFIRMATION_REQUEST
-    names: ClassVar[frozenset[str]] = frozenset()
+    names: ClassVar[frozenset[str]] = frozenset({_CHALLENGE})
 
     @classmethod
     def _from_pairs(cls, found: Mapping[str, str]) -> InclusionConfirmationRequest:
-        return cls()
+        """A challenge of another kind is left out: R's readers do not know any."""
+        challenge = found.get(_CHALLENGE, "")
+        return cls(challenge if _CHALLENGE_WORD.fullmatch(challenge) else None)
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
-        return iter(())
+        if self.challenge is not None:
+            yield _CHALLENGE, self.challenge

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from ibi.errors import InvalidMessage
 from ibi.instant import Instant
@@ -13,8 +13,11 @@ from ibi.label import Label, parse
 from ibi.messages import values
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
-from ibi.messages.membership import FORM_NAMES
+from ibi.messages.membership import FORM_NAMES, KEY_NAME, parse_public_key
 from ibi.messages.query import MissingPair, RepeatedPair
+
+if TYPE_CHECKING:
+    from ibi.signing import PublicKey
 
 SUBJECT: Final = "Solicitação de cadastro de um novo Arquivo"
 """The subject of R Example 7.1."""
@@ -24,7 +27,7 @@ MAIL_LIMIT: Final = 1 << 18
 
 _SERVICE: Final = "archiveserviceibi"
 _KEY: Final = "registrationkey"
-_NAMES: Final = frozenset({_SERVICE, _KEY, *FORM_NAMES.values()})
+_NAMES: Final = frozenset({_SERVICE, _KEY, KEY_NAME, *FORM_NAMES.values()})
 
 _KINDS: Final = ("text/plain", "text/html")
 
@@ -34,7 +37,7 @@ IBI do serviço de Arquivo:
 {{form}}
 Chave de cadastro:
 {_KEY} = {{key}}
-"""
+{{archive_key}}"""
 
 # What mail programs put around a line: blanks, marks of quotation and of emphasis.
 _MARGIN: Final = " \t\xa0>|*"
@@ -62,6 +65,8 @@ class RegistrationMail:
     key: RegistrationKey
     other_label: Label | None = None
     """The same IBI in its other form, on a line that the standard does not have (E59)."""
+    archive_key: PublicKey | None = None
+    """The public key with which the Archive signs, on another such line (E81)."""
 
     def __post_init__(self) -> None:
         other = self.other_label
@@ -74,11 +79,12 @@ class RegistrationMail:
 
     @property
     def body(self) -> str:
-        """The text of R Example 7.1, with a line more if the other form is told. It shows the key: that is what it is
-        for."""
+        """The text of R Example 7.1, with a line more for each of the other form and the public key if they are told.
+        It shows the registration key: that is what it is for."""
         other = self.other_label
         form = "" if other is None else f"{FORM_NAMES[other.form]} = {other.spelling}\n"
-        return _BODY.format(service=self.service_label.spelling, form=form, key=self.key.reveal())
+        signs = "" if self.archive_key is None else f"{KEY_NAME} = {self.archive_key}\n"
+        return _BODY.format(service=self.service_label.spelling, form=form, key=self.key.reveal(), archive_key=signs)
 
     def to_message(self, sender: str, recipient: str, date: Instant | None = None) -> bytes:
         """A whole message (RFC 5322). Without `date`, the server that takes it in has to add one."""
@@ -109,7 +115,8 @@ class RegistrationMail:
             if {name for name, _ in found} >= {_SERVICE, _KEY}:
                 break
         service = _the_one(found, _SERVICE, parse)
-        return cls(service, _the_one(found, _KEY, RegistrationKey), _other_form(found, service))
+        archive_key = _the_one(found, KEY_NAME, parse_public_key) if KEY_NAME in dict(found) else None
+        return cls(service, _the_one(found, _KEY, RegistrationKey), _other_form(found, service), archive_key)
 
 
 def _check_structure(raw: bytes) -> None:

@@ -16,7 +16,7 @@ from ibi.messages import values
 from ibi.messages.key import UrlKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
-from ibi.messages.query import MissingSubject, RepeatedPair, UnknownSubject, decode_query, select
+from ibi.messages.query import MissingSubject, RepeatedPair, UnknownSubject, decode_query
 from ibi.messages.service import ServiceRequest, ServiceSubject, subject_among, subject_of, take
 from ibi.messages.values import IpAddress
 from ibi.relation import Relation, VerbList
@@ -163,8 +163,7 @@ def parse_request(query: str) -> Request:
     `invalid-message`.
     """
     pairs = decode_query(query)
-    kind = _KINDS[subject_among(pairs)]
-    return kind._from_pairs(select(pairs, kind.names))
+    return _KINDS[subject_among(pairs)].from_pairs(pairs)
 
 
 def parse_archive_request(query: str) -> Request | None:

@@ -14,8 +14,9 @@ from ibi.messages import values
 from ibi.messages.query import MissingSubject, UnknownSubject, decode_query, encode_query, select
 from ibi.vocabulary import ArchiveProtocol
 
-_SUBJECT: Final = "servicesubject"
-_SUBJECT_ALONE: Final = frozenset({_SUBJECT})
+SUBJECT: Final = "servicesubject"
+"""The pair that makes a query a request."""
+_SUBJECT_ALONE: Final = frozenset({SUBJECT})
 
 T = TypeVar("T")
 Some = TypeVar("Some", bound="ServiceRequest")
@@ -62,6 +63,11 @@ class ServiceRequest:
             raise InvalidMessage(
                 subject, 0, "a request of the kind {expected} was expected", expected=cls.subject.value
             )
+        return cls.from_pairs(pairs)
+
+    @classmethod
+    def from_pairs(cls: type[Some], pairs: tuple[tuple[str, str], ...]) -> Some:
+        """Read the pairs of a request of this kind; those that it does not know are ignored (R §6.1)."""
         return cls._from_pairs(select(pairs, cls.names))
 
     @classmethod
@@ -72,7 +78,7 @@ class ServiceRequest:
     def _pairs(self) -> Iterator[tuple[str, str]]: ...
 
     def to_query(self) -> str:
-        return encode_query(sorted([(_SUBJECT, self.subject.value), *self._pairs()]))
+        return encode_query(sorted([(SUBJECT, self.subject.value), *self._pairs()]))
 
     def to_url(self, address: str, service: Label, protocol: ArchiveProtocol = ArchiveProtocol.HTTP) -> str:
         """The whole request as one URL, for the service with that IBI at that Web address."""
@@ -89,9 +95,9 @@ def subject_of(query: str) -> ServiceSubject | None:
 
 def subject_among(pairs: tuple[tuple[str, str], ...]) -> ServiceSubject:
     """The subject of a request; the errors tell a missing one from an unknown one."""
-    text = select(pairs, _SUBJECT_ALONE).get(_SUBJECT)
+    text = select(pairs, _SUBJECT_ALONE).get(SUBJECT)
     if text is None:
-        raise MissingSubject(_SUBJECT, 0, "the pair {name} is missing", name=_SUBJECT)
+        raise MissingSubject(SUBJECT, 0, "the pair {name} is missing", name=SUBJECT)
     try:
         return _subject(text)
     except InvalidMessage as error:

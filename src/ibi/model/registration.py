@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from ibi.errors import InvalidMessage
@@ -13,10 +13,14 @@ from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import MOST_HOSTS
 from ibi.messages.values import IpAddress, host_and_port, mail_address, platform_version, read
 from ibi.model.visibility import IpNetwork
+from ibi.signing import PublicKey
 from ibi.vocabulary import ArchiveProtocol
 
 MOST_NETWORKS: Final = 64
 """Networks in which one registration may allow its Archive to be dialled."""
+
+MOST_FORMER_KEYS: Final = 16
+"""Keys of one Archive that are remembered beside the one with which it signs now."""
 
 MOST_PREFIXES: Final = 64
 """Prefixes of which one registration may make its Archive the home, besides those of its own label."""
@@ -89,6 +93,13 @@ class Registration:
     """The last failure since it was last reached (E73)."""
     feed: str | None = None
     """The path on its server at which it tells of its changes, if it said so when it was included (E80)."""
+    key: PublicKey | None = None
+    """With which it signs (E81): given when it was registered, or by its first signed inclusion. It stays when the
+    Archive is excluded."""
+    former_keys: tuple[PublicKey, ...] = ()
+    """With which it signed before, the latest first."""
+    signed_at: int = 0
+    """When its last request was signed that was taken, in milliseconds since 1970: none is taken twice."""
 
     def __post_init__(self) -> None:
         if self.admin_mail is not None:
@@ -112,6 +123,14 @@ class Registration:
             object.__setattr__(self, "prefixes", frozenset(map(parse_home_prefix, self.prefixes)))
         if self.successor is not None and not set(self.successor.labels).isdisjoint(self.labels):
             raise InvalidMessage(str(self.successor.labels[0]), 0, "an Archive is not its own successor")
+
+    def with_key(self, key: PublicKey | None) -> Registration:
+        """With another key, or none; the one before is remembered as a former one."""
+        if key == self.key:
+            return self
+        former = self.former_keys if self.key is None else (self.key, *self.former_keys)
+        kept = tuple(each for each in dict.fromkeys(former) if each != key)[:MOST_FORMER_KEYS]
+        return replace(self, key=key, former_keys=kept)
 
     def _lacks(self, label: Label) -> bool:
         return all(label.form != each.form and label.instant == each.instant for each in self.labels)

@@ -35,8 +35,25 @@ class KeyStore(Protocol):
     def former(self) -> tuple[PublicKey, ...]:
         """The keys that were in use before, the latest first: what they signed then stays signed."""
 
+    def changes(self) -> tuple[str, ...]:
+        """The statements by which former keys named the next ones (`ibi.messages.signatures`), the oldest first."""
+
     def replace(self) -> SigningKey:
-        """Draw another key, which counts from now on; the one before is among the former, whatever happens."""
+        """Draw another key, which counts from now on; the one before is among the former, whatever happens, and has
+        signed that this one takes its place."""
+
+
+class ResolverKeys(Protocol):
+    """The keys of resolvers that this Archive has asked, by their addresses as the settings have them, without a final
+    slash. Calls block, from any thread."""
+
+    def find(self, resolver: str) -> PublicKey | None: ...
+
+    def keep(self, resolver: str, key: PublicKey) -> None:
+        """Durably."""
+
+    def forget(self, resolver: str) -> bool:
+        """Whether one was known."""
 
 
 class RegisterStore(Protocol):

@@ -20,6 +20,7 @@ from ibi.model.visibility import IpNetwork, network
 from ibi.origin import host_of
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
+from ibi.signing import PublicKey
 
 
 class KeyRefused(IbiError):
@@ -179,18 +180,20 @@ def after_answer(registration: Registration) -> Registration:
     return replace(registration, failed=None)
 
 
-def after_wrong_key(registration: Registration, now: Instant) -> Registration:
-    """The registration after a request with another key. It is put on record only while the Archive is not included:
-    what strangers guess says nothing of one that is."""
+WRONG_KEY: Final = "wrong-key"
+WRONG_SIGNATURE: Final = "wrong-signature"
+
+
+def after_refusal(registration: Registration, now: Instant, reason: str = WRONG_KEY) -> Registration:
+    """The registration after a request with another key, or without the right signature. It is put on record only while
+    the Archive is not included: what strangers guess says nothing of one that is."""
     if registration.inclusion is not None:
         return registration
     last = registration.failed
-    if last is not None and last.reason == WRONG_KEY and now.seconds - last.at.seconds < _NOTED_EVERY:
+    if last is not None and last.reason == reason and now.seconds - last.at.seconds < _NOTED_EVERY:
         return registration
-    return replace(registration, failed=FailedContact(WRONG_KEY, Instant(now.seconds)))
+    return replace(registration, failed=FailedContact(reason, Instant(now.seconds)))
 
-
-WRONG_KEY: Final = "wrong-key"
 
 _REASONS: Final = {
     Failure.UNREACHABLE: "the connection failed",
@@ -206,9 +209,11 @@ _REASONS: Final = {
     Failure.MALFORMED: "what answered there is no Archive",
     Failure.TOO_LARGE: "its answer was too large",
 }
-_WRONG_KEY: Final = (
-    "a request to include it had another key: `ibi resolver register --replace {label}` gives it a new one"
-)
+_REFUSED: Final = {
+    WRONG_KEY: "a request to include it had another key: `ibi resolver register --replace {label}` gives it a new one",
+    WRONG_SIGNATURE: "a request to include it was not signed with its key: `ibi resolver set {label} --archive-key KEY`"
+    " gives it another",
+}
 
 
 def failure_code(failure: Failure) -> str:
@@ -216,7 +221,7 @@ def failure_code(failure: Failure) -> str:
     return failure.name.lower().replace("_", "-")
 
 
-_BY_CODE: Final = {failure_code(failure): words for failure, words in _REASONS.items()} | {WRONG_KEY: _WRONG_KEY}
+_BY_CODE: Final = {failure_code(failure): words for failure, words in _REASONS.items()} | _REFUSED
 
 
 def failure_words(code: str, label: Label) -> str:
@@ -364,6 +369,9 @@ class RegistrationChange:
     add_networks: frozenset[IpNetwork] = frozenset()
     remove_networks: frozenset[IpNetwork] = frozenset()
     admin_mail: str | None = None
+    key: PublicKey | None = None
+    """With which the Archive signs from now on."""
+    forget_key: bool = False
 
     @classmethod
     def of_words(
@@ -381,10 +389,14 @@ class RegistrationChange:
         allow: Iterable[str] = (),
         disallow: Iterable[str] = (),
         admin_mail: str | None = None,
+        archive_key: str | None = None,
+        forget_archive_key: bool = False,
     ) -> RegistrationChange:
         """Read from texts; an `InvalidInput` names the one that is wrong. `allow` and `disallow` are networks."""
         if successor is not None and no_successor:
             raise InvalidMessage(successor, 0, "a successor is named or taken away, not both")
+        if archive_key is not None and forget_archive_key:
+            raise InvalidMessage(archive_key, 0, "a key is given or forgotten, not both")
         return cls(
             label=None if label is None else parse(label),
             add_prefixes=frozenset(map(parse_home_prefix, add_prefixes)),
@@ -398,13 +410,16 @@ class RegistrationChange:
             add_networks=frozenset(map(network, allow)),
             remove_networks=frozenset(map(network, disallow)),
             admin_mail=admin_mail,
+            key=None if archive_key is None else PublicKey.parse(archive_key),
+            forget_key=forget_archive_key,
         )
 
     def apply(self, found: Registration, successor: LabelForms | None = None) -> Registration:
         """The registration as it is afterwards; `successor` are the forms of the Archive that `self.successor` names.
 
-        Its key, its date and its inclusion stay. `InvalidInput` if the result cannot be put on record.
+        Its registration key, its date and its inclusion stay. `InvalidInput` if the result cannot be put on record.
         """
+        found = found.with_key(None if self.forget_key else self.key or found.key)
         service = found.service if self.label is None else _with_form(found.service, self.label)
         known = frozenset(label.form for label in service.labels)
         return replace(

@@ -21,6 +21,7 @@ from ibi.label import Label, RepositoryName
 from ibi.lru_cache import TaggedLruCache, Tags
 from ibi.messages.answers import Notice
 from ibi.messages.home_fields import FINAL_FIELD, Field
+from ibi.messages.membership import InclusionConfirmationRequest
 from ibi.messages.requests import Acknowledgment, UrlRequest, parse_archive_request
 from ibi.model.visibility import IpNetwork
 from ibi.ports.archive_state import UsageLog
@@ -107,6 +108,8 @@ class ArchiveAnswers:
             watch.tell(self._forget_touched)
         self.on_call_back: Callable[[], None] = _nothing
         """Called when a resolver asks the Archive to confirm its inclusion."""
+        self.prove: Callable[[str], tuple[Field, ...]] = _prove_nothing
+        """Signs the challenge of a resolver."""
         # Random at the start, then counted up: it only keeps keys apart; their signature keeps them from being forged.
         self._chance = count(randbelow(RANDOM_LIMIT))
 
@@ -122,6 +125,8 @@ class ArchiveAnswers:
                 return _RECEIVED
             if request is None:
                 return _EMPTY
+            if isinstance(request, InclusionConfirmationRequest):
+                return self._confirm(query, request)
             if not isinstance(request, UrlRequest):
                 return self._without_look_up(query)
             found = self._make(_words(query), request, self._now())
@@ -138,6 +143,8 @@ class ArchiveAnswers:
                 return _RECEIVED
             if request is None:
                 return _EMPTY
+            if isinstance(request, InclusionConfirmationRequest):
+                return self._confirm(query, request)
             if not isinstance(request, UrlRequest):
                 return self._without_look_up(query)
             found = await self._make_slowly(_words(query), request)
@@ -207,9 +214,14 @@ class ArchiveAnswers:
         found = self._by_meaning.find_valid(_meaning(request), self._now)
         return self._by_words.find_valid(request, self._now) if found is None else found
 
-    def _without_look_up(self, query: str) -> WireAnswer:
-        """The answer to a request that is not about an item: to confirm an inclusion."""
+    def _confirm(self, query: str, request: InclusionConfirmationRequest) -> WireAnswer:
+        """The answer to a resolver that calls back, with the signature of its challenge (E81)."""
         self.on_call_back()
+        fields = () if request.challenge is None else self.prove(request.challenge)
+        return self._without_look_up(query)._replace(fields=fields)
+
+    def _without_look_up(self, query: str) -> WireAnswer:
+        """The answer to a request that is not about an item."""
         body, _ = answer(self._profile, self._catalog, query, self._now(), 0, self._keys)
         return WireAnswer(body)
 
@@ -304,6 +316,11 @@ class ArchiveAnswers:
 
 def _nothing() -> None:
     """Default: the Archive has no membership to look after."""
+
+
+def _prove_nothing(_: str) -> tuple[Field, ...]:
+    """Default: the Archive has no key."""
+    return ()
 
 
 def _meaning(request: UrlRequest) -> Hashable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from ibi.archive.counting import Recent
@@ -38,6 +39,7 @@ from ibi.services.items.relating import Relating
 from ibi.services.items.searching import Searching
 from ibi.services.items.versions import Restoring, Versions
 from ibi.services.membership.registration_admin import RegistrationAdmin
+from ibi.services.membership.signers import OwnKeys, confirm
 from ibi.services.promptness import ask
 from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.belief_report import BeliefReport
@@ -169,6 +171,8 @@ class ArchiveSite:
     """The key with which the Archive signs."""
     is_sandbox: bool = False
     """Whether its labels are for trying out."""
+    signing: OwnKeys | None = None
+    """The key with which the Archive signs."""
     watch: ChangeWatch | None = field(init=False, default=None)
     """Tells caches of this process what changed."""
     answers: ArchiveAnswers = field(init=False)
@@ -197,6 +201,8 @@ class ArchiveSite:
             recent=self.recent,
             max_age=self.max_age,
         )
+        if self.signing is not None:
+            answers.prove = partial(confirm, self.signing)
         object.__setattr__(self, "answers", answers)
         giving = ObjectGiving(
             self.catalog,
@@ -303,6 +309,8 @@ class ResolverSite:
     proxies: tuple[IpNetwork, ...] = ()
     is_robot: Callable[[str], bool] = _no_robot
     close: Callable[[], Awaitable[None]] = _nothing_to_close
+    signing: OwnKeys | None = None
+    """The key with which the resolver signs."""
     base: str = field(init=False)
     """The beginning of persistent URLs in acknowledgments: with the port (E26)."""
 

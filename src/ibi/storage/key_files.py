@@ -1,19 +1,23 @@
 """Keys with which an Archive or a resolver signs, in files of its data directory.
 
 `<name>.pem` is the private key (PKCS #8, as other tools write it) for its owner alone. `<name>.former` has the public
-keys that were in use before, one a line, the latest last.
+keys that were in use before, one a line, the latest last, each with the statement by which it named the next one.
+`resolvers.json` has the keys of the resolvers that this Archive has asked.
 """
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import time
 from typing import Final
 
+from ibi.messages.signatures import sign_key_change
 from ibi.ports.errors import StorageError
 from ibi.signing import KEY_BYTES, InvalidKey, PublicKey, SigningKey
 from ibi.storage.errors import DiskRefused
@@ -46,21 +50,45 @@ class KeyFiles:
         with self._locked():
             return self._read() or self._write(SigningKey(secrets.token_bytes(KEY_BYTES)))
 
+    def begin(self) -> None:
+        """Have a key made if there is none. It is not read: that takes longer than all else at a start."""
+        if not self.is_begun:
+            self.signing_key()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a key."""
+        with refusals(KeyDamaged, self._private):
+            return self._private.exists()
+
     def former(self) -> tuple[PublicKey, ...]:
+        return tuple(reversed(self._read_former()))
+
+    def changes(self) -> tuple[str, ...]:
+        return tuple(filter(None, self._read_former().values()))
+
+    def _read_former(self) -> dict[PublicKey, str]:
+        """The statement of each former key, empty if it has none, the latest last."""
         with refusals(KeyDamaged, self._former):
-            lines = self._former.read_text("ascii", "replace").split() if self._former.exists() else []
+            text = self._former.read_text("ascii", "replace") if self._former.exists() else ""
+        lines = [line.split() for line in text.splitlines() if line.strip()]
         try:
-            return tuple(map(PublicKey.parse, reversed(lines)))
+            return {PublicKey.parse(key): "".join(statement[:1]) for key, *statement in lines}
         except InvalidKey as error:
             raise KeyDamaged(path=self._former, reason=str(error)) from error
 
     def replace(self) -> SigningKey:
+        """What the old key says of the new one is durable before the new one is: after a crash in between, the old one
+        is still in use and will name another."""
         with self._locked():
-            current = self._read_if_whole()
+            current, new = self._read_if_whole(), SigningKey(secrets.token_bytes(KEY_BYTES))
             if current is not None:
-                keys = [*reversed(self.former()), current.public]
-                write_durably(self._former, "".join(f"{key}\n" for key in dict.fromkeys(keys)).encode("ascii"))
-            return self._write(SigningKey(secrets.token_bytes(KEY_BYTES)))
+                former = self._read_former()
+                former.pop(current.public, None)
+                former[current.public] = sign_key_change(current, new.public, int(time()))
+                lines = (f"{key} {statement}".rstrip() + "\n" for key, statement in former.items())
+                write_durably(self._former, "".join(lines).encode("ascii"))
+            return self._write(new)
 
     def _read_if_whole(self) -> SigningKey | None:
         """A key that cannot be read any more is replaced as well: nothing can be signed with it."""
@@ -91,6 +119,41 @@ class KeyFiles:
             yield
         finally:
             os.close(descriptor)
+
+
+class ResolverKeyFile:
+    """The port `ResolverKeys` of one data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self._path = data / FOLDER / "resolvers.json"
+
+    def find(self, resolver: str) -> PublicKey | None:
+        return self._read().get(resolver)
+
+    def keep(self, resolver: str, key: PublicKey) -> None:
+        self._write({**self._read(), resolver: key})
+
+    def forget(self, resolver: str) -> bool:
+        known = self._read()
+        if known.pop(resolver, None) is None:
+            return False
+        self._write(known)
+        return True
+
+    def _read(self) -> dict[str, PublicKey]:
+        with refusals(KeyDamaged, self._path):
+            content = self._path.read_bytes() if self._path.exists() else b"{}"
+        try:
+            found = json.loads(content)
+            return {str(resolver): PublicKey.parse(str(key)) for resolver, key in found.items()}
+        except (ValueError, AttributeError, RecursionError, InvalidKey) as error:
+            raise KeyDamaged(path=self._path, reason=str(error)) from error
+
+    def _write(self, known: dict[str, PublicKey]) -> None:
+        with refusals(DiskRefused, self._path):
+            make_directory(self._path.parent)
+        content = {resolver: str(key) for resolver, key in known.items()}
+        write_durably(self._path, json.dumps(content, indent=1).encode("ascii") + b"\n", mode=0o600)
 
 
 def _encode(key: SigningKey) -> bytes:

@@ -109,6 +109,10 @@ class ApiClient:
         """Who mints there."""
         return self._object("GET", "/api/identity")
 
+    def keys(self) -> dict[str, Any]:
+        """With which keys its Archive and its resolver sign."""
+        return self._object("GET", "/api/keys")
+
     def _object(
         self,
         method: str,

@@ -7,6 +7,7 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import ip_address
+from secrets import token_urlsafe
 from typing import Final
 
 from ibi.label import Label
@@ -16,6 +17,7 @@ from ibi.model.visibility import unmap_address
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Failure, Reply
+from ibi.signing import PublicKey
 from ibi.transport.address_guard import AddressGuard
 from ibi.transport.archive_connections import (
     ArchiveLine,
@@ -24,7 +26,7 @@ from ibi.transport.archive_connections import (
     CircuitBreaker,
     ConnectionAllowance,
 )
-from ibi.transport.archive_replies import is_confirmation, is_notice, reply_of
+from ibi.transport.archive_replies import is_confirmation, is_notice, proven_key, reply_of
 from ibi.transport.http_connection import HttpResponse
 from ibi.transport.single_request import default_tls
 
@@ -37,6 +39,7 @@ reader need not find out that it is away."""
 _OUT_OF_ORDER: Final = frozenset({429, 502, 503, 504})
 """Statuses that tell of the server and not of the item: asking for one bad item must not make an Archive rest."""
 
+_CHALLENGE_BYTES: Final = 24
 _BUDGETS: Final = Budgets()
 
 
@@ -100,6 +103,12 @@ class ArchiveHttp:
         came = await answered
         peer = None if call.peer is None else unmap_address(ip_address(call.peer))
         return CallBack(confirmed=True, ip=peer) if is_confirmation(came) else CallBack(False, peer, _reason(came))
+
+    async def prove(self, archive: ArchiveRef) -> PublicKey | None:
+        """The key of which the Archive, called back with a challenge, proves that it has it; None if it does not."""
+        challenge = token_urlsafe(_CHALLENGE_BYTES)
+        came = await self._exchange(self._line(archive), InclusionConfirmationRequest(challenge).to_query())
+        return proven_key(came, challenge)
 
     async def close(self) -> None:
         """Close all connections. Every call under way ends as unreachable."""

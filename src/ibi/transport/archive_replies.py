@@ -13,9 +13,11 @@ from ibi.messages.answers import Answer, Confirmation, ErrorAnswer, Notice, pars
 from ibi.messages.home_fields import read_copies, read_final, read_transferred_to
 from ibi.messages.key import UrlKey
 from ibi.messages.service import ServiceSubject
+from ibi.messages.signatures import read_confirmation
 from ibi.messages.url_list import Deletion, LeftOut, UrlList, parse_url_list
 from ibi.pairs import LenientPairs, Pairs, decode_leniently
 from ibi.resolver.trace import Answered, Failure, Reply
+from ibi.signing import PublicKey
 from ibi.transport.http_connection import HttpResponse, freshness
 from ibi.vocabulary import State
 
@@ -93,6 +95,17 @@ def is_notice(response: HttpResponse | Failure) -> bool:
 def is_confirmation(response: HttpResponse | Failure) -> bool:
     """Whether an Archive is there that knows itself to be one (R §7.2, message 4)."""
     return isinstance(_answer(ServiceSubject.INCLUSION_CONFIRMATION_REQUEST, response), Confirmation)
+
+
+def proven_key(response: HttpResponse | Failure, challenge: str) -> PublicKey | None:
+    """The key with which the one who confirms has signed the challenge; None if it has not (E81)."""
+    if isinstance(response, Failure) or not is_confirmation(response):
+        return None
+    signature = response.keys.read_signature()
+    try:
+        return None if signature is None else read_confirmation(signature, challenge)
+    except InvalidInput:
+        return None
 
 
 def _answer(

@@ -13,6 +13,7 @@ from ibi.messages.requests import Acknowledgment, UrlRequest
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
 from ibi.resolver.trace import Answered, Failure, Reply
+from ibi.signing import PublicKey
 from ibi.transport.archive_http import ArchiveHttp
 from ibi.transport.archive_replies import is_confirmation
 from ibi.transport.http_connection import HttpResponse
@@ -137,6 +138,11 @@ class Gateways:
 
     async def confirm(self, archive: ArchiveRef) -> CallBack:
         return await self._of(archive).confirm(archive)
+
+    async def prove(self, archive: ArchiveRef) -> PublicKey | None:
+        """The key of which an Archive elsewhere proves that it has it; None for one of this process, which is never
+        asked whether it may be included."""
+        return await self._http.prove(archive) if self._of(archive) is self._http else None
 
     async def close(self) -> None:
         await self._http.close()

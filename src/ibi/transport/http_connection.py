@@ -16,11 +16,22 @@ from typing import Final, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from ibi.messages.home_fields import ACCEPTS, COPIES, FINAL, REASON, TRANSFERRED_TO
+from ibi.messages.home_fields import (
+    ACCEPTS,
+    COPIES,
+    FINAL,
+    KEY,
+    KEY_CHANGES,
+    REASON,
+    SIGNATURE,
+    TRANSFERRED_TO,
+    KeyFields,
+)
 from ibi.resolver.trace import Failure
 
 _LONGEST: Final = 86_400
 _NOT_KEPT: Final = frozenset({b"no-store", b"no-cache", b"private"})
+_NO_KEYS: Final = KeyFields()
 _SECONDS: Final = re.compile(rb'"?([0-9]{1,10})"?')
 
 
@@ -38,6 +49,7 @@ class HttpResponse:
     copies: bytes = b""
     reason: bytes = b""
     accepts: bytes = b""
+    keys: KeyFields = _NO_KEYS
 
     @property
     def is_plain_text(self) -> bool:
@@ -81,8 +93,13 @@ _NOTED: Final = frozenset(
         COPIES,
         REASON,
         ACCEPTS,
+        KEY,
+        KEY_CHANGES,
+        SIGNATURE,
     }
 )
+_KEYS_IN_ORDER: Final = (KEY, KEY_CHANGES, SIGNATURE)
+_KEYS: Final = frozenset(_KEYS_IN_ORDER)
 _IDENTITY: Final = frozenset({b"", b"identity"})
 
 
@@ -245,6 +262,7 @@ class HttpConnection(asyncio.Protocol):
             headers.get(COPIES, b""),
             headers.get(REASON, b""),
             headers.get(ACCEPTS, b""),
+            _NO_KEYS if _KEYS.isdisjoint(headers) else KeyFields(*(headers.get(name, b"") for name in _KEYS_IN_ORDER)),
         )
 
     def _ends_with_connection(self) -> bool:

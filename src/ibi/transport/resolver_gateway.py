@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from ssl import SSLContext
-from typing import Final
+from typing import Final, Protocol
 
 from ibi.errors import InvalidMessage, InvalidPairs
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus, parse_answer
-from ibi.messages.home_fields import accepts_https, read_reason
+from ibi.messages.home_fields import KeyFields, accepts_https, read_reason
 from ibi.messages.membership import ExclusionRequest, InclusionConfirmationRequest, InclusionRequest
 from ibi.messages.service import resolver_service
 from ibi.model.membership import Outcome, RequestFailure
 from ibi.pairs import Pairs
+from ibi.ports.errors import StorageError
 from ibi.resolver.trace import Failure as FailureOfReply
+from ibi.signing import PublicKey
 from ibi.transport.address_guard import Checked, NameLookup
 from ibi.transport.http_connection import HttpConnection, HttpResponse, connection_failure
 from ibi.transport.server_url import ServerUrl
@@ -34,13 +36,29 @@ _PASSING: Final = frozenset({408, 429})
 
 MembershipRequest = InclusionRequest | ExclusionRequest
 
+SIGNATURE_REFUSED: Final = "signature-refused"
+"""The reason that a resolver gives, and that may be cured by naming it by its key."""
+
+
+class RequestSigner(Protocol):
+    """Signs what is sent, and judges what comes back; `ibi.services.membership.signers` implements it. Calls block."""
+
+    def audience(self) -> PublicKey | None:
+        """The key of the resolver, if it is known."""
+
+    def sign(self, request: MembershipRequest, audience: PublicKey | None) -> tuple[MembershipRequest, str]:
+        """The signed request, for the resolver of that key, and the word that the answer to it has to repeat."""
+
+    def distrust(self, fields: KeyFields, nonce: str, answer: InclusionStatus | ExclusionStatus) -> str | None:
+        """Why the answer is not the resolver's; None if it is."""
+
 
 class ResolverGateway:
-    """Sends the requests of one Archive to one resolver. The key in them appears in no outcome.
+    """Sends the requests of one Archive to one resolver. The registration key in them appears in no outcome.
 
     The address comes from the settings of this installation, never from a stranger: it may be any, also in a private
     network or on this machine, and is not judged. `tls` is for a resolver of HTTPS; without it the machine's
-    authorities are trusted.
+    authorities are trusted. Without a `signer` requests are as R has them.
     """
 
     def __init__(
@@ -50,8 +68,9 @@ class ResolverGateway:
         timeout: float = _TIMEOUT,
         names: NameLookup | None = None,
         tls: SSLContext | None = None,
+        signer: RequestSigner | None = None,
     ) -> None:
-        self._server, self._timeout = ServerUrl.parse(resolver), timeout
+        self._server, self._timeout, self._signer = ServerUrl.parse(resolver), timeout, signer
         self._names, self._tls = names or NameLookup(), tls
         self._accepts_https: bool | None = None
         """Whether the resolver says that it knows Archives of HTTPS; None until it has answered."""
@@ -71,16 +90,43 @@ class ResolverGateway:
 
     async def _ask(self, request: MembershipRequest) -> Outcome:
         try:
-            response = await self._get((await self._as_it_is_known(request)).to_query())
+            request = await self._as_it_is_known(request)
+            if self._signer is None:
+                outcome, _ = await self._exchange(request)
+                return outcome
+            return await self._ask_signed(request, self._signer)
+        except StorageError as error:
+            return RequestFailure(f"it is not asked: {error}", sent=False)
         except (OSError, ValueError) as error:  # the latter for names that no certificate can have
             return RequestFailure(f"it cannot be reached: {_reason(error)}", sent=False)
+
+    async def _ask_signed(self, request: MembershipRequest, signer: RequestSigner) -> Outcome:
+        """Ask with a signature. A resolver whose key is not known is named by its address, and if that is not its own
+        name for itself, by the key that it tells."""
+        audience = await asyncio.to_thread(signer.audience)
+        signed, nonce = await asyncio.to_thread(signer.sign, request, audience)
+        outcome, response = await self._exchange(signed)
+        if audience is None and response is not None and read_reason(response.reason) == SIGNATURE_REFUSED:
+            offered = response.keys.read_key()
+            if offered is not None:
+                signed, nonce = await asyncio.to_thread(signer.sign, request, offered)
+                outcome, response = await self._exchange(signed)
+        if response is None or not isinstance(outcome, InclusionStatus | ExclusionStatus):
+            return outcome
+        distrust = await asyncio.to_thread(signer.distrust, response.keys, nonce, outcome)
+        return outcome if distrust is None else RequestFailure(distrust)
+
+    async def _exchange(self, request: MembershipRequest) -> tuple[Outcome, HttpResponse | None]:
+        """What comes of one request, and the response as it came if there was one."""
+        response = await self._get(request.to_query())
         if isinstance(response, FailureOfReply):
             closed = response is FailureOfReply.UNREACHABLE
-            return RequestFailure(f"the connection failed ({'closed without an answer' if closed else response.value})")
+            said = f"the connection failed ({'closed without an answer' if closed else response.value})"
+            return RequestFailure(said), None
         outcome = _outcome(request, response.status, response.body)
         if isinstance(outcome, InclusionStatus) and not outcome.confirmed:
-            return replace(outcome, reason=read_reason(response.reason))
-        return outcome
+            outcome = replace(outcome, reason=read_reason(response.reason))
+        return outcome, response
 
     async def _as_it_is_known(self, request: MembershipRequest) -> InclusionRequest | ExclusionRequest:
         """The request of an Archive of HTTPS as the resolver can read it: R Table 7.2 has no other protocol than HTTP

@@ -34,6 +34,7 @@ from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.changes import ChangePages
 from ibi.web.api.disputes import DisputeEndpoints
+from ibi.web.api.keys import KeyPages
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
@@ -144,6 +145,7 @@ def create_app(
             _figures(metrics, archive, membership, resolver),
         ),
         *_token_routes(token_pages),
+        *KeyPages(archive, resolver).routes(),
         *(
             []
             if archive is None or readers is None

@@ -1,10 +1,12 @@
-"""The port `KeyStore` in memory."""
+"""The ports `KeyStore` and `ResolverKeys` in memory."""
 
 from __future__ import annotations
 
 import secrets
+from itertools import pairwise
 from threading import Lock
 
+from ibi.messages.signatures import sign_key_change
 from ibi.signing import KEY_BYTES, PublicKey, SigningKey
 
 
@@ -24,7 +26,26 @@ class MemoryKeyStore:
     def former(self) -> tuple[PublicKey, ...]:
         return tuple(key.public for key in reversed(self._keys[:-1]))
 
+    def changes(self) -> tuple[str, ...]:
+        return tuple(sign_key_change(old, new.public, 0) for old, new in pairwise(self._keys))
+
     def replace(self) -> SigningKey:
         with self._lock:
             self._keys.append(SigningKey(secrets.token_bytes(KEY_BYTES)))
             return self._keys[-1]
+
+
+class MemoryResolverKeys:
+    """The port `ResolverKeys`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, PublicKey] = {}
+
+    def find(self, resolver: str) -> PublicKey | None:
+        return self._known.get(resolver)
+
+    def keep(self, resolver: str, key: PublicKey) -> None:
+        self._known[resolver] = key
+
+    def forget(self, resolver: str) -> bool:
+        return self._known.pop(resolver, None) is not None

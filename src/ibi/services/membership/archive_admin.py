@@ -24,6 +24,7 @@ class ApplicationWords(TypedDict):
     networks: list[str]
     prefixes: list[str]
     shared: bool
+    archive_key: str | None
     allow_weak_key: bool
     replace: bool
 
@@ -43,6 +44,8 @@ class ChangeWords(TypedDict, total=False):
     allow: list[str]
     disallow: list[str]
     admin_mail: str
+    archive_key: str
+    forget_archive_key: bool
 
 
 class ArchiveAdmin(Protocol):
@@ -76,6 +79,7 @@ class LocalArchiveAdmin:
             wanted["networks"],
             wanted["prefixes"],
             shared=wanted["shared"],
+            archive_key=wanted["archive_key"],
         )
         registered = self._wait(
             self._admin.register(application, allow_weak_key=wanted["allow_weak_key"], replace_key=wanted["replace"])

@@ -13,12 +13,14 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
+from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.requests import UrlRequest
+from ibi.messages.signatures import RequestSignature
 from ibi.messages.url_list import UrlList
 from ibi.messages.values import IpAddress
 from ibi.model.letter import Letter
@@ -26,9 +28,12 @@ from ibi.model.registration import Inclusion, Registration
 from ibi.ports.clocks import Clocks
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
+from ibi.resolver.archive_keys import SignatureMissing, SignatureRefused, wants_proof
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.letters import pending_letter, replaced_letter
 from ibi.resolver.membership import (
+    WRONG_KEY,
+    WRONG_SIGNATURE,
     AlreadyRegistered,
     CallBack,
     KeyRefused,
@@ -38,8 +43,8 @@ from ibi.resolver.membership import (
     after_call_back,
     after_exclusion,
     after_inclusion,
+    after_refusal,
     after_silence,
-    after_wrong_key,
     archive_ref,
     failure_code,
     failure_words,
@@ -52,10 +57,15 @@ from ibi.resolver.membership import (
 from ibi.resolver.trace import Answered, Failure, Reply
 from ibi.services.membership.mails import post
 from ibi.services.membership.refused_requests import RefusedRequests
+from ibi.services.membership.signers import UNCHECKED, MembershipRequest, SignatureCheck
 from ibi.services.promptness import ask
+from ibi.signing import PublicKey
 
 Confirm = Callable[[ArchiveRef], Awaitable[CallBack]]
 """Calls an Archive back (R §7.2, message 3) and returns the result. Never raises for an error of the Archive."""
+
+Prove = Callable[[ArchiveRef], Awaitable[PublicKey | None]]
+"""Calls an Archive back with a challenge, and returns the key with which it signed that; None if it did not."""
 
 Make = Callable[[Registration], Registration]
 
@@ -95,12 +105,15 @@ class Inclusions:
         mailer: Mailer | None = None,
         own: LabelForms | None = None,
         ask: Ask | None = None,
+        prove: Prove | None = None,
+        signer: SignatureCheck = UNCHECKED,
         monotonic: Callable[[], float] = time.monotonic,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`own` is the service of the server's own Archive. With `ask`, an Archive is asked for the unknown form of its
-        label."""
+        label. Without a `signer` no signature is looked at; with `prove`, a first key is pinned."""
         self._registry, self._check, self._confirm, self._clocks = registry, check, confirm, clocks
+        self._signer, self._prove = signer, prove
         self._resolver_url, self._mailer, self._own, self._ask = resolver_url, mailer, own, ask
         self._monotonic = monotonic
         self._log = log or structlog.get_logger("ibi.register")
@@ -112,44 +125,60 @@ class Inclusions:
 
     async def include(self, request: InclusionRequest, client: IpAddress | None) -> InclusionStatus:
         """Include an Archive (messages 2 to 5). `KeyRefused` or `TooManyAttempts` if the key is not that of a
-        registered Archive."""
+        registered Archive, `SignatureMissing` or `SignatureRefused` if it has not signed this."""
+        arrived = self._clocks.read().wall
         try:
             found = await self._check.require(request, client)
+            return await self._include(found, request, arrived)
         except KeyRefused:
-            self._run_beside(partial(self._note_refusal, request, client))
+            self._run_beside(partial(self._note_refusal, request, client, arrived))
             raise
         except TooManyAttempts:
-            self._run_beside(partial(self._note_unchecked, request, client))
+            self._run_beside(partial(self._note_unchecked, request, client, arrived))
             raise
-        return await self._include(found, request)
+        except (SignatureMissing, SignatureRefused) as error:
+            self._run_beside(partial(self._note_signature, request, error))
+            raise
 
     async def take_up_refused(self, registrations: Iterable[Registration]) -> None:
         """Include those of these Archives that asked for it before they were registered with their key (E74)."""
         for found, refused in self._refused.take(registrations, self._monotonic()):
             if await self._check.has_key(found, refused.request.registration_key):
                 self._log.info("an Archive that had asked before is registered now", archive=str(found.labels[0]))
-                with suppress(KeyRefused):  # it was given another key, or forgotten, in between
-                    await self._include(found, refused.request)
+                # It was given another key, or forgotten, in between.
+                with suppress(KeyRefused, SignatureMissing, SignatureRefused):
+                    await self._include(found, refused.request, refused.arrived)
 
-    async def _note_unchecked(self, request: InclusionRequest, client: IpAddress | None) -> None:
+    async def _note_unchecked(self, request: InclusionRequest, client: IpAddress | None, arrived: Instant) -> None:
         """Keep a request that came too soon, if its Archive is not registered. Of one that is, it is not known
         whether the key is right; and what is kept of an earlier request stays."""
         if await self._find(request) is None:
-            self._refused.keep(request, client, None, self._monotonic())
+            self._refused.keep(request, client, None, self._monotonic(), arrived)
 
-    async def _find(self, request: InclusionRequest) -> Registration | None:
+    async def _note_refusal(self, request: InclusionRequest, client: IpAddress | None, arrived: Instant) -> None:
+        found = await self._find(request)
+        self._refused.keep(request, client, None if found is None else found.key_hash, self._monotonic(), arrived)
+        if found is not None:
+            await self._change(found.labels[0], partial(after_refusal, now=arrived, reason=WRONG_KEY))
+
+    async def _note_signature(self, request: InclusionRequest, error: IbiError) -> None:
+        self._log.warning("an Archive was not included", archive=str(request.labels[0]), reason=str(error))
+        found, now = await self._find(request), self._clocks.read().wall
+        if found is not None:
+            await self._change(found.labels[0], partial(after_refusal, now=now, reason=WRONG_SIGNATURE))
+
+    async def _find(self, request: MembershipRequest) -> Registration | None:
         registry = self._registry
         return await ask(registry, lambda: next(filter(None, map(registry.find, request.labels)), None))
 
-    async def _note_refusal(self, request: InclusionRequest, client: IpAddress | None) -> None:
-        found = await self._find(request)
-        self._refused.keep(request, client, None if found is None else found.key_hash, self._monotonic())
-        if found is not None:
-            await self._change(found.labels[0], partial(after_wrong_key, now=self._clocks.read().wall))
+    async def _include(self, found: Registration, request: InclusionRequest, arrived: Instant) -> InclusionStatus:
+        signature, began = self._signer.read(request, arrived), self._clocks.read().wall
 
-    async def _include(self, found: Registration, request: InclusionRequest) -> InclusionStatus:
+        def include(registration: Registration) -> Registration:
+            return after_inclusion(self._signer.admit(registration, request, signature), request, began)
+
         # Included before it is called, so that a long call, or the end of this process during it, does not prevent it.
-        now = await self._change_checked(found, partial(after_inclusion, request=request, now=self._clocks.read().wall))
+        now = await self._change_checked(found, include)
         asked = inclusion_at(now, (request.archive_protocol.scheme, request.archive_address.lower()))
         assert asked is not None
         call = await self._call(now, asked)
@@ -157,6 +186,8 @@ class Inclusions:
             found, partial(after_call_back, asked=asked, call=call, now=self._clocks.read().wall)
         )
         after = await self._adopt_form(after, asked, call)
+        if call.confirmed and wants_proof(after, signature):
+            after = await self._pin(after, asked, signature)
         if after.inclusion is not None:
             self._tell_of_inclusion(found, after, asked, call)
         if call.confirmed:
@@ -165,9 +196,11 @@ class Inclusions:
         return InclusionStatus(False, failure_code(call.failure or Failure.UNREACHABLE))
 
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
-        """Exclude an Archive (messages 7 and 8)."""
+        """Exclude an Archive (messages 7 and 8); the errors are those of `include`."""
+        arrived = self._clocks.read().wall
         found = await self._check.require(request, client)
-        await self._change_checked(found, after_exclusion)
+        signature = self._signer.read(request, arrived)
+        await self._change_checked(found, lambda now: after_exclusion(self._signer.admit(now, request, signature)))
         if found.inclusion is not None:
             self._log.info("an Archive was excluded", archive=str(found.labels[0]))
         return ExclusionStatus()
@@ -271,6 +304,27 @@ class Inclusions:
 
     async def _confirm_once(self, ref: ArchiveRef) -> CallBack:
         return await self._confirm(ref)
+
+    # --- keys (E81) ---------------------------------------------------------------------------------------------------
+
+    async def _pin(
+        self, registration: Registration, asked: Inclusion, signature: RequestSignature | None
+    ) -> Registration:
+        """Pin the first key of an Archive, if who answers at its address has it: a registration key that was overheard
+        is not enough to give the Archive another key. Returns the registration."""
+        ref = archive_ref(registration, asked)
+        proven = None if self._prove is None or ref is None else await self._prove(ref)
+        if signature is None or proven != signature.signer:
+            return registration
+
+        def pin(found: Registration) -> Registration:
+            counts = found.inclusion is not None and found.inclusion.place == asked.place
+            return found.with_key(proven) if counts and found.key is None else found
+
+        after = await self._change(registration.labels[0], pin)
+        if after is not None and after.key == proven:
+            self._log.info("the key of an Archive is known", archive=str(after.labels[0]), key=str(proven))
+        return after or registration
 
     # --- the forms of a label (E59) ---------------------------------------------------------------------------------
 

@@ -48,13 +48,18 @@ class MembershipService:
         request: InclusionRequest,
         files: MembershipState,
         *,
+        key: Callable[[], object] | None = None,
         log: FilteringBoundLogger | None = None,
         chance: Callable[[], float] = random.random,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         budget: float = _BUDGET,
     ) -> None:
+        """`key` gives what requests are signed with, and may block: when it has changed, the resolver is told."""
         self._resolver, self._files, self._budget = resolver, files, budget
+        self._key = key
+        self._told: object = None
+        """The key with which the last request was signed."""
         self._requests: dict[ServiceSubject, InclusionRequest | ExclusionRequest] = {
             each.subject: each for each in (request, exclusion_of(request))
         }
@@ -119,7 +124,10 @@ class MembershipService:
         if not await self._hold():
             await self._sleep(_LOOK)
             return
-        switched = self._membership.after_switch(on=await self._call(lambda: self._files.switched_on))
+        membership = self._membership
+        if membership.phase is Phase.INCLUDED and await self._read_key() != self._told:
+            membership = Membership(Phase.INCLUDING, known=membership.known)
+        switched = membership.after_switch(on=await self._call(lambda: self._files.switched_on))
         if switched != self._membership:
             self._membership, self._due = switched, self._monotonic()
             await self._write(switched)
@@ -137,11 +145,19 @@ class MembershipService:
         return self._holds
 
     async def _ask(self, subject: ServiceSubject) -> None:
+        self._told = await self._read_key()
         self._asking = True  # stays set if this is cancelled: it is then unknown what the resolver did
         outcome = await self._resolver.send(self._requests[subject])
         self._asking = False
         await self._turn_to(self._membership.after(outcome), outcome)
         self._due = self._monotonic() + self._membership.wait(self._chance())
+
+    async def _read_key(self) -> object:
+        """One that cannot be read is no other one."""
+        try:
+            return None if self._key is None else await asyncio.to_thread(self._key)
+        except StorageError:
+            return self._told
 
     async def _turn_to(self, membership: Membership, outcome: Outcome) -> None:
         before, self._membership = self._membership, membership

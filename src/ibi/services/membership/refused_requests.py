@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple, TypeAlias
 
+from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.membership import InclusionRequest
 from ibi.messages.values import IpAddress
@@ -25,6 +26,9 @@ MOST_OF_ONE: Final = 16
 _MOST_OF_LABEL: Final = 4
 """Requests about one label, each from another network: a stranger who names it does not push out the Archive's own."""
 
+_UNKNOWN: Final = Instant(0)
+"""No signature is of that time."""
+
 _Key: TypeAlias = "tuple[Label, IpNetwork | None]"
 
 
@@ -33,6 +37,8 @@ class RefusedRequest(NamedTuple):
     key_hash: str | None
     """The hash by which it was refused; None if the Archive was not registered."""
     until: float
+    arrived: Instant
+    """By which the time of its signature is judged."""
 
 
 class RefusedRequests:
@@ -44,14 +50,21 @@ class RefusedRequests:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def keep(self, request: InclusionRequest, client: IpAddress | None, key_hash: str | None, now: float) -> None:
+    def keep(
+        self,
+        request: InclusionRequest,
+        client: IpAddress | None,
+        key_hash: str | None,
+        now: float,
+        arrived: Instant = _UNKNOWN,
+    ) -> None:
         label, network = request.labels[0], network_of(client)
         self._drop_expired(now)
         self._kept.pop((label, network), None)
         self._drop_oldest([key for key in self._kept if key[1] == network], MOST_OF_ONE)
         self._drop_oldest([key for key in self._kept if key[0] == label], _MOST_OF_LABEL)
         self._drop_oldest(list(self._kept), MOST)
-        self._kept[label, network] = RefusedRequest(request, key_hash, now + KEPT_FOR)
+        self._kept[label, network] = RefusedRequest(request, key_hash, now + KEPT_FOR, arrived)
 
     def take(self, registrations: Iterable[Registration], now: float) -> list[tuple[Registration, RefusedRequest]]:
         """Those of Archives that are registered by now, or have another key, and are not included; each once."""

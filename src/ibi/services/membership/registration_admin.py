@@ -14,6 +14,7 @@ from ibi.instant import Instant
 from ibi.label import Label, parse
 from ibi.label.search import parse_home_prefix
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.messages.home_fields import Field
 from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
@@ -35,10 +36,12 @@ from ibi.resolver.membership import (
 from ibi.services.accounts.hashing import KeyHasher
 from ibi.services.membership.contact_record import ContactRecord
 from ibi.services.membership.inclusion_retries import InclusionRetries
-from ibi.services.membership.inclusions import Ask, Confirm, Inclusions
+from ibi.services.membership.inclusions import Ask, Confirm, Inclusions, Prove
 from ibi.services.membership.key_check import KeyCheck
 from ibi.services.membership.mails import Posted, letter_facts, post
+from ibi.services.membership.signers import UNCHECKED, MembershipRequest, ResolverSigner
 from ibi.services.promptness import ask
+from ibi.signing import PublicKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Application:
     networks: tuple[IpNetwork, ...] = ()
     prefixes: frozenset[str] = frozenset()
     shared: bool = False
+    archive_key: PublicKey | None = None
+    """With which the Archive signs its requests (E81), if it is known already."""
 
     @classmethod
     def of_words(
@@ -64,6 +69,7 @@ class Application:
         prefixes: Iterable[str] = (),
         *,
         shared: bool = False,
+        archive_key: str | None = None,
     ) -> Application:
         """Parse texts; `InvalidInput` names the one that is wrong, and never shows the key."""
         service, secret = LabelForms.of(*map(parse, labels)), RegistrationKey(key)
@@ -75,6 +81,7 @@ class Application:
             tuple(map(network, networks)),
             frozenset(map(parse_home_prefix, prefixes)),
             shared,
+            None if archive_key is None else PublicKey.parse(archive_key),
         )
 
     def registration(self, now: Instant) -> Registration:
@@ -88,6 +95,7 @@ class Application:
             self.networks,
             prefixes=self.prefixes,
             shared=self.shared,
+            key=self.archive_key,
         )
 
 
@@ -117,16 +125,19 @@ class RegistrationAdmin:
         own: LabelForms | None = None,
         sandbox: bool = False,
         ask: Ask | None = None,
+        prove: Prove | None = None,
+        signer: ResolverSigner | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`resolver_url` is where Archives reach this resolver, as its mails say. `own` is the service of the server's
         own Archive, which counts as registered. A `sandbox` accepts any key. With `ask`, Archives are asked for the
-        unknown form of their label."""
+        unknown form of their label. The `signer` checks what Archives sign, and signs the answers; with `prove`, they
+        are asked to prove their keys."""
         self._registry, self._clocks = registry, clocks
         self._resolver_url, self._mailer = resolver_url, mailer
         self._own, self._sandbox = own, sandbox
-        self._hasher = hasher or KeyHasher()
+        self._hasher, self._signer = hasher or KeyHasher(), signer
         self._log = log or structlog.get_logger("ibi.register")
         self._inclusions = Inclusions(
             registry,
@@ -137,6 +148,8 @@ class RegistrationAdmin:
             mailer=mailer,
             own=own,
             ask=ask,
+            prove=prove,
+            signer=signer or UNCHECKED,
             monotonic=monotonic,
             log=self._log,
         )
@@ -162,6 +175,17 @@ class RegistrationAdmin:
     async def exclude(self, request: ExclusionRequest, client: IpAddress | None) -> ExclusionStatus:
         """Exclude an Archive (messages 7 and 8)."""
         return await self._inclusions.exclude(request, client)
+
+    def signed_fields(
+        self, request: MembershipRequest | None = None, answer: InclusionStatus | ExclusionStatus | None = None
+    ) -> tuple[Field, ...]:
+        """The header fields that tell the key of this resolver, and sign its answer to a request. A `StorageError` if
+        its key cannot be read. Takes a fraction of a millisecond."""
+        if self._signer is None:
+            return ()
+        if request is None or answer is None:
+            return self._signer.fields()
+        return (*self._signer.fields(), *self._signer.sign(request, answer))
 
     def start(self) -> None:
         """Start calling unconfirmed Archives again; on the event loop of a server."""
@@ -216,7 +240,7 @@ class RegistrationAdmin:
                 networks=(*found.networks, *application.networks),
                 prefixes=found.prefixes | application.prefixes,
                 shared=found.shared or application.shared,
-            )
+            ).with_key(application.archive_key or found.key)
             self._require_not_own(after, found)
             return after
 
@@ -260,8 +284,8 @@ class RegistrationAdmin:
         return changed
 
     async def set(self, label: Label, change: RegistrationChange) -> Registration:
-        """Change forms, prefixes, hosts, networks and the administrator's statements about an Archive. Its key, its
-        seniority and its inclusion stay.
+        """Change forms, prefixes, hosts, networks, the key with which an Archive signs, and the administrator's
+        statements about it. Its registration key, its seniority and its inclusion stay.
 
         `UnknownArchive` if it, or the successor, is not registered; `AlreadyRegistered` or `PrefixTaken` if another has
         the form or a prefix; `InvalidInput` if the result cannot be recorded.
@@ -320,6 +344,8 @@ def public_facts(registration: Registration) -> dict[str, object]:
         "since": None if inclusion is None else str(inclusion.since),
         "prefixes": sorted(registration.prefixes),
         "successor": None if registration.successor is None else registration.successor.labels[0].spelling,
+        "key": None if registration.key is None else str(registration.key),
+        "former_keys": list(map(str, registration.former_keys)),
         "failure": None if inclusion is None else failure_facts(registration),
     }
 
@@ -352,6 +378,7 @@ def all_facts(registration: Registration) -> dict[str, object]:
         "waiting": None if waiting is None else waiting.spelling,
         "pending": _pending_facts(registration.pending),
         "failure": failure_facts(registration),
+        "signed": None if not registration.signed_at else str(Instant(registration.signed_at // 1000)),
     }
 
 

@@ -13,6 +13,7 @@ from ibi.messages.values import ip_address
 from ibi.model.registration import FailedContact, Inclusion, Registration
 from ibi.model.visibility import network
 from ibi.resolver.membership import AlreadyRegistered, PrefixHome, require_free_prefixes
+from ibi.signing import PublicKey
 from ibi.vocabulary import ArchiveProtocol
 
 
@@ -124,11 +125,16 @@ MIGRATIONS: Final = (
     ALTER TABLE registrations ADD COLUMN failed_at INTEGER CHECK ((failure IS NULL) = (failed_at IS NULL))
     """,
     "ALTER TABLE registrations ADD COLUMN feed TEXT",
+    """
+    ALTER TABLE registrations ADD COLUMN public_key TEXT;
+    ALTER TABLE registrations ADD COLUMN former_keys TEXT NOT NULL DEFAULT '';
+    ALTER TABLE registrations ADD COLUMN signed_at INTEGER NOT NULL DEFAULT 0
+    """,
 )
 
 _COLUMNS: Final = (
     "service, key_hash, registered, admin_mail, hosts, networks, prefixes, shared, vouched, successor, waiting,"
-    " feed, failure, failed_at,"
+    " feed, public_key, former_keys, signed_at, failure, failed_at,"
     " address, ip, protocol, platform_version, included_mail, since, confirmed, answered,"
     " pending_address, pending_ip, pending_protocol, pending_platform_version, pending_mail, pending_since"
 )
@@ -159,6 +165,9 @@ def row_of(registration: Registration) -> Row:
         None if successor is None else str(successor),
         None if waiting is None else waiting.spelling,
         registration.feed,
+        None if registration.key is None else str(registration.key),
+        " ".join(map(str, registration.former_keys)),
+        registration.signed_at,
         *(_REACHED if registration.failed is None else (registration.failed.reason, registration.failed.at.seconds)),
         *_inclusion_columns(registration.inclusion),
         *_inclusion_columns(registration.pending)[:_PENDING],
@@ -182,7 +191,8 @@ def _inclusion_columns(inclusion: Inclusion | None) -> Row:
 
 def registration_of(row: Row) -> Registration:
     service, key_hash, registered, admin_mail, hosts, networks, *rest = row
-    prefixes, shared, vouched, successor, waiting, feed, failure, failed_at, *inclusions = rest
+    prefixes, shared, vouched, successor, waiting, feed, key, former_keys, signed_at, *rest = rest
+    failure, failed_at, *inclusions = rest
     return Registration(
         LabelForms.parse(service),
         key_hash,
@@ -199,6 +209,9 @@ def registration_of(row: Row) -> Registration:
         None if waiting is None else parse(waiting),
         None if failure is None else FailedContact(failure, Instant(failed_at)),
         feed,
+        None if key is None else PublicKey.parse(key),
+        tuple(map(PublicKey.parse, former_keys.split())),
+        signed_at,
     )
 
 

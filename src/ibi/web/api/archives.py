@@ -40,6 +40,7 @@ class _Application(msgspec.Struct, forbid_unknown_fields=True):
     networks: list[str] = []
     prefixes: list[str] = []
     shared: bool = False
+    archive_key: str | None = None
     allow_weak_key: bool = False
     replace: bool = False
 
@@ -57,6 +58,8 @@ class _Change(msgspec.Struct, forbid_unknown_fields=True):
     add_hosts: list[str] = []
     remove_hosts: list[str] = []
     admin_mail: str | None = None
+    archive_key: str | None = None
+    forget_archive_key: bool = False
 
 
 class ArchivePages:
@@ -95,6 +98,7 @@ class ArchivePages:
                 wanted.networks,
                 wanted.prefixes,
                 shared=wanted.shared,
+                archive_key=wanted.archive_key,
             ),
             allow_weak_key=wanted.allow_weak_key,
             replace_key=wanted.replace,

@@ -178,6 +178,8 @@ ANSWERS: Mapping[str, ErrorStatus] = {
     "unread-member": _INTERNAL,
     # the register of a resolver
     "key-refused": ErrorStatus(403),
+    "signature-missing": ErrorStatus(403),
+    "signature-refused": ErrorStatus(403),
     "too-many-attempts": ErrorStatus(429),
     "hashing-busy": ErrorStatus(503),
     "too-many-traces": ErrorStatus(503),

@@ -11,13 +11,14 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError, InvalidMessage
 from ibi.label import match_label
 from ibi.messages.answers import ErrorAnswer, ExclusionStatus, InclusionStatus
-from ibi.messages.home_fields import ACCEPTS_FIELD, reason_field
+from ibi.messages.home_fields import ACCEPTS_FIELD, Field, reason_field
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.query import UnknownSubject, decode_query
 from ibi.messages.requests import parse_request
 from ibi.messages.service import resolver_service
 from ibi.model.visibility import IpNetwork
+from ibi.resolver.archive_keys import SignatureRefused
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.web.http.errors import UNTOLD, answer_to, retry_after
 from ibi.web.http.request import as_text, has_subject, percent_decode, reader_address, refuse_other_sites
@@ -64,12 +65,16 @@ class ResolverEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", b"text/plain"), (b"cache-control", b"no-store"), ACCEPTS_FIELD]
         try:
-            answer = await self._answer(scope)
+            request, answer = await self._answer(scope)
             status, body = 200, answer.encode()
             if isinstance(answer, InclusionStatus) and answer.reason is not None:
                 headers.append(reason_field(answer.reason))
+            headers += self._signed_fields(request, answer)
         except IbiError as error:
             status, body = self._refusal(error, scope["query_string"])
+            headers += self._signed_fields()
+            if isinstance(error, SignatureRefused):
+                headers.append(reason_field(error.code))
             if status == 405:
                 headers.append((b"allow", b"GET"))
             if status in _LATER:
@@ -78,16 +83,31 @@ class ResolverEndpoint:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    async def _answer(self, scope: Scope) -> InclusionStatus | ExclusionStatus:
+    def _signed_fields(
+        self,
+        request: InclusionRequest | ExclusionRequest | None = None,
+        answer: InclusionStatus | ExclusionStatus | None = None,
+    ) -> tuple[Field, ...]:
+        """The key of this resolver, and its signature of the answer; nothing if the key cannot be read: what was asked
+        is done all the same."""
+        try:
+            return self._admin.signed_fields(request, answer)
+        except IbiError as error:
+            self._log.error("the key of this resolver cannot be read", reason=str(error))
+            return ()
+
+    async def _answer(
+        self, scope: Scope
+    ) -> tuple[InclusionRequest | ExclusionRequest, InclusionStatus | ExclusionStatus]:
         if scope["method"] != "GET":  # R §6.1: every message is a GET
             raise MethodNotAllowed(method=scope["method"][:20], allowed="GET")
         refuse_other_sites(scope["headers"])
         request = parse_request(as_text(scope["query_string"]))
         client = reader_address(scope, self._proxies)
         if isinstance(request, InclusionRequest):
-            return await self._admin.include(request, client)
+            return request, await self._admin.include(request, client)
         if isinstance(request, ExclusionRequest):
-            return await self._admin.exclude(request, client)
+            return request, await self._admin.exclude(request, client)
         raise UnknownSubject(request.subject.value, 0, "it is asked of Archives, not of a resolver")
 
     def _refusal(self, error: IbiError, query: bytes) -> tuple[int, bytes]:

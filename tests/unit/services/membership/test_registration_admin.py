@@ -505,6 +505,8 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "since": None,
         "prefixes": [],
         "successor": None,
+        "key": None,
+        "former_keys": [],
         "failure": None,
     }
     await resolver.send()
@@ -520,6 +522,8 @@ async def test_what_everybody_may_know_is_who_is_asked_and_where() -> None:
         "since": "2026-11-20T10:00:00Z",
         "prefixes": [],
         "successor": None,
+        "key": None,
+        "former_keys": [],
         "failure": None,
     }
     assert found.key_hash not in str(all_facts(found))

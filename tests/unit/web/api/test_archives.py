@@ -23,11 +23,15 @@ from tests.support.asgi_client import Answer, ask
 from tests.support.membership_app import REP, MembershipApp, Post
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.minting_app import add_token
+from tests.support.signing_member import seed
 
 KEY = "7730914258"
 IBIP = "8JMKD3MGP7W/3EPGUE5"
 DOCUMENT = document(register=True)
-PUBLIC = {"rep", "ibip", "included", "address", "protocol", "confirmed", "since", "prefixes", "successor", "failure"}
+PUBLIC = {
+    *("rep", "ibip", "included", "address", "protocol", "confirmed", "since", "prefixes", "successor", "failure"),
+    *("key", "former_keys"),
+}
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
@@ -170,6 +174,8 @@ async def test_only_administrators_change_anything(scope: Scope | None, status: 
         ({"labels": [REP], "key": KEY, "hosts": ["a b"]}, 400, "invalid-message"),
         ({"labels": [REP], "key": KEY, "admin_mail": "x"}, 400, "invalid-message"),
         ({"labels": [REP], "key": KEY, "colour": 1}, 400, "malformed-body"),
+        ({"labels": [REP], "key": KEY, "archive_key": "x"}, 400, "invalid-key"),
+        ({"labels": [REP], "key": KEY, "archive_key": 7}, 400, "malformed-body"),
         ({"labels": [REP], "key": KEY, "replace": True}, 404, "unknown-archive"),
         (b"{", 400, "malformed-body"),
         (b"[" * 50_000, 400, "malformed-body"),
@@ -241,6 +247,20 @@ async def test_an_administrator_changes_what_is_registered() -> None:
     )
     gone = await served.ask("PATCH", REP, {"no_successor": True, "vouched": False})
     assert (gone.json()["successor"], gone.json()["vouched"]) == (None, False)
+
+
+async def test_an_administrator_gives_an_archive_a_key_another_one_and_none() -> None:
+    served = api()
+    first, second = str(seed("a").public), str(seed("b").public)
+    made = await served.ask("POST", body={"labels": [REP], "key": KEY, "archive_key": first})
+    assert (made.json()["key"], made.json()["signed"]) == (first, None)
+    changed = await served.ask("PATCH", REP, {"archive_key": second})
+    check(changed, "patch", "/api/archives/{label}")
+    assert (changed.json()["key"], changed.json()["former_keys"]) == (second, [first])
+    gone = await served.ask("PATCH", REP, {"forget_archive_key": True})
+    assert (gone.json()["key"], gone.json()["former_keys"]) == (None, [second, first])
+    both = await served.ask("PATCH", REP, {"forget_archive_key": True, "archive_key": first})
+    assert (both.status, both.json()["type"]) == (400, "urn:ibi:problem:invalid-message")
 
 
 async def test_a_prefix_of_another_archive_is_a_conflict() -> None:

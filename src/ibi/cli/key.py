@@ -1,0 +1,115 @@
+"""`ibi key`: the keys with which an Archive and a resolver sign."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ibi.cli.options import WholeHelpGroup, setting_options, settings_from
+from ibi.cli.output import as_json_option, print_json, print_lines
+from ibi.safe_text import printable
+
+if TYPE_CHECKING:
+    from ibi.config import Settings
+    from ibi.storage.key_files import KeyFiles
+
+
+_where = setting_options("data", "config", "server", "token")
+_here = setting_options("data", "config")
+
+
+@click.group(cls=WholeHelpGroup)
+def key() -> None:
+    """Show the keys with which the Archive and the resolver of a data directory sign, and replace them."""
+
+
+@key.command()
+@as_json_option
+@_where
+def show(*, as_json: bool, **flags: str | None) -> None:
+    """Print the public keys of this place, and the key of its resolver as this Archive knows it."""
+    settings = settings_from(**flags)
+    facts = _remote_facts(settings) if settings.is_remote else _local_facts(settings)
+    if as_json:
+        print_json(facts)
+        return
+    lines = dict(_lines(facts))
+    print_lines("Public keys" if lines else "No keys yet: they are made by `ibi init`, or at the first start", lines)
+
+
+@key.command()
+@click.option("--resolver", is_flag=True, help="That of the resolver, and not that of the Archive.")
+@as_json_option
+@_here
+def replace(*, resolver: bool, as_json: bool, **flags: str | None) -> None:
+    """Draw another key. The old one signs that the new one takes its place, and is then deleted: those who know the old
+    one will believe the new one. A running server uses it within a second, and tells its resolver."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.storage.key_files import ARCHIVE, RESOLVER, KeyFiles
+
+    files = KeyFiles(local_settings(flags).data, RESOLVER if resolver else ARCHIVE)
+    if not files.is_begun:
+        raise click.ClickException("there is no key yet: one is made by `ibi init`, or at the first start")
+    former = files.former()
+    new = files.replace().public
+    before = next((each for each in files.former() if each not in former), None)
+    if as_json:
+        print_json({"key": str(new), "former": None if before is None else str(before)})
+        return
+    click.echo(f"{'The resolver' if resolver else 'The Archive'} signs with {new} from now on.")
+    if before is None:
+        click.echo("ibi: the key before could not be read: who knows it has to be told of the new one", err=True)
+
+
+@key.command("forget-resolver")
+@_here
+def forget_resolver(**flags: str | None) -> None:
+    """Forget the key of the resolver, which has another one now: that of its next answer is believed, and kept."""
+    from ibi.cli.archive_store import local_settings
+    from ibi.storage.key_files import ResolverKeyFile
+
+    settings = local_settings(flags)
+    if settings.resolver is None:
+        raise click.ClickException("this Archive has no other resolver: the setting `resolver` names one")
+    if not ResolverKeyFile(settings.data).forget(settings.resolver.rstrip("/")):
+        raise click.ClickException(f"no key of {settings.resolver} is known")
+    click.echo(f"The key of {settings.resolver} is forgotten.")
+
+
+def _remote_facts(settings: Settings) -> dict[str, Any]:
+    from ibi.transport.api_client import ApiClient
+
+    return ApiClient(settings.server or "").keys()
+
+
+def _local_facts(settings: Settings) -> dict[str, Any]:
+    from ibi.storage.key_files import ARCHIVE, RESOLVER, KeyFiles, ResolverKeyFile
+
+    found: dict[str, Any] = {}
+    for name in (ARCHIVE, RESOLVER):
+        files = KeyFiles(settings.data, name)
+        found[name] = None if not files.is_begun else _facts(files)
+    known = None if settings.resolver is None else ResolverKeyFile(settings.data).find(settings.resolver.rstrip("/"))
+    return {**found, "known_resolver": None if known is None else {"url": settings.resolver, "key": str(known)}}
+
+
+def _facts(files: KeyFiles) -> dict[str, object]:
+    from ibi.services.membership.signers import KeyRing, key_facts
+
+    return key_facts(KeyRing(files.signing_key(), files.former(), files.changes()))
+
+
+def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    lines = []
+    for name in ("archive", "resolver"):
+        found = facts.get(name)
+        if isinstance(found, dict):
+            lines.append((name, printable(str(found.get("key")))))
+            former = found.get("former")
+            if isinstance(former, list) and former:
+                lines.append((f"{name}, before", printable(", ".join(map(str, former)))))
+    known = facts.get("known_resolver")
+    if isinstance(known, dict):
+        lines.append((f"its resolver {known.get('url')}", str(known.get("key"))))
+    return lines

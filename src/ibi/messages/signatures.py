@@ -1,0 +1,144 @@
+"""Signatures of requests and answers of membership, of confirmations, and of changes of keys (E81 to E83).
+
+R knows of a registration key alone, which travels with every request and can be overheard. An Archive therefore signs
+what it asks of a resolver: all pairs of the request, for which resolver they are, when, and a word that is used once.
+The resolver signs its answer to it. Both are in an extra pair or an HTTP field of their own, which others ignore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeVar
+
+from ibi.errors import InvalidInput
+from ibi.instant import Instant
+from ibi.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.signing import InvalidStatement, PublicKey, SigningKey, Statement, read_statement, sign_statement
+
+MOST_CHANGES: Final = 8
+"""Changes of a key that are told and followed at a time."""
+LONGEST_WORD: Final = 64
+"""Characters of a word that is used once."""
+_LATEST: Final = 1 << 53
+"""Of a time in milliseconds: what JSON of any make can carry."""
+
+_REQUEST: Final = "membership-request"
+_ANSWER: Final = "membership-answer"
+_CONFIRMATION: Final = "confirmation"
+_CHANGE: Final = "key-change"
+
+SignedRequest = TypeVar("SignedRequest", bound=InclusionRequest | ExclusionRequest)
+
+
+def milliseconds(instant: Instant) -> int:
+    """Since 1970, rounded down, as signatures tell the time."""
+    return int(instant.as_fraction() * 1000)
+
+
+class RequestSignature(NamedTuple):
+    """What the signature of a request says, whose digest is that of the pairs that came with it."""
+
+    signer: PublicKey
+    audience: str
+    """The public key of the resolver that is asked, or its address as long as the Archive does not know its key."""
+    at: int
+    """When it was signed, in milliseconds since 1970."""
+    nonce: str
+
+
+def sign_request(
+    request: SignedRequest, key: SigningKey, audience: str, at: int, nonce: str, changes: Iterable[str] = ()
+) -> SignedRequest:
+    """The request with the Archive's key, the changes that led to it, and a signature over all pairs."""
+    told = tuple(changes)[-MOST_CHANGES:]
+    bare = replace(request, archive_key=key.public, key_changes=told, signature=None, received_digest=None)
+    claims = {"digest": bare.pairs_digest, "to": audience, "at": at, "nonce": nonce}
+    return replace(bare, signature=sign_statement(_REQUEST, claims, key))
+
+
+def read_request_signature(request: InclusionRequest | ExclusionRequest) -> RequestSignature | None:
+    """Who signed the request; None if it has no signature. `InvalidStatement` if the signature is not one of just these
+    pairs, by the key that the request gives."""
+    if request.signature is None:
+        return None
+    found = read_statement(request.signature, _REQUEST)
+    if found.signer != request.archive_key:
+        raise InvalidStatement(request.signature, 0, "it is by another key than `archivekey`")
+    if _text(found, "digest") != request.pairs_digest:
+        raise InvalidStatement(request.signature, 0, "it is of another request")
+    return RequestSignature(found.signer, _text(found, "to", 512), _time(found), _text(found, "nonce"))
+
+
+def sign_answer(nonce: str, answer: InclusionStatus | ExclusionStatus, key: SigningKey) -> str:
+    """The resolver's signature of its answer to the request with that nonce."""
+    return sign_statement(_ANSWER, _answer_claims(nonce, answer), key)
+
+
+def read_answer(text: str, nonce: str, answer: InclusionStatus | ExclusionStatus) -> PublicKey:
+    """Who signed just this answer to just this request; `InvalidStatement` if it is of another."""
+    found = read_statement(text, _ANSWER)
+    if found.claims != _answer_claims(nonce, answer):
+        raise InvalidStatement(text, 0, "it is of another answer")
+    return found.signer
+
+
+def _answer_claims(nonce: str, answer: InclusionStatus | ExclusionStatus) -> dict[str, object]:
+    return {"nonce": nonce, "answer": answer.encode().decode("ascii")}
+
+
+def sign_confirmation(challenge: str, key: SigningKey) -> str:
+    """What proves to who called back that this Archive has the key."""
+    return sign_statement(_CONFIRMATION, {"challenge": challenge}, key)
+
+
+def read_confirmation(text: str, challenge: str) -> PublicKey:
+    """The key that the one who answered has; `InvalidStatement` if it answered another challenge."""
+    found = read_statement(text, _CONFIRMATION)
+    if found.claims.get("challenge") != challenge:
+        raise InvalidStatement(text, 0, "it is of another challenge")
+    return found.signer
+
+
+def sign_key_change(old: SigningKey, new: PublicKey, at: int) -> str:
+    """The word of the old key that the new one takes its place, since that POSIX second."""
+    return sign_statement(_CHANGE, {"key": str(new), "at": at}, old)
+
+
+def leads_to(known: PublicKey, current: PublicKey, changes: Iterable[str]) -> bool:
+    """Whether the `known` key, or those that it named one after the other, named the `current` one.
+
+    What cannot be read is passed over: it proves nothing.
+    """
+    named = dict(filter(None, map(_read_change, tuple(changes)[-MOST_CHANGES:])))
+    for _ in range(len(named) + 1):
+        if known == current:
+            return True
+        following = named.pop(known, None)
+        if following is None:
+            return False
+        known = following
+    return known == current
+
+
+def _read_change(text: str) -> tuple[PublicKey, PublicKey] | None:
+    try:
+        found = read_statement(text, _CHANGE)
+        return found.signer, PublicKey.parse(_text(found, "key"))
+    except InvalidInput:
+        return None
+
+
+def _text(found: Statement, name: str, longest: int = LONGEST_WORD) -> str:
+    value: Any = found.claims.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= longest:
+        raise InvalidStatement(name, 0, "it does not say {name}", name=name)
+    return value
+
+
+def _time(found: Statement) -> int:
+    value: Any = found.claims.get("at")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < _LATEST:
+        raise InvalidStatement("at", 0, "it does not say when")
+    return value

@@ -1,0 +1,108 @@
+"""Which requests of an Archive a resolver takes, by the key with which they are signed (E81 to E83).
+
+The first key that an Archive proves beside its registration key is pinned: from then on nothing is taken that it has
+not signed. A registration key, or a whole request, that was overheard then includes and excludes no Archive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from ibi.errors import IbiError, InvalidInput
+from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.signatures import RequestSignature, leads_to, read_request_signature
+from ibi.model.registration import Registration
+
+SKEW: Final = 300_000
+"""Milliseconds by which the clocks of an Archive and its resolver may differ, the way of the request included."""
+
+
+class SignatureMissing(IbiError):
+    """This Archive has to sign its requests, and this one has no signature. If it signs no longer, because it runs
+    another software or lost its key, the resolver's administrator takes its key away: `ibi resolver set
+    --forget-archive-key`."""
+
+    code = "signature-missing"
+
+
+class SignatureRefused(IbiError):
+    """The signature of this request does not count: {reason}."""
+
+    code = "signature-refused"
+
+
+class SignaturePolicy(StrEnum):
+    """What a resolver wants of the requests of Archives."""
+
+    LEGACY = "legacy"
+    """The registration key, as R §7.2 has it. Signatures are not looked at, and no key is pinned."""
+    PREFER = "prefer"
+    """A signature of those whose key is pinned; the first that others prove is."""
+    REQUIRE = "require"
+    """A signature of all."""
+
+
+class Audience(NamedTuple):
+    """As what Archives may address this resolver: its keys, past and present, and its own address."""
+
+    names: frozenset[str]
+
+
+def read_signature(
+    request: InclusionRequest | ExclusionRequest, audience: Audience, arrived: int
+) -> RequestSignature | None:
+    """The signature of a request that `arrived` at that millisecond; None if it has none. `SignatureRefused` if it is
+    not good for this request, this resolver, and about this time."""
+    try:
+        found = read_request_signature(request)
+    except InvalidInput as error:
+        raise SignatureRefused(reason=error.reason.format(**error.details)) from None
+    if found is None:
+        return None
+    if found.audience not in audience.names:
+        raise SignatureRefused(reason="it is for another resolver")
+    behind = (arrived - found.at) // 1000
+    if abs(arrived - found.at) > SKEW:
+        side = "before" if behind > 0 else "after"
+        raise SignatureRefused(
+            reason=f"it was made {abs(behind)} seconds {side} it came, by the clocks of the Archive and of this"
+            f" resolver; {SKEW // 1000} are allowed, so set the clocks right"
+        )
+    return found
+
+
+def after_signature(
+    registration: Registration,
+    request: InclusionRequest | ExclusionRequest,
+    signature: RequestSignature | None,
+    policy: SignaturePolicy,
+) -> Registration:
+    """The registration after a request with the right registration key and that signature.
+
+    `SignatureMissing` or `SignatureRefused` if it must not be taken. To be called where no other request of the Archive
+    can come in between: of two that are equal one is taken.
+    """
+    if policy is SignaturePolicy.LEGACY:
+        return registration
+    pinned = registration.key
+    if signature is None:
+        if pinned is not None or policy is SignaturePolicy.REQUIRE:
+            raise SignatureMissing()
+        return registration
+    if pinned is not None and not leads_to(pinned, signature.signer, request.key_changes):
+        raise SignatureRefused(
+            reason="it is by another key than the one that is known of this Archive. If the Archive has lost that, the"
+            " resolver's administrator gives it another: `ibi resolver set --archive-key`"
+        )
+    if signature.at <= registration.signed_at:
+        raise SignatureRefused(reason="this request, or a later one, has come already")
+    if pinned is not None:
+        registration = registration.with_key(signature.signer)
+    return replace(registration, signed_at=signature.at)
+
+
+def wants_proof(registration: Registration, signature: RequestSignature | None) -> bool:
+    """Whether the Archive, called back, should prove the key of its request, so that it can be pinned."""
+    return registration.key is None and signature is not None

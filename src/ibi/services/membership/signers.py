@@ -1,0 +1,188 @@
+"""The keys of a resolver and of an Archive at work: what is signed, and whose signatures are believed (E81 to E83).
+
+The keys are in files, which another command may replace while a server runs: they are looked at again every second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from secrets import token_urlsafe
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+
+from ibi.errors import InvalidInput
+from ibi.instant import Instant
+from ibi.messages.answers import ExclusionStatus, InclusionStatus
+from ibi.messages.home_fields import Field, KeyFields, key_fields, signature_field
+from ibi.messages.membership import ExclusionRequest, InclusionRequest
+from ibi.messages.signatures import (
+    MOST_CHANGES,
+    RequestSignature,
+    leads_to,
+    milliseconds,
+    read_answer,
+    read_request_signature,
+    sign_answer,
+    sign_confirmation,
+    sign_request,
+)
+from ibi.model.registration import Registration
+from ibi.origin import Origin, bracketed
+from ibi.ports.archive_state import KeyStore, ResolverKeys
+from ibi.ports.clocks import Clocks
+from ibi.ports.errors import StorageError
+from ibi.resolver.archive_keys import Audience, SignaturePolicy, after_signature, read_signature
+from ibi.signing import PublicKey, SigningKey
+
+MembershipRequest = InclusionRequest | ExclusionRequest
+
+_LOOKED_AT: Final = 1.0
+"""Seconds for which the keys are not read again."""
+_NONCE_BYTES: Final = 16
+
+
+class KeyRing(NamedTuple):
+    """The key of one Archive or resolver, and those before it."""
+
+    key: SigningKey
+    former: tuple[PublicKey, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+class OwnKeys:
+    """The keys of one store, read once a second at most. To read them takes a fraction of a millisecond."""
+
+    def __init__(self, store: KeyStore, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._monotonic = store, monotonic
+        self._read: tuple[float, KeyRing] | None = None
+
+    def ring(self) -> KeyRing:
+        now, read = self._monotonic(), self._read
+        if read is None or now >= read[0]:
+            store = self._store
+            ring = KeyRing(store.signing_key(), store.former(), store.changes()[-MOST_CHANGES:])
+            self._read = read = now + _LOOKED_AT, ring
+        return read[1]
+
+    def read_public(self) -> PublicKey:
+        return self.ring().key.public
+
+
+class SignatureCheck(Protocol):
+    """Judges the requests of Archives by their signatures."""
+
+    def read(self, request: MembershipRequest, arrived: Instant) -> RequestSignature | None:
+        """The signature of a request; None if it has none, or none is looked at. `SignatureRefused` if it does not
+        count."""
+
+    def admit(
+        self, registration: Registration, request: MembershipRequest, signature: RequestSignature | None
+    ) -> Registration:
+        """The registration after a request with that signature. `SignatureMissing` or `SignatureRefused` if it is not
+        taken."""
+
+
+class _Unchecked:
+    def read(self, request: MembershipRequest, arrived: Instant) -> RequestSignature | None:
+        return None
+
+    def admit(
+        self, registration: Registration, request: MembershipRequest, signature: RequestSignature | None
+    ) -> Registration:
+        return registration
+
+
+UNCHECKED: Final[SignatureCheck] = _Unchecked()
+"""No signature is looked at."""
+
+
+class ResolverSigner:
+    """The resolver's side: checks what Archives have signed, and signs the answers."""
+
+    def __init__(self, keys: OwnKeys, url: str, policy: SignaturePolicy = SignaturePolicy.PREFER) -> None:
+        """`url` is the address of the resolver, by which Archives name it that do not know its key yet."""
+        self._keys, self._address, self._policy = keys, address_of(url), policy
+
+    def read(self, request: MembershipRequest, arrived: Instant) -> RequestSignature | None:
+        if self._policy is SignaturePolicy.LEGACY or request.signature is None:
+            return None
+        ring = self._keys.ring()
+        names = {self._address, str(ring.key.public), *map(str, ring.former)}
+        return read_signature(request, Audience(frozenset(names)), milliseconds(arrived))
+
+    def admit(
+        self, registration: Registration, request: MembershipRequest, signature: RequestSignature | None
+    ) -> Registration:
+        return after_signature(registration, request, signature, self._policy)
+
+    def fields(self) -> tuple[Field, ...]:
+        """Who this resolver is, for every answer."""
+        ring = self._keys.ring()
+        return key_fields(ring.key.public, ring.changes)
+
+    def sign(self, request: MembershipRequest, answer: InclusionStatus | ExclusionStatus) -> tuple[Field, ...]:
+        """The signature of an answer; none if the request has none, since no one would look for it."""
+        try:
+            found = read_request_signature(request)
+        except InvalidInput:  # where signatures are not looked at, it may be anything
+            return ()
+        return () if found is None else (signature_field(sign_answer(found.nonce, answer, self._keys.ring().key)),)
+
+
+class MemberSigner:
+    """The Archive's side: signs what a resolver is asked, and believes the answers of one key alone."""
+
+    def __init__(self, keys: OwnKeys, resolvers: ResolverKeys, resolver: str, clocks: Clocks) -> None:
+        self._keys, self._resolvers, self._clocks = keys, resolvers, clocks
+        self._resolver = resolver.rstrip("/")
+
+    def audience(self) -> PublicKey | None:
+        """The key of the resolver, as far as it is known."""
+        return self._resolvers.find(self._resolver)
+
+    def sign(self, request: MembershipRequest, audience: PublicKey | None) -> tuple[MembershipRequest, str]:
+        """The request, signed, and the word by which the answer to it will be recognised."""
+        ring, nonce = self._keys.ring(), token_urlsafe(_NONCE_BYTES)
+        name = address_of(self._resolver) if audience is None else str(audience)
+        return sign_request(request, ring.key, name, milliseconds(self._clocks.read().wall), nonce, ring.changes), nonce
+
+    def distrust(self, fields: KeyFields, nonce: str, answer: InclusionStatus | ExclusionStatus) -> str | None:
+        """Why the answer is not that of the known resolver; None if it is. The key of a resolver that is asked for the
+        first time is believed and kept, if it has signed the answer."""
+        known, signature = self.audience(), fields.read_signature()
+        if signature is None:
+            return None if known is None else f"its answer is not signed, and its key {known} is known"
+        try:
+            signer = read_answer(signature, nonce, answer)
+        except InvalidInput as error:
+            return f"the signature of its answer does not count: {error.reason.format(**error.details)}"
+        if known is not None and not leads_to(known, signer, fields.read_changes()):
+            return (
+                f"its answer is signed with the key {signer}, and {known} is known; if it has a new one, as its"
+                " administrator can tell, `ibi key forget-resolver` lets this Archive believe it"
+            )
+        if known != signer:
+            self._resolvers.keep(self._resolver, signer)
+        return None
+
+
+def confirm(keys: OwnKeys, challenge: str) -> tuple[Field, ...]:
+    """What proves the key of this Archive to a resolver that calls back; nothing if there is no key to read."""
+    try:
+        return (signature_field(sign_confirmation(challenge, keys.ring().key)),)
+    except StorageError as error:
+        structlog.get_logger("ibi.membership").error("the key of this Archive cannot be read", reason=str(error))
+        return ()
+
+
+def address_of(url: str) -> str:
+    """How an Archive names a resolver whose key it does not know: scheme, host and port, in one spelling."""
+    origin = Origin.of_url(url)
+    return f"{origin.scheme}://{bracketed(origin.name)}:{origin.effective_port}"
+
+
+def key_facts(ring: KeyRing) -> dict[str, object]:
+    """The keys for people and programs."""
+    return {"key": str(ring.key.public), "former": list(map(str, ring.former)), "changes": list(ring.changes)}
