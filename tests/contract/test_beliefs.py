@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ibi.label import Label, parse
+from ibi.messages.copy_holders import CopyHolder
 from ibi.model.belief import ClaimKind, FalseClaim, LabelBeliefs, NamedCopies, Ruling, Settlement
 from ibi.ports.registry import HOLDER_AGE, Beliefs
 from ibi.storage.errors import BeliefsDamaged
@@ -41,7 +42,7 @@ def beliefs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Beliefs]
 def test_a_new_store_believes_nothing(beliefs: Beliefs) -> None:
     assert beliefs.successors(ITEM) == ()
     assert beliefs.holder(ITEM, NOW) is None
-    assert beliefs.copies(A) == frozenset()
+    assert beliefs.copies(A).services == frozenset()
     assert beliefs.claims() == ()
     beliefs.forget_holder(ITEM)
 
@@ -73,7 +74,7 @@ def test_all_that_is_believed_of_a_label_is_told_with_its_times(beliefs: Beliefs
 def test_copies_are_told_with_the_time_and_successions_are_counted_by_prefix(beliefs: Beliefs) -> None:
     assert beliefs.named_copies(A) == NamedCopies()
     beliefs.record_copies(A, frozenset({B, C}), NOW)
-    assert beliefs.named_copies(A) == NamedCopies(frozenset({B, C}), NOW)
+    assert beliefs.named_copies(A) == NamedCopies(frozenset({CopyHolder(B), CopyHolder(C)}), NOW)
     beliefs.record_successors(ITEM, (A,), NOW)
     beliefs.record_successors(OTHER, (A,), NOW)
     beliefs.record_successors(OTHER, (), NOW)
@@ -104,10 +105,10 @@ def test_a_holder_is_replaced_and_forgotten(beliefs: Beliefs) -> None:
 
 def test_the_holders_of_copies_are_those_that_the_home_named_last(beliefs: Beliefs) -> None:
     beliefs.record_copies(A, frozenset({B, C}), NOW)
-    assert beliefs.copies(A) == {B, C}
-    assert beliefs.copies(B) == frozenset()
+    assert beliefs.copies(A).services == {B, C}
+    assert beliefs.copies(B).services == frozenset()
     beliefs.record_copies(A, frozenset(), NOW + 1)
-    assert beliefs.copies(A) == frozenset()
+    assert beliefs.copies(A).services == frozenset()
 
 
 def test_false_claims_are_counted_and_listed_the_latest_first(beliefs: Beliefs) -> None:
@@ -216,7 +217,7 @@ class TestSqlite:
             other.record_copies(A, frozenset({B}), NOW)
             one._looked = float("-inf")  # ten milliseconds later
             assert one.successors(ITEM) == (A,)
-            assert one.copies(A) == {B}
+            assert one.copies(A).services == {B}
             assert one.holder(OTHER, NOW) == B
             other.forget_holder(OTHER)
             one._looked = float("-inf")
@@ -246,7 +247,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         try:
             assert after.successors(ITEM) == (A, B)
             assert after.holder(ITEM, NOW) == A
-            assert after.copies(A) == {B}
+            assert after.copies(A).services == {B}
             assert [claim.claimant for claim in after.claims()] == [B]
         finally:
             after.close()

@@ -1,4 +1,4 @@
-"""Keys between two processes: pinned, proof against what was overheard, and replaced.
+"""Keys between two processes: pinned, proof against what was overheard, replaced, and signed Copies that are kept.
 
 The Archive reaches its resolver by another name than the resolver has for itself, through one who listens.
 """
@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 from tests.scenarios.test_two_servers_membership import KEY, log_line
 from tests.support.ibi_command import IbiCommand
 from tests.support.membership_app import J
+
+HOLDER = "copies.example.org/arq/2008/03.17.15.17"
 
 
 def get(server: str, target: str) -> tuple[int, bytes, dict[str, str]]:
@@ -75,7 +77,13 @@ def key_of(archive: IbiCommand) -> str:
     return str(json.loads(archive("key", "show", "--json").out)["archive"]["key"])
 
 
-def test_what_was_overheard_is_worth_nothing_and_a_new_key_is_followed(tmp_path: Path) -> None:
+def copies_in(resolver: IbiCommand, prefix: str) -> dict[str, Any]:
+    facts = json.loads(resolver("resolver", "beliefs", prefix, "--json").out)
+    found: dict[str, Any] = next(home for home in facts["homes"] if not home["own"])
+    return found
+
+
+def test_what_was_overheard_is_worth_nothing_and_what_was_signed_stays_known(tmp_path: Path) -> None:
     for name in ("resolver", "archive"):
         (tmp_path / name).mkdir()
     resolver, archive = IbiCommand(tmp_path / "resolver"), IbiCommand(tmp_path / "archive")
@@ -83,7 +91,7 @@ def test_what_was_overheard_is_worth_nothing_and_a_new_key_is_followed(tmp_path:
         pass
     first = key_of(archive)
     service = str(json.loads(archive("archive", "status", "--json").out)["rep"])
-    with resolver.up("--log-level", "info") as (_, url), Listener(url).open() as listener:
+    with resolver.up("--log-level", "info") as (running, url), Listener(url).open() as listener:
         done = resolver("resolver", "register", service, "--allow-network", "127.0.0.0/8", IBI_REGISTRATION_KEY=KEY)
         assert done.code == 0, done
         variables = {
@@ -91,9 +99,11 @@ def test_what_was_overheard_is_worth_nothing_and_a_new_key_is_followed(tmp_path:
             "IBI_ARCHIVE_REGISTRATION_KEY": KEY,
             "IBI_ARCHIVE_ADMIN_EMAIL": "banon@dpi.inpe.br",
             "IBI_ARCHIVE_IP": "127.0.0.1",
+            "IBI_ARCHIVE_COPIES_AT": f"{HOLDER}=arq.example.org/arq,arq.example.org/ibi",
         }
         with archive.up("--log-level", "info", **variables) as (server, _):
             log_line(server, "included this Archive")
+            log_line(running, "says who holds its Copies")
             assert listed(resolver)["key"] == first
             known = json.loads(archive("key", "show", "--json", **variables).out)["known_resolver"]["key"]
             assert known == json.loads(get(url, "/api/keys")[1])["resolver"]["key"]
@@ -115,3 +125,10 @@ def test_what_was_overheard_is_worth_nothing_and_a_new_key_is_followed(tmp_path:
             log_line(server, "included this Archive")
             found = listed(resolver)
             assert (found["key"], found["former_keys"]) == (second, [first])
+            log_line(running, "says who holds its Copies")
+            server.kill()
+    # The home is gone, and the resolver starts anew.
+    with resolver.up():
+        found = copies_in(resolver, service.rpartition("/20")[0])
+        assert found["copies_signed"]
+        assert found["copies_at"] == [f"{HOLDER}=arq.example.org/arq,arq.example.org/ibi"]

@@ -111,6 +111,7 @@ def application(service: str) -> ApplicationWords:
         "networks": ["127.0.0.0/8"],
         "prefixes": [],
         "shared": False,
+        "archive_key": None,
         "allow_weak_key": True,
         "replace": False,
     }

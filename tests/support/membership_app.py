@@ -85,6 +85,7 @@ class MembershipApp:
     policy: SignaturePolicy = SignaturePolicy.PREFER
     proves: Callable[[ArchiveRef], PublicKey | None] = lambda _: None
     """The key that an Archive proves when it is called back."""
+    included: list[ArchiveRef] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         signer = None
@@ -102,6 +103,7 @@ class MembershipApp:
             ask=self.ask,
             prove=self._prove,
             signer=signer,
+            on_included=self._note,
             monotonic=lambda: self.seconds,
         )
         self.service = ResolverEndpoint(self.admin, structlog.get_logger("tests"))
@@ -109,6 +111,9 @@ class MembershipApp:
 
     async def _prove(self, archive: ArchiveRef) -> PublicKey | None:
         return self.proves(archive)
+
+    async def _note(self, archive: ArchiveRef) -> None:
+        self.included.append(archive)
 
     async def _confirm(self, archive: ArchiveRef) -> CallBack:
         self.called.append(archive)

@@ -162,7 +162,8 @@ def _belief_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     for home in found.get("homes", ()):
         lines.append(("home of the prefix", _home_words(home)))
         if home.get("copies_at"):
-            lines.append(("Copies, it says", f"{', '.join(home['copies_at'])}, since {home.get('copies_named')}"))
+            says = "Copies, it signed" if home.get("copies_signed") else "Copies, it says"
+            lines.append((says, f"{', '.join(home['copies_at'])}, since {home.get('copies_named')}"))
     if found.get("successors"):
         lines.append(("given on to", " → ".join(found["successors"])))
     if found.get("given_on"):

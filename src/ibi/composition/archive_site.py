@@ -32,6 +32,7 @@ from ibi.services.items.deposits import Deposits
 from ibi.services.items.dumping import DumpSchedule
 from ibi.services.items.searching import Searching
 from ibi.services.items.verification import DamageMail, VerificationSchedule
+from ibi.services.membership.named_copies import NamedCopyHolders
 from ibi.services.minting.mint_queue import LocalLabels
 from ibi.services.robots import is_robot
 from ibi.services.sites import ArchiveSite, ItemServices
@@ -115,6 +116,7 @@ def open_archive_site(
     content_url = (settings.content_url or public_url).rstrip("/")
     given_out = SqliteGivenOut(settings.data)
     opened.callback(given_out.close)
+    signing = own_keys(settings.data, ARCHIVE)
     site = ArchiveSite(
         profile=ArchiveProfile(
             Origin.of_url(public_url).authority,
@@ -122,7 +124,8 @@ def open_archive_site(
             ArchiveUrls(public_url, content_url),
             relations=ALL_RELATIONS if settings.archive.relations is None else settings.archive.relations,
             follow_editions=settings.archive.follow_editions,
-            copies_at=settings.archive.copies_at or (),
+            # The field of answers cannot say of which items: the signed statement does.
+            copies_at=tuple(holder.service for holder in settings.archive.copies_at or () if not holder.prefixes),
         ),
         catalog=store.catalog,
         content=store.content,
@@ -140,7 +143,8 @@ def open_archive_site(
         item_services=_item_services(
             settings, store, minter, record, _own_addresses(public_url, listening_url), finder, opened
         ),
-        signing=own_keys(settings.data, ARCHIVE),
+        signing=signing,
+        copy_holders=NamedCopyHolders(record.service, settings.archive.copies_at or (), signing, minter.clocks),
         search=searching,
         integrity=store.integrity,
         admin_email=settings.archive.admin_email,

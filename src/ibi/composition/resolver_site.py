@@ -21,6 +21,7 @@ from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
 from ibi.label.grammar import FIRST_DATE
 from ibi.label.search import home_prefix
+from ibi.messages.copy_holders import read_copies_statement
 from ibi.messages.label_forms import LabelForms
 from ibi.origin import Origin, is_same_place
 from ibi.ports.clocks import Clocks
@@ -37,6 +38,7 @@ from ibi.services.resolving.acknowledgments import Acknowledgments
 from ibi.services.resolving.archive_directory import ArchiveDirectory
 from ibi.services.resolving.belief_report import BeliefReport, BeliefSource
 from ibi.services.resolving.claim_watch import ClaimWatch
+from ibi.services.resolving.copy_statements import CopyStatements
 from ibi.services.resolving.disputes import DisputeMail, Disputes, DisputeSource, LocalDisputes
 from ibi.services.resolving.feed_following import FollowedFeeds
 from ibi.services.resolving.misses import MissLimit
@@ -97,7 +99,9 @@ def open_resolver_site(
     opened.callback(beliefs.close)
     guard = AddressGuard(frozenset({listening, _host_and_port(public_url)}))
     gateway, cache = _gateway(settings, archive, guard), Cache()
-    feeds = FollowedFeeds(ArchiveFeeds(guard), cache, monotonic)
+    reader = ArchiveFeeds(guard)
+    statements = CopyStatements(reader, registry, beliefs, time)
+    feeds = FollowedFeeds(reader, cache, monotonic, statements.note)
     misses, mailer = MissLimit(settings.resolve.misses_per_network), configured_mailer(settings)
     signing = own_keys(settings.data, RESOLVER)
     registrations = RegistrationAdmin(
@@ -111,7 +115,9 @@ def open_resolver_site(
         ask=gateway.ask,
         prove=gateway.prove,
         signer=ResolverSigner(signing, public_url, SignaturePolicy(settings.resolve.signatures)),
+        on_included=statements.learn,
     )
+    _keep_own_copies(archive, beliefs)
     gateway.on_reply = registrations.contacts.note
     own = None if archive is None else _own_ref(archive, settings)
     keys, disputes = KeyFiles(settings.data, RESOLVER), Disputes(registry, beliefs, own)
@@ -133,7 +139,7 @@ def open_resolver_site(
         publication=RegisterPublication(registry, beliefs, keys, resolver_url=public_url, own=own),
         proxies=settings.trusted_proxies or (),
         is_robot=is_robot,
-        close=partial(_close, feeds, gateway),
+        close=partial(_close, feeds, statements, gateway),
         signing=signing,
     )
 
@@ -163,8 +169,20 @@ def open_standby_site(
     return StandbySite(resolver=site, register=register, presence=ResolverPresence(client))
 
 
-async def _close(feeds: FollowedFeeds, gateway: Gateways) -> None:
+def _keep_own_copies(archive: ArchiveSite | None, beliefs: Beliefs) -> None:
+    """Keep what the Archive of this server says of its Copies, as that of any other."""
+    named = None if archive is None else archive.copy_holders
+    if named is None:
+        return
+    home = named.service.labels[0]
+    if named.holders or beliefs.copies(home).holders:
+        statement = named.word().statement
+        beliefs.record_signed_copies(home, read_copies_statement(statement), statement, int(time()))
+
+
+async def _close(feeds: FollowedFeeds, statements: CopyStatements, gateway: Gateways) -> None:
     await feeds.close()
+    await statements.close()
     await gateway.close()
 
 

@@ -40,7 +40,7 @@ class Secret:
 
 
 if TYPE_CHECKING:
-    from ibi.label import Label
+    from ibi.messages.copy_holders import CopyHolder
     from ibi.model.visibility import IpNetwork
     from ibi.relation import Relation
 
@@ -176,17 +176,20 @@ def _read_networks(text: str) -> tuple[IpNetwork, ...]:
         raise ValueError(str(error).rstrip(".")) from None
 
 
-def _read_services(text: str) -> tuple[Label, ...]:
-    from ibi.label import parse
+def _read_copy_holders(text: str) -> tuple[CopyHolder, ...]:
+    from ibi.messages.copy_holders import CopyHolder
     from ibi.messages.home_fields import MOST_COPIES
 
     words = text.split()
     if len(words) > MOST_COPIES:
         raise ValueError(f"they are more than {MOST_COPIES}")
     try:
-        return tuple(dict.fromkeys(map(parse, words)))
+        holders = tuple(dict.fromkeys(map(CopyHolder.parse, words)))
     except InvalidLabel as error:
         raise ValueError(str(error).rstrip(".")) from None
+    if len({holder.service for holder in holders}) < len(holders):
+        raise ValueError("one of them is there twice, with other prefixes")
+    return holders
 
 
 def _read_relations(text: str) -> frozenset[Relation]:
@@ -300,8 +303,11 @@ MailUser = Annotated[str, ValueKind("a user name of ASCII characters without bla
 Networks = Annotated[
     "tuple[IpNetwork, ...]", ValueKind("networks like 10.0.0.0/8, with blanks between", _read_networks)
 ]
-ServiceLabels = Annotated[
-    "tuple[Label, ...]", ValueKind("labels of Archives' services, with blanks between", _read_services)
+CopyHolders = Annotated[
+    "tuple[CopyHolder, ...]",
+    ValueKind(
+        "labels of Archives' services, each alone or as LABEL=PREFIX,PREFIX, with blanks between", _read_copy_holders
+    ),
 ]
 Relations = Annotated[
     "frozenset[Relation]", ValueKind("modifiers like ! + : !+ :(oai_dc), with blanks between", _read_relations)

@@ -17,6 +17,7 @@ from ibi.config.kinds import (
     ArchiveKey,
     Boolean,
     Bound,
+    CopyHolders,
     Days,
     FilePath,
     GranularityOrAuto,
@@ -32,7 +33,6 @@ from ibi.config.kinds import (
     Percent,
     Port,
     Relations,
-    ServiceLabels,
     SiteName,
     Size,
     SizeBound,
@@ -161,10 +161,10 @@ class ArchiveSettings:
         ),
     ]
     copies_at: Annotated[
-        ServiceLabels | None,
+        CopyHolders | None,
         Setting(
-            "The service labels of the Archives that hold Copies of the items here, at most 32: resolvers are told of"
-            " them, and ask them while this Archive does not answer."
+            "The service labels of the Archives that hold Copies of the items here, at most 32, of all or of those with"
+            " certain prefixes: resolvers are told of them, and ask them while this Archive does not answer."
         ),
     ]
     draft_share: Annotated[

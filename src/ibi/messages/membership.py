@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 FEED_PATH: Final = "/api/changes"
 """Where this make of Archive tells of its changes."""
-_FEED_PATH: Final = re.compile(r"/[A-Za-z0-9._~/-]{1,200}")
+COPIES_PATH: Final = "/api/archive/copies"
+"""Where this make of Archive tells who holds its Copies (E84)."""
+PATH_FORM: Final = re.compile(r"/[A-Za-z0-9._~/-]{1,200}")
+"""A path on an Archive's own server, as it may give one to a resolver."""
 MOST_HOSTS: Final = 64
 """Hosts that one Archive may declare."""
 KEY_NAME: Final = "archivekey"
@@ -84,7 +87,7 @@ class _MembershipRequest(ServiceRequest):
         values.read("archiveip", (self.archive_ip,), values.checked_addresses)
         values.read("archiveplatformversion", self.platform_version, values.platform_version)
         values.read("archiveadmemailaddress", self.admin_mail_address, values.mail_address)
-        if self.feed is not None and not _FEED_PATH.fullmatch(self.feed):
+        if self.feed is not None and not PATH_FORM.fullmatch(self.feed):
             raise InvalidMessage("archivefeed", 0, "it is a path on the Archive's own server")
         if len(self.hosts) > MOST_HOSTS:
             raise InvalidMessage("archivehosts", 0, "at most {most} hosts can be declared", most=MOST_HOSTS)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ibi.label import Label
+from ibi.messages.copy_holders import CopyHolder
 
 
 class ClaimKind(StrEnum):
@@ -93,5 +94,24 @@ class LabelBeliefs(NamedTuple):
 class NamedCopies(NamedTuple):
     """Whom a home named as holders of Copies of its items, and when."""
 
-    services: frozenset[Label] = frozenset()
+    holders: frozenset[CopyHolder] = frozenset()
     at: int | None = None
+    statement: str | None = None
+    """What it signed (`ibi.messages.copy_holders`), byte for byte, for others to check; None if it only said so."""
+    signed_at: int = 0
+    """When it signed that, in milliseconds since 1970."""
+
+    @property
+    def is_signed(self) -> bool:
+        return self.signed_at > 0
+
+    @property
+    def services(self) -> frozenset[Label]:
+        return frozenset(holder.service for holder in self.holders)
+
+    def of_prefix(self, prefix: str) -> frozenset[Label]:
+        """Those that hold Copies of items whose labels have that prefix."""
+        return frozenset(holder.service for holder in self.holders if holder.has_copies_of(prefix))
+
+
+NO_COPIES: Final = NamedCopies()

@@ -81,6 +81,14 @@ class FollowedChange(NamedTuple):
     related: bool
 
 
+class AnnouncedCopies(NamedTuple):
+    """Where on its server an Archive tells, signed, who holds its Copies, and since when it says the same."""
+
+    at: int
+    """Milliseconds since 1970."""
+    path: str
+
+
 class FollowedPage(NamedTuple):
     """What such a feed tells at a time: the entries after a number, the number to go on after, and that of the last
     entry that there is."""
@@ -89,6 +97,7 @@ class FollowedPage(NamedTuple):
     after: int
     end: int
     changes: tuple[FollowedChange, ...]
+    copies: AnnouncedCopies | None = None
 
 
 def kind_of(item: Item) -> ChangeKind:

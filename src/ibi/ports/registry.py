@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Final, Protocol
 
 from ibi.label import Label
+from ibi.messages.copy_holders import CopiesStatement
 from ibi.model.belief import ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling
 from ibi.model.registration import Registration
 
@@ -87,10 +88,15 @@ class Beliefs(Protocol):
 
     def forget_holder(self, label: Label) -> None: ...
 
-    def copies(self, home: Label) -> frozenset[Label]:
-        """The service labels of those that the Archive `home` named as holders of Copies of its items."""
+    def copies(self, home: Label) -> NamedCopies:
+        """Whom the Archive `home` named as holders of Copies of its items, without the text of its statement. Asked by
+        every resolution: from memory."""
 
-    def record_copies(self, home: Label, services: frozenset[Label], at: int) -> None: ...
+    def record_copies(self, home: Label, services: frozenset[Label], at: int) -> None:
+        """Keep what the home said without signing it."""
+
+    def record_signed_copies(self, home: Label, said: CopiesStatement, statement: str, at: int) -> None:
+        """Keep what the home signed. It stands until the home signs something else."""
 
     def record_claim(self, label: Label, claimant: Label, home: Label, kind: ClaimKind, at: int) -> bool:
         """Count a false claim; whether it is the first of its kind by this Archive about this label."""
@@ -113,7 +119,7 @@ class Beliefs(Protocol):
         """All that is kept of the label, for people."""
 
     def named_copies(self, home: Label) -> NamedCopies:
-        """`copies`, and when they were recorded."""
+        """`copies`, with the text of the statement."""
 
     def given_on(self, prefix: str) -> int:
         """How many labels of this home prefix have successors on record."""

@@ -11,9 +11,12 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ibi.errors import IbiError, InvalidInput
+from ibi.messages.copy_holders import CopiesStatement, read_copies_statement
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.signatures import RequestSignature, leads_to, read_request_signature
+from ibi.model.belief import NamedCopies
 from ibi.model.registration import Registration
+from ibi.signing import PublicKey
 
 SKEW: Final = 300_000
 """Milliseconds by which the clocks of an Archive and its resolver may differ, the way of the request included."""
@@ -101,6 +104,30 @@ def after_signature(
     if pinned is not None:
         registration = registration.with_key(signature.signer)
     return replace(registration, signed_at=signature.at)
+
+
+def distrust_copies(
+    registration: Registration | None, said: CopiesStatement, known: NamedCopies, now: int
+) -> str | None:
+    """Why a statement of who holds Copies is not believed, at that millisecond; None if it is (E84)."""
+    if registration is None or registration.key is None:
+        return "no key of that Archive is known"
+    if said.signer != registration.key:
+        return "it is signed by another key than that of the Archive"
+    if set(said.archive).isdisjoint(registration.labels):
+        return "it is about the Copies of another Archive"
+    if said.at > now + SKEW:
+        return "it is of a time to come"
+    if said.at <= known.signed_at and known.statement is not None and _signer(known.statement) == said.signer:
+        return "a later one is known"
+    return None
+
+
+def _signer(statement: str) -> PublicKey | None:
+    try:
+        return read_copies_statement(statement).signer
+    except InvalidInput:
+        return None
 
 
 def wants_proof(registration: Registration, signature: RequestSignature | None) -> bool:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ibi.label import Label
 from ibi.label.search import home_prefix
+from ibi.messages.copy_holders import CopyHolder
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import host_and_port
 from ibi.model.visibility import IpNetwork
@@ -95,8 +96,8 @@ class Home(NamedTuple):
     archive: ArchiveRef | None
     successor: LabelForms | None = None
     """The Archive that the administrator of the resolver named to speak for this one, which is gone."""
-    copies: frozenset[Label] = frozenset()
-    """The services that it named as holders of Copies of its items, as far as the register tells."""
+    copies: frozenset[CopyHolder] = frozenset()
+    """Whom it named as holders of Copies of its items, as far as the register tells."""
 
 
 class Homes:

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from ibi.label import Label
 from ibi.label.search import home_prefix
 from ibi.lru_cache import LruCache
+from ibi.messages.copy_holders import CopyHolder
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.url_list import Deletion, UrlList
 from ibi.model.belief import ClaimKind
@@ -102,7 +103,7 @@ class Memory:
             holder = None if service is None else self._by_service.get(service)
             absent = None if service is None or holder is not None else LabelForms.of(service)
             return LabelAuthority(holder=holder, absent_holder=absent)
-        copy_holders = self._copy_holders(homes)
+        copy_holders = self._copy_holders(homes, label)
         return LabelAuthority(
             tuple(home.archive for home in homes if home.archive is not None),
             tuple(home.service for home in homes if home.archive is None),
@@ -111,12 +112,16 @@ class Memory:
             copy_holders=copy_holders,
         )
 
-    def _copy_holders(self, homes: tuple[Home, ...]) -> frozenset[ArchiveRef]:
-        """Whom the homes named for their Copies: in their answers, or in what the register has of them."""
-        named = self._beliefs.copies(homes[0].service.labels[0]) | homes[0].copies
-        for home in homes[1:]:
-            named |= self._beliefs.copies(home.service.labels[0]) | home.copies
-        return self._included(named) if named else _NO_ARCHIVES
+    def _copy_holders(self, homes: tuple[Home, ...], label: Label) -> frozenset[ArchiveRef]:
+        """Whom the homes named for their Copies of such items: to this resolver, or in what the register has of
+        them."""
+        named: frozenset[CopyHolder] = frozenset()
+        for home in homes:
+            named |= self._beliefs.copies(home.service.labels[0]).holders | home.copies
+        if not named:
+            return _NO_ARCHIVES
+        prefix = home_prefix(label)
+        return self._included(holder.service for holder in named if holder.has_copies_of(prefix))
 
     def _trusted_archives(self, homes: tuple[Home, ...], copy_holders: frozenset[ArchiveRef]) -> frozenset[ArchiveRef]:
         """Whom the administrator vouches for, or named in the place of a home; and whom a home named for its Copies."""
@@ -178,10 +183,12 @@ class Memory:
         return service if archive is None else archive.service.labels[0]
 
     def _learn_copies(self, report: Report) -> None:
-        """A home that has the item names all who hold Copies of its items, or none."""
+        """A home that has the item names all who hold Copies of its items, or none. What it has signed counts more
+        (E84): an answer may have been changed on its way."""
         if isinstance(report.said, UrlList) and _state(report) is not State.COPY:
             home, named = report.archive.service.labels[0], frozenset(map(self._canonical, report.copies_at))
-            if named != self._beliefs.copies(home):
+            known = self._beliefs.copies(home)
+            if not known.is_signed and named != known.services:
                 self._beliefs.record_copies(home, named, self.today)
 
     def _claims_against_holder(self, hop: Hop) -> Iterator[NewClaim]:

@@ -16,8 +16,10 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from ibi.errors import InvalidInput
-from ibi.label import Label, parse
+from ibi.label import parse
 from ibi.label.search import home_prefix, parse_home_prefix
+from ibi.messages.copy_holders import MOST_PREFIXES as MOST_COPY_PREFIXES
+from ibi.messages.copy_holders import CopyHolder
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import MOST_HOSTS
 from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES, Registration
@@ -33,6 +35,8 @@ MOST_COPIES: Final = 256
 """Archives that one home may name as holders of its Copies."""
 
 _Short = Annotated[str, msgspec.Meta(max_length=512)]
+_Holder = Annotated[str, msgspec.Meta(max_length=512 * (MOST_COPY_PREFIXES + 1))]
+"""A label, and the prefixes of items of which it holds Copies, if not of all."""
 _Texts = Annotated[list[_Short], msgspec.Meta(max_length=MOST_PREFIXES + 2)]
 
 
@@ -49,7 +53,7 @@ class _Entry(msgspec.Struct, omit_defaults=True):
     vouched: bool = False
     successor: Annotated[list[_Short], msgspec.Meta(min_length=1, max_length=2)] | None = None
     feed: _Short | None = None
-    copies: Annotated[list[_Short], msgspec.Meta(max_length=MOST_COPIES)] = []
+    copies: Annotated[list[_Holder], msgspec.Meta(max_length=MOST_COPIES)] = []
     key: _Short | None = None
 
 
@@ -69,12 +73,12 @@ class ListedArchive:
     key: PublicKey | None = None
 
     @classmethod
-    def of_registration(cls, registration: Registration, copies: Iterable[Label] = ()) -> ListedArchive:
+    def of_registration(cls, registration: Registration, copies: Iterable[CopyHolder] = ()) -> ListedArchive:
         home = Home(registration.service, archive_ref(registration), registration.successor, frozenset(copies))
-        return cls(home, registration.home_prefixes, registration.registered.seconds)
+        return cls(home, registration.home_prefixes, registration.registered.seconds, registration.key)
 
     @classmethod
-    def of_own(cls, own: ArchiveRef, copies: Iterable[Label] = ()) -> ListedArchive:
+    def of_own(cls, own: ArchiveRef, copies: Iterable[CopyHolder] = ()) -> ListedArchive:
         """The Archive of the resolver's own server, which counts as registered before all others."""
         return cls(Home(own.service, own, None, frozenset(copies)), frozenset(own.home_prefixes))
 
@@ -160,7 +164,7 @@ def _read_entry(entry: _Entry) -> ListedArchive:
         service,
         archive,
         None if entry.successor is None else _forms(entry.successor),
-        frozenset(map(parse, entry.copies)),
+        frozenset(map(CopyHolder.parse, entry.copies)),
     )
     key = None if entry.key is None else PublicKey.parse(entry.key)
     return ListedArchive(home, frozenset(map(parse_home_prefix, entry.prefixes)), entry.registered, key)

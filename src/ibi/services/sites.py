@@ -38,6 +38,7 @@ from ibi.services.items.item_repository import ItemRepository
 from ibi.services.items.relating import Relating
 from ibi.services.items.searching import Searching
 from ibi.services.items.versions import Restoring, Versions
+from ibi.services.membership.named_copies import NamedCopyHolders
 from ibi.services.membership.registration_admin import RegistrationAdmin
 from ibi.services.membership.signers import OwnKeys, confirm
 from ibi.services.promptness import ask
@@ -173,6 +174,8 @@ class ArchiveSite:
     """Whether its labels are for trying out."""
     signing: OwnKeys | None = None
     """The key with which the Archive signs."""
+    copy_holders: NamedCopyHolders | None = None
+    """Who holds Copies of its items, as it tells resolvers."""
     watch: ChangeWatch | None = field(init=False, default=None)
     """Tells caches of this process what changed."""
     answers: ArchiveAnswers = field(init=False)

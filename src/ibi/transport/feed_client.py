@@ -1,4 +1,5 @@
-"""The feed of changes of an Archive elsewhere, read over a connection of its own (`GET /api/changes`).
+"""The feed of changes of an Archive elsewhere, read over a connection of its own (`GET /api/changes`), and what it says
+of its Copies.
 
 Only the address that the Archive was included with is dialled, within the address guard; what comes is bounded and read
 strictly, as everything of strangers is.
@@ -13,7 +14,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from ibi.model.change import FollowedChange, FollowedPage
+from ibi.messages.copy_holders import LONGEST_STATEMENT
+from ibi.messages.membership import PATH_FORM
+from ibi.model.change import AnnouncedCopies, FollowedChange, FollowedPage
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard
@@ -35,11 +38,21 @@ class _Entry(msgspec.Struct):
     related: bool = True
 
 
+class _Copies(msgspec.Struct):
+    at: _Number
+    path: _Short
+
+
 class _Page(msgspec.Struct):
     epoch: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
     changes: Annotated[list[_Entry], msgspec.Meta(max_length=1_000)]
     after: _Number
     end: _Number
+    copies: _Copies | None = None
+
+
+class _Statement(msgspec.Struct):
+    statement: Annotated[str, msgspec.Meta(max_length=LONGEST_STATEMENT)]
 
 
 class ArchiveFeeds:
@@ -63,6 +76,20 @@ class ArchiveFeeds:
             return page
         return page if page.epoch == epoch and after <= page.after <= page.end else None
 
+    async def read_copies(self, archive: ArchiveRef, path: str) -> str | None:
+        """What the Archive says, signed, of who holds its Copies, as it came; None if it says nothing."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                response = await self._get(archive, path)
+        except (OSError, ValueError):
+            return None
+        if not isinstance(response, HttpResponse) or response.status != _OK:
+            return None
+        try:
+            return msgspec.json.decode(response.body, type=_Statement).statement
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+
     async def _get(self, archive: ArchiveRef, target: str) -> HttpResponse | Failure:
         checked = await self._guard.check(archive)
         if isinstance(checked, Failure):
@@ -78,4 +105,7 @@ def _read_page(body: bytes) -> FollowedPage | None:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     changes = tuple(FollowedChange(entry.label, entry.related) for entry in page.changes)
-    return FollowedPage(page.epoch, page.after, page.end, changes)
+    copies = page.copies
+    if copies is None or not PATH_FORM.fullmatch(copies.path):
+        return FollowedPage(page.epoch, page.after, page.end, changes)
+    return FollowedPage(page.epoch, page.after, page.end, changes, AnnouncedCopies(copies.at, copies.path))

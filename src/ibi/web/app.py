@@ -149,7 +149,7 @@ def create_app(
         *(
             []
             if archive is None or readers is None
-            else [Route("/api/changes", ChangePages(readers, archive.public_url).get)]
+            else ChangePages(readers, archive.public_url, archive.copy_holders).routes()
         ),
         *_feed_routes(archive),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibi.label import parse
+from ibi.messages.copy_holders import CopyHolder
 from ibi.resolver.authority import Home, Homes, StandIn
 from ibi.resolver.memory import Memory
 from ibi.resolver.outcome import Redirect
@@ -22,7 +22,7 @@ ALL = (HOME, COPY, LIAR)
 
 def knowing(*copies: str) -> Memory:
     """What a resolver knows that has just started: what its register has of the home."""
-    home = Home(HOME.service, HOME, copies=frozenset(map(parse, copies)))
+    home = Home(HOME.service, HOME, copies=frozenset(map(CopyHolder.parse, copies)))
     memory = Memory(MemoryBeliefs())
     memory.include(ALL, Homes([(home, HOME.home_prefixes)]), 1_700_000_000)
     return memory

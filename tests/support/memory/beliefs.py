@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ibi.label import Label
 from ibi.label.search import home_prefix
+from ibi.messages.copy_holders import CopiesStatement, CopyHolder
 from ibi.model.belief import DISPUTED, ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 
@@ -57,11 +58,14 @@ class MemoryBeliefs:
         if holder is not None:
             del self._holdings[holder][label]
 
-    def copies(self, home: Label) -> frozenset[Label]:
-        return self.named_copies(home).services
+    def copies(self, home: Label) -> NamedCopies:
+        return self.named_copies(home)._replace(statement=None)
 
     def record_copies(self, home: Label, services: frozenset[Label], at: int) -> None:
-        self._copies[home] = NamedCopies(services, at)
+        self._copies[home] = NamedCopies(frozenset(map(CopyHolder, services)), at)
+
+    def record_signed_copies(self, home: Label, said: CopiesStatement, statement: str, at: int) -> None:
+        self._copies[home] = NamedCopies(frozenset(said.holders), at, statement, said.at)
 
     def record_claim(self, label: Label, claimant: Label, home: Label, kind: ClaimKind, at: int) -> bool:
         of_claimant = self._claims.setdefault(claimant, {})

@@ -13,6 +13,7 @@ from ibi.config import SETTINGS, Settings, kinds
 from ibi.config.declaration import NamedSetting, Setting, ValueKind, declared_sections, declared_settings
 from ibi.config.kinds import Port, Url, seconds
 from ibi.label import Label
+from ibi.messages.copy_holders import CopyHolder
 from ibi.model.visibility import IpNetwork
 from ibi.relation import Relation
 from tests.docs.tables import ROOT, rows
@@ -95,6 +96,7 @@ def test_the_reader_of_a_kind_returns_its_type(alias: Any) -> None:
     (kind,) = alias.__metadata__
     assert isinstance(kind, ValueKind)
     names = {"IpNetwork": IpNetwork, "IPv4Network": IPv4Network, "IPv6Network": IPv6Network, "Label": Label}
+    names["CopyHolder"] = CopyHolder
     names["Relation"] = Relation
 
     def holder() -> None: ...

@@ -9,6 +9,7 @@ import pytest
 
 from ibi.instant import Instant
 from ibi.label import parse
+from ibi.messages.copy_holders import CopyHolder
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.values import ip_address
 from ibi.model.registration import Inclusion, Registration
@@ -22,6 +23,7 @@ KEY = SigningKey(b"r" * 32)
 HERE = "http://resolver.example.org"
 SERVICE = LabelForms.of(parse("lab.br/arq/2009/07.21.14.43"))
 COPY = parse("lab.br/copy/2010/07.21.14.43")
+HOLDERS = {CopyHolder(COPY), CopyHolder(parse("lab.br/some/2010/07.21.14.43"), frozenset({"lab.br/arq"}))}
 REGISTERED = Registration(
     SERVICE,
     "secret hash",
@@ -43,7 +45,7 @@ def signed(*listed: ListedArchive) -> str:
 
 
 def test_what_belief_needs_comes_back_as_it_was() -> None:
-    text = signed(ListedArchive.of_own(OWN), ListedArchive.of_registration(REGISTERED, [COPY]))
+    text = signed(ListedArchive.of_own(OWN), ListedArchive.of_registration(REGISTERED, HOLDERS))
     found = read_register(text)
     assert (found.signer, found.resolver, found.issued, found.text) == (KEY.public, HERE, 1_800_000_000, text)
     own, other = found.archives
@@ -54,7 +56,7 @@ def test_what_belief_needs_comes_back_as_it_was() -> None:
         "lab.br:8080", ArchiveProtocol.HTTPS, 1_700_000_000, True, "/api/changes",
     )  # fmt: skip
     assert (ref.hosts, ref.networks) == (REGISTERED.hosts, REGISTERED.networks)
-    assert (other.home.service, other.home.successor, other.home.copies) == (SERVICE, REGISTERED.successor, {COPY})
+    assert (other.home.service, other.home.successor, other.home.copies) == (SERVICE, REGISTERED.successor, HOLDERS)
     assert found.homes().of(parse("old.lab.br/arq/2000/01.01.01.01"))[0].service == SERVICE
     assert found.refs() == (own.home.archive, ref)
 

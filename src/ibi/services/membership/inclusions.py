@@ -16,7 +16,6 @@ from ibi.errors import IbiError
 from ibi.instant import Instant
 from ibi.label import Label
 from ibi.messages.answers import ExclusionStatus, InclusionStatus
-from ibi.messages.key import RegistrationKey
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import ExclusionRequest, InclusionRequest
 from ibi.messages.requests import UrlRequest
@@ -55,6 +54,7 @@ from ibi.resolver.membership import (
     with_waiting_form,
 )
 from ibi.resolver.trace import Answered, Failure, Reply
+from ibi.services.membership.key_check import KeyCheck
 from ibi.services.membership.mails import post
 from ibi.services.membership.refused_requests import RefusedRequests
 from ibi.services.membership.signers import UNCHECKED, MembershipRequest, SignatureCheck
@@ -83,21 +83,13 @@ class Ask(Protocol):
     async def __call__(self, archive: ArchiveRef, request: UrlRequest, *, within: float) -> Reply: ...
 
 
-class Check(Protocol):
-    """Checks that a request has the key of a registered Archive; `ibi.services.membership.key_check` implements it."""
-
-    async def require(self, request: InclusionRequest | ExclusionRequest, client: IpAddress | None) -> Registration: ...
-
-    async def has_key(self, registration: Registration, key: RegistrationKey) -> bool: ...
-
-
 class Inclusions:
     """Handles inclusions on the event loop of a server; writes run in threads."""
 
     def __init__(
         self,
         registry: Registry,
-        check: Check,
+        check: KeyCheck,
         confirm: Confirm,
         clocks: Clocks,
         *,
@@ -107,13 +99,15 @@ class Inclusions:
         ask: Ask | None = None,
         prove: Prove | None = None,
         signer: SignatureCheck = UNCHECKED,
+        on_included: Callable[[ArchiveRef], Awaitable[None]] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`own` is the service of the server's own Archive. With `ask`, an Archive is asked for the unknown form of its
-        label. Without a `signer` no signature is looked at; with `prove`, a first key is pinned."""
+        label. Without a `signer` no signature is looked at; with `prove`, a first key is pinned. `on_included` is told
+        of Archives that have confirmed."""
         self._registry, self._check, self._confirm, self._clocks = registry, check, confirm, clocks
-        self._signer, self._prove = signer, prove
+        self._signer, self._prove, self._on_included = signer, prove, on_included
         self._resolver_url, self._mailer, self._own, self._ask = resolver_url, mailer, own, ask
         self._monotonic = monotonic
         self._log = log or structlog.get_logger("ibi.register")
@@ -192,6 +186,9 @@ class Inclusions:
             self._tell_of_inclusion(found, after, asked, call)
         if call.confirmed:
             self._ask_for_form(after, asked, call)
+            ref = archive_ref(after)
+            if self._on_included is not None and ref is not None:
+                self._run_beside(partial(self._on_included, ref))
             return InclusionStatus(confirmed=True)
         return InclusionStatus(False, failure_code(call.failure or Failure.UNREACHABLE))
 

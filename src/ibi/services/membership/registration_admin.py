@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -24,6 +24,7 @@ from ibi.model.visibility import IpNetwork, network
 from ibi.ports.clocks import Clocks
 from ibi.ports.mailer import Mailer
 from ibi.ports.registry import Registry
+from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.key_strength import key_weakness, require_unknown
 from ibi.resolver.letters import confirmation_letter
 from ibi.resolver.membership import (
@@ -127,13 +128,15 @@ class RegistrationAdmin:
         ask: Ask | None = None,
         prove: Prove | None = None,
         signer: ResolverSigner | None = None,
+        on_included: Callable[[ArchiveRef], Awaitable[None]] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         """`resolver_url` is where Archives reach this resolver, as its mails say. `own` is the service of the server's
         own Archive, which counts as registered. A `sandbox` accepts any key. With `ask`, Archives are asked for the
         unknown form of their label. The `signer` checks what Archives sign, and signs the answers; with `prove`, they
-        are asked to prove their keys."""
+        are asked to prove their keys. `on_included` is told of Archives that have confirmed, beside the answer to
+        them."""
         self._registry, self._clocks = registry, clocks
         self._resolver_url, self._mailer = resolver_url, mailer
         self._own, self._sandbox = own, sandbox
@@ -150,6 +153,7 @@ class RegistrationAdmin:
             ask=ask,
             prove=prove,
             signer=signer or UNCHECKED,
+            on_included=on_included,
             monotonic=monotonic,
             log=self._log,
         )

@@ -137,7 +137,11 @@ class BeliefReport:
     def _copies(self, home: Label) -> dict[str, Any]:
         named = self._beliefs.named_copies(home)
         at = None if named.at is None else str(Instant(named.at))
-        return {"copies_at": sorted(each.spelling for each in named.services), "copies_named": at}
+        return {
+            "copies_at": sorted(map(str, named.holders)),
+            "copies_named": at,
+            "copies_signed": named.is_signed,
+        }
 
 
 def claim_facts(claim: FalseClaim) -> dict[str, object]:

@@ -60,11 +60,22 @@ class _Followed:
         self.task: asyncio.Task[None] | None = None
 
 
+def _ignore(_: ArchiveRef, __: FollowedPage) -> None:
+    """Default: what a page has beside the changes is not wanted."""
+
+
 class FollowedFeeds:
     """The feeds of all Archives that one resolver follows. For its event loop."""
 
-    def __init__(self, gateway: FeedGateway, listener: FeedListener, clock: Callable[[], float]) -> None:
-        self._gateway, self._listener, self._clock = gateway, listener, clock
+    def __init__(
+        self,
+        gateway: FeedGateway,
+        listener: FeedListener,
+        clock: Callable[[], float],
+        on_page: Callable[[ArchiveRef, FollowedPage], None] = _ignore,
+    ) -> None:
+        """`on_page` is told of every page that comes."""
+        self._gateway, self._listener, self._clock, self._on_page = gateway, listener, clock, on_page
         self._followed: dict[ArchiveRef, _Followed] = {}
         self._log = structlog.get_logger("ibi.resolver")
 
@@ -108,6 +119,7 @@ class FollowedFeeds:
         page = await self._gateway.read_feed(archive, None, "", 0)
         if page is None:
             return False
+        self._on_page(archive, page)
         followed.since = followed.heard = self._clock()
         after = page.end
         while self._clock() - followed.wanted < _UNWANTED:
@@ -115,6 +127,7 @@ class FollowedFeeds:
             if page is None:
                 return True
             self._tell(archive, page)
+            self._on_page(archive, page)
             after, followed.heard = page.after, self._clock()
             if len(page.changes) > _MANY:
                 await asyncio.sleep(_PAUSE)

@@ -67,7 +67,7 @@ class RegisterPublication:
     def _listed(self) -> Iterator[ListedArchive]:
         own = self._own
         if own is not None:
-            yield ListedArchive.of_own(own, self._beliefs.copies(own.service.labels[0]))
+            yield ListedArchive.of_own(own, self._beliefs.copies(own.service.labels[0]).holders)
         for registration in self._registry.all():
             if own is None or set(own.service.labels).isdisjoint(registration.labels):
-                yield ListedArchive.of_registration(registration, self._beliefs.copies(registration.labels[0]))
+                yield ListedArchive.of_registration(registration, self._beliefs.copies(registration.labels[0]).holders)

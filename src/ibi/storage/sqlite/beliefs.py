@@ -7,7 +7,7 @@ a power cut the last seconds are learned anew from the homes.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -16,7 +16,17 @@ from typing import Any, Final
 
 from ibi.label import Label, parse
 from ibi.label.search import home_prefix
-from ibi.model.belief import DISPUTED, ClaimKind, Dispute, FalseClaim, LabelBeliefs, NamedCopies, Ruling
+from ibi.messages.copy_holders import CopiesStatement, CopyHolder
+from ibi.model.belief import (
+    DISPUTED,
+    NO_COPIES,
+    ClaimKind,
+    Dispute,
+    FalseClaim,
+    LabelBeliefs,
+    NamedCopies,
+    Ruling,
+)
 from ibi.ports.errors import StoreDamaged
 from ibi.ports.registry import HOLDER_AGE, MOST_CLAIMS, MOST_HOLDINGS, MOST_SUCCESSIONS
 from ibi.storage.errors import BeliefsDamaged, DiskRefused, StoreClosed, StoreForked
@@ -69,6 +79,11 @@ MIGRATIONS: Final = (
     CREATE TABLE rulings (label BLOB PRIMARY KEY, name TEXT NOT NULL, holder TEXT NOT NULL, parties TEXT NOT NULL,
         at INTEGER NOT NULL, ruled_by TEXT NOT NULL) WITHOUT ROWID
     """,
+    # Services may have prefixes from here on: words as `CopyHolder` writes them.
+    """
+    ALTER TABLE copies ADD COLUMN statement TEXT;
+    ALTER TABLE copies ADD COLUMN signed_at INTEGER NOT NULL DEFAULT 0
+    """,
 )
 
 
@@ -88,7 +103,8 @@ class SqliteBeliefs:
         self._path, self._lock, self._process = directory / FILE_NAME, Lock(), os.getpid()
         self._looked, self._version = float("-inf"), -1
         self._passed_on: frozenset[str] = frozenset()
-        self._copies: dict[str, frozenset[Label]] = {}
+        self._copies: dict[str, NamedCopies] = {}
+        self._copies_rows: list[Any] = []
         self._rulings: dict[Label, Label] = {}
         """The holders that were named by rulings; there are few."""
         self._holders: SharedLruCache[Label, tuple[Label, int] | tuple[()]] = SharedLruCache(
@@ -186,14 +202,22 @@ class SqliteBeliefs:
 
     # --- holders of Copies ---
 
-    def copies(self, home: Label) -> frozenset[Label]:
+    def copies(self, home: Label) -> NamedCopies:
         self._follow_changes()
-        return self._copies.get(str(home), frozenset())
+        return self._copies.get(str(home), NO_COPIES)
 
     def record_copies(self, home: Label, services: frozenset[Label], at: int) -> None:
-        row = str(home), " ".join(sorted(map(str, services))), at
+        self._keep_copies(home, (CopyHolder(service) for service in services), at, None, 0)
+
+    def record_signed_copies(self, home: Label, said: CopiesStatement, statement: str, at: int) -> None:
+        self._keep_copies(home, said.holders, at, statement, said.at)
+
+    def _keep_copies(
+        self, home: Label, holders: Iterable[CopyHolder], at: int, statement: str | None, signed_at: int
+    ) -> None:
+        row = str(home), " ".join(sorted(map(str, holders))), at, statement, signed_at
         with self._change() as connection:
-            connection.execute("INSERT OR REPLACE INTO copies (home, services, at) VALUES (?, ?, ?)", row)
+            connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", row)
 
     # --- false claims ---
 
@@ -263,8 +287,10 @@ class SqliteBeliefs:
 
     def named_copies(self, home: Label) -> NamedCopies:
         with self._open() as connection:
-            row = connection.execute("SELECT services, at FROM copies WHERE home = ?", (str(home),)).fetchone()
-        return NamedCopies() if row is None else NamedCopies(frozenset(map(parse, row[0].split())), row[1])
+            row = connection.execute(
+                "SELECT services, at, statement, signed_at FROM copies WHERE home = ?", (str(home),)
+            ).fetchone()
+        return NO_COPIES if row is None else _named_copies(*row)
 
     def given_on(self, prefix: str) -> int:
         with self._open() as connection:
@@ -289,8 +315,10 @@ class SqliteBeliefs:
     def _read_into_memory(self, connection: Connection) -> None:
         owners = connection.execute("SELECT owner FROM successions_counts WHERE rows > 0").fetchall()
         self._passed_on = frozenset(owner for (owner,) in owners)
-        named = connection.execute("SELECT home, services FROM copies").fetchall()
-        self._copies = {home: frozenset(map(parse, services.split())) for home, services in named}
+        rows = connection.execute("SELECT home, services, at, NULL, signed_at FROM copies").fetchall()
+        if rows != self._copies_rows:  # to read them takes longer than all else that a change does
+            self._copies_rows = rows
+            self._copies = {home: _named_copies(*rest) for home, *rest in rows}
         ruled = connection.execute("SELECT name, holder FROM rulings").fetchall()
         self._rulings = {parse(name): parse(holder) for name, holder in ruled}
 
@@ -300,6 +328,10 @@ class SqliteBeliefs:
             with transaction(connection):
                 yield connection
             self._read_into_memory(connection)
+
+
+def _named_copies(services: str, at: int, statement: str | None, signed_at: int) -> NamedCopies:
+    return NamedCopies(frozenset(map(CopyHolder.parse, services.split())), at, statement, signed_at)
 
 
 _CLAIMS: Final = "SELECT name, owner, home, kind, first_seen, last_seen, count FROM claims"

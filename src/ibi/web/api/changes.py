@@ -12,13 +12,18 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from ibi.errors import IbiError
 from ibi.instant import Instant
+from ibi.messages.membership import COPIES_PATH
 from ibi.model.change import ChangePage
 from ibi.services.items.following import LONGEST_WAIT, FeedReaders
+from ibi.services.membership.named_copies import NamedCopyHolders
+from ibi.services.promptness import beside
 from ibi.web.http.parameters import check_parameters, number_of
 from ibi.web.http.preconditions import is_tag_known
+from ibi.web.http.request_errors import PathNotFound
 
 MOST_CHANGES: Final = 1_000
 """Entries in one answer."""
@@ -34,8 +39,19 @@ class EpochEnded(IbiError):
 
 
 class ChangePages:
-    def __init__(self, readers: FeedReaders, public_url: str) -> None:
-        self._readers, self._place = readers, f"{public_url}/api/changes"
+    def __init__(self, readers: FeedReaders, public_url: str, copies: NamedCopyHolders | None = None) -> None:
+        """`copies` tells who holds Copies of the items, which a page announces."""
+        self._readers, self._public_url, self._copies = readers, public_url, copies
+        self._place = f"{public_url}/api/changes"
+
+    def routes(self) -> list[Route]:
+        return [Route("/api/changes", self.get), Route(COPIES_PATH, self.copies)]
+
+    async def copies(self, _: Request) -> Response:
+        if self._copies is None:
+            raise PathNotFound()
+        body = msgspec.json.encode(await beside(self._copies.facts))
+        return Response(body, HTTPStatus.OK, {"cache-control": "no-cache"}, "application/json")
 
     async def get(self, request: Request) -> Response:
         given = request.query_params
@@ -45,13 +61,16 @@ class ChangePages:
         page = await self._readers.page(after, most, number_of(given, "wait", 0, 0, LONGEST_WAIT))
         if (asked is not None and asked != page.epoch) or after > page.end:
             raise EpochEnded(epoch=page.epoch, end=page.end)
-        headers = _headers(page, after, most)
+        said = None if self._copies is None else (await beside(self._copies.word)).at
+        headers = _headers(page, after, most, said)
         if is_tag_known(request.headers.raw, headers["etag"]):
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)
-        return Response(msgspec.json.encode(self._body(page, after)), HTTPStatus.OK, headers, "application/json")
+        return Response(msgspec.json.encode(self._body(page, after, said)), HTTPStatus.OK, headers, "application/json")
 
-    def _body(self, page: ChangePage, after: int) -> dict[str, object]:
+    def _body(self, page: ChangePage, after: int, said: int | None) -> dict[str, object]:
         following = page.changes[-1].number if page.changes else after
+        copies = {} if said is None else {"copies": {"at": said, "path": COPIES_PATH}}
+        statement = {} if said is None else {"copies": f"{self._public_url}{COPIES_PATH}"}
         return {
             "epoch": page.epoch,
             "changes": [
@@ -68,9 +87,11 @@ class ChangePages:
             ],
             "after": following,
             "end": page.end,
+            **copies,
             "links": {
                 "self": f"{self._place}?epoch={page.epoch}&after={after}",
                 "next": f"{self._place}?epoch={page.epoch}&after={following}",
+                **statement,
             },
         }
 
@@ -80,11 +101,11 @@ def _time(second: int) -> str:
     return str(Instant(second))
 
 
-def _headers(page: ChangePage, after: int, most: int) -> dict[str, str]:
-    """A full page never changes within its epoch. Another has to be asked for again: it may get longer."""
+def _headers(page: ChangePage, after: int, most: int, said: int | None) -> dict[str, str]:
+    """The changes of a full page stay within its epoch. Another has to be asked for again: it may get longer."""
     is_full = len(page.changes) == most
     end = page.changes[-1].number if page.changes else after
     return {
-        "etag": f'"{page.epoch}-{after}-{end}-{0 if is_full else page.end}"',
+        "etag": f'"{page.epoch}-{after}-{end}-{0 if is_full else page.end}{"" if said is None else f"-{said}"}"',
         "cache-control": "public, max-age=60" if is_full else "no-cache",
     }

@@ -549,7 +549,7 @@ class TestTheHome:
         beliefs, copies = MemoryBeliefs(), (B.service.labels[0],)
         said = Answered(read(item(HOME)), copies_at=copies)
         self.visits(ScriptedGateway({HOME: After(0.01, said), B: After(0.01, b"")}), f"/{REP}", beliefs=beliefs)
-        assert beliefs.copies(HOME.service.labels[0]) == set(copies)
+        assert beliefs.copies(HOME.service.labels[0]).services == set(copies)
         silent = {HOME: After(0.01, Failure.UNREACHABLE), A: After(0.01, item(A)), B: After(0.1, item(B, "Copy"))}
         (found,) = self.visits(ScriptedGateway(silent), f"/{REP}", beliefs=beliefs)
         assert isinstance(found.outcome, Redirect)

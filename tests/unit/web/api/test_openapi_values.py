@@ -9,6 +9,7 @@ import pytest
 
 from ibi.archive.drafts import MOST_FILES
 from ibi.messages import key
+from ibi.messages.home_fields import MOST_COPIES
 from ibi.messages.membership import MOST_HOSTS
 from ibi.minting.minter import MAX_COUNT
 from ibi.model.account import Scope
@@ -61,6 +62,7 @@ BOUNDS = {
     "prefixes": MOST_PREFIXES,
     "add_prefixes": MOST_PREFIXES,
     "remove_prefixes": MOST_PREFIXES,
+    "holders": MOST_COPIES,
 }
 
 
