@@ -12,7 +12,7 @@ import click
 from ibi.cli.options import setting_options
 from ibi.cli.output import as_json_option, print_json
 
-_EMPTIED = ("accounts", "people", "registry")
+_EMPTIED = ("accounts", "people", "registry", "subscriptions")
 
 
 @click.command()

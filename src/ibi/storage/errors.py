@@ -75,6 +75,12 @@ class JobsDamaged(StoreDamaged):
     yet has to be asked for again."""
 
 
+class SubscriptionsDamaged(StoreDamaged):
+    """{path} cannot be used: {reason}. It holds what this Archive follows and who is told of its changes: put it back
+    from a backup, without -wal and -shm files beside it. If there is none, begin anew with `ibi rebuild --empty
+    subscriptions`, and follow again: Copies that are here stay, and are not fetched twice."""
+
+
 class TicksDamaged(StoreDamaged):
     """{path} cannot be used: {reason}. Move it away with its -wal and -shm files: it is made anew from mint.log beside
     it, and only the idempotency keys of the last days are forgotten."""

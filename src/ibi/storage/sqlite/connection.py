@@ -29,6 +29,7 @@ from ibi.storage.errors import (
     PeopleDamaged,
     RegistryDamaged,
     StoreNewer,
+    SubscriptionsDamaged,
     TicksDamaged,
     TooManyOpenFiles,
     UsageDamaged,
@@ -173,9 +174,13 @@ USAGE: Final = DatabaseKind("usage.sqlite", 5, frozenset({"usage"}), UsageDamage
 TICKS: Final = DatabaseKind("ticks.sqlite", 6, frozenset({"store", "clock", "served"}), TicksDamaged)
 BELIEFS: Final = DatabaseKind("beliefs.sqlite", 7, frozenset({"successions", "holdings", "copies"}), BeliefsDamaged)
 COPY_JOBS: Final = DatabaseKind("copies.sqlite", 11, frozenset({"jobs", "job_items"}), JobsDamaged)
+SUBSCRIPTIONS: Final = DatabaseKind(
+    "subscriptions.sqlite", 14, frozenset({"follows", "followed", "webhooks"}), SubscriptionsDamaged
+)
 
 KINDS: Final = {
-    kind.application_id: kind for kind in (CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS, COPY_JOBS)
+    kind.application_id: kind
+    for kind in (CATALOGUE, ACCOUNTS, PEOPLE, REGISTRY, USAGE, TICKS, BELIEFS, COPY_JOBS, SUBSCRIPTIONS)
 }
 
 
