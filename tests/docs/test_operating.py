@@ -8,6 +8,7 @@ from pathlib import Path
 from ibi.services.integrity.integrity import Integrity
 from ibi.services.resolving.disputes import Disputes
 from ibi.storage.sqlite.integrity import SqliteIntegrity
+from ibi.web.http.follow_metrics import FollowMetrics
 from ibi.web.http.holdings_metrics import HoldingsMetrics
 from ibi.web.http.polled_figures import IntegrityMetrics
 from ibi.web.http.request_middleware import Metrics
@@ -27,5 +28,6 @@ async def test_every_figure_is_explained(tmp_path: Path) -> None:
         HoldingsMetrics(registry, app.site)
     with closing(SqliteIntegrity(tmp_path / "integrity.sqlite")) as ledger:
         IntegrityMetrics(registry, Integrity(ledger))
+    FollowMetrics(registry, list, list)
     told = [family.name for family in registry.collect() if family.name.startswith("ibi_")]
     assert sorted(name for row in explained for name in code_spans(row["Figure"])) == sorted(told)

@@ -10,11 +10,12 @@ import structlog
 
 from ibi import __version__
 from ibi.cli.person import sign_in_url
-from ibi.composition.archive_site import dump_schedule, open_archive_site, verification_schedule
+from ibi.composition.archive_site import dump_schedule, open_archive_site, own_addresses, verification_schedule
 from ibi.composition.copies import SourceFinder
 from ibi.composition.membership import membership_service
 from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
 from ibi.composition.resolver_site import open_registry, open_resolver_site, open_standby_site
+from ibi.composition.subscriptions import open_subscriptions
 from ibi.config import Settings
 from ibi.model.minting import Identity
 from ibi.services.accounts.account_admin import PersonAdmin
@@ -97,6 +98,9 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             ),
             verification=None if archive is None else verification_schedule(settings, archive),
             dumping=None if archive is None else dump_schedule(settings, archive),
+            subscriptions=open_subscriptions(
+                settings, archive, own_addresses(public_url, url_of(listener)), audit, opened
+            ),
             checks=(check_archive, tokens.check, people.check, *(() if registry is None else (registry.check,))),
         )
 

@@ -141,7 +141,7 @@ def open_archive_site(
         usage=usage,
         is_robot=is_robot,
         item_services=_item_services(
-            settings, store, minter, record, _own_addresses(public_url, listening_url), finder, opened
+            settings, store, minter, record, own_addresses(public_url, listening_url), finder, opened
         ),
         signing=signing,
         copy_holders=NamedCopyHolders(record.service, settings.archive.copies_at or (), signing, minter.clocks),
@@ -221,7 +221,7 @@ def _open_usage(path: Path, opened: ExitStack) -> SqliteUsageLog | None:
     return usage
 
 
-def _own_addresses(*urls: str) -> frozenset[tuple[str, int]]:
+def own_addresses(*urls: str) -> frozenset[tuple[str, int]]:
     """Where this server is reached, which it never asks for items."""
     origins = map(Origin.of_url, urls)
     return frozenset((origin.host, origin.effective_port) for origin in origins)

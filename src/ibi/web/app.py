@@ -30,6 +30,7 @@ from ibi.services.membership.membership import MembershipService
 from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
+from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.changes import ChangePages
@@ -39,6 +40,7 @@ from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
 from ibi.web.api.status import HealthPage, IdentityPage, healthz
+from ibi.web.api.subscriptions import SubscriptionPages
 from ibi.web.api.tokens import TokenPages
 from ibi.web.archive.collection import Collection
 from ibi.web.archive.content_host import BytesAlone, ContentHost
@@ -62,6 +64,7 @@ from ibi.web.fast.fast_path import (
 )
 from ibi.web.fast.server import LoadLog
 from ibi.web.http.errors import answer_to, problem
+from ibi.web.http.follow_metrics import FollowMetrics
 from ibi.web.http.holdings_metrics import HoldingsMetrics
 from ibi.web.http.polled_figures import IntegrityMetrics, PolledFigures
 from ibi.web.http.request import ServedHosts, by_method, percent_decode, raw_path
@@ -74,6 +77,7 @@ from ibi.web.http.request_middleware import (
     request_names,
 )
 from ibi.web.pages import refusal, wants_page
+from ibi.web.pages.follows_page import FollowsPage
 from ibi.web.pages.jobs_page import JobPages
 from ibi.web.pages.refusals import ConnectionRefusals, HostCheck
 from ibi.web.pages.rendering import SiteFacts
@@ -109,6 +113,7 @@ def create_app(
     hosts: ServedHosts | None = None,
     verification: VerificationSchedule | None = None,
     dumping: DumpSchedule | None = None,
+    subscriptions: Subscriptions | None = None,
     checks: Sequence[Callable[[], None]] = (),
 ) -> Starlette:
     """An ASGI application that starts and stops the `queue`; closing the stores is left to the caller.
@@ -120,8 +125,8 @@ def create_app(
     `audit` log is told of changes of tokens.
     `checks` raise an error when a file in use is no longer the one that was opened; `/readyz` then reports it, and also
     a disk without room for deposits. The server asks `bound` how many connections a client may have. `hosts` are those
-    for which there are pages and files; without them every host has them. `verification` and `dumping` run while the
-    application does.
+    for which there are pages and files; without them every host has them. `verification`, `dumping` and the workers of
+    `subscriptions` run while the application does.
     """
     log = log or structlog.get_logger("ibi.web")
     is_prompt = ticks.prompt and tokens.prompt and (archive is None or archive.catalog.prompt)
@@ -142,10 +147,15 @@ def create_app(
             authentication,
             metrics,
             OpenApiPage(archive=archive is not None, register=registers),
-            _figures(metrics, archive, membership, resolver),
+            _figures(metrics, archive, membership, resolver, subscriptions),
         ),
         *_token_routes(token_pages),
         *KeyPages(archive, resolver).routes(),
+        *(
+            []
+            if subscriptions is None
+            else SubscriptionPages(subscriptions.follows, subscriptions.webhooks, authentication, proxies).routes()
+        ),
         *(
             []
             if archive is None or readers is None
@@ -173,6 +183,9 @@ def create_app(
         routes += SignInPages(sign_in, sessions, () if archive is None else archive.proxies, integrity).routes()
         if archive is not None and (copy_work := _copy_work(archive)) is not None:
             routes += JobPages(copy_work, sessions, archive).routes()
+        if subscriptions is not None:
+            lists = subscriptions.follows.list_follows, subscriptions.webhooks.list_webhooks
+            routes += FollowsPage(sessions, *lists).routes()
     url = facts.public_url if facts else "" if archive is None else archive.public_url
     has_sitemap = any(route.path == SITEMAP for route in routes)
     routes.append(Route("/robots.txt", RobotsPage(url, has_sitemap=has_sitemap).get))
@@ -214,7 +227,9 @@ def create_app(
         routes=routes,
         middleware=middleware,
         exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
-        lifespan=_lifespan(queue, membership, resolver, standby, verification, dumping, _copy_work(archive)),
+        lifespan=_lifespan(
+            queue, membership, resolver, standby, verification, dumping, _copy_work(archive), subscriptions
+        ),
     )
     app.router.redirect_slashes = False  # one address each; a wrong one costs no second request
     if archive is not None or resolver is not None:
@@ -255,16 +270,19 @@ def _figures(
     archive: ArchiveSite | None,
     membership: MembershipService | None,
     resolver: ResolverSite | None,
+    subscriptions: Subscriptions | None,
 ) -> list[PolledFigures]:
-    """What `/metrics` asks of the stores of the Archive and of the resolver."""
+    """What `/metrics` asks of stores."""
     found: list[PolledFigures] = []
     if resolver is not None and resolver.disputes is not None:
         found.append(DisputeMetrics(metrics.registry, resolver.disputes))
-    if archive is None:
-        return found
-    found.append(HoldingsMetrics(metrics.registry, archive, membership))
-    if archive.integrity is not None:
+    if archive is not None:
+        found.append(HoldingsMetrics(metrics.registry, archive, membership))
+    if archive is not None and archive.integrity is not None:
         found.append(IntegrityMetrics(metrics.registry, archive.integrity))
+    if subscriptions is not None:
+        lists = subscriptions.follows.list_follows, subscriptions.webhooks.list_webhooks
+        found.append(FollowMetrics(metrics.registry, *lists))
     return found
 
 
@@ -332,6 +350,7 @@ def _lifespan(
     verification: VerificationSchedule | None,
     dumping: DumpSchedule | None,
     copy_work: CopyWork | None,
+    subscriptions: Subscriptions | None,
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -348,9 +367,13 @@ def _lifespan(
             dumping.start()
         if copy_work is not None:
             copy_work.start()
+        if subscriptions is not None:
+            subscriptions.start()
         try:
             yield
         finally:
+            if subscriptions is not None:
+                await subscriptions.stop()
             if copy_work is not None:
                 await copy_work.stop()
             if dumping is not None:

@@ -29,6 +29,7 @@ from ibi.web.api.openapi import OpenApiPage, document
 from ibi.web.http.errors import ANSWERS
 from ibi.web.pages.routes import page_routes
 from tests.support.asgi_client import Answer, ask
+from tests.support.kept_subscriptions import kept_subscriptions
 from tests.support.memory.beliefs import MemoryBeliefs
 from tests.support.memory.keys import MemoryKeyStore
 from tests.support.memory.registry import MemoryRegistry
@@ -64,7 +65,9 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
         disputes=Disputes(register, beliefs),
         publication=RegisterPublication(register, beliefs, MemoryKeyStore(), resolver_url="http://r.example.org"),
     )
-    app = made(clocks=served.archive.clocks, archive=site, resolver=resolver).app
+    with kept_subscriptions(tmp_path, catalog.changes) as kept:
+        others = {"subscriptions": kept.subscriptions}
+        app = made(clocks=served.archive.clocks, archive=site, resolver=resolver, **others).app
     programs = ("/api/", "/healthz", "/readyz", "/metrics")
     routes = [route for route in app.routes if isinstance(route, Route) and route.path.startswith(programs)]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}

@@ -1,0 +1,1 @@
+"""What an Archive follows elsewhere, and who is told of its own changes."""

@@ -1,0 +1,312 @@
+"""Keeps the Copies of what is followed up to date, while a server runs.
+
+For each source one task reads its feed: what it tells is written down with the position in one step, and then worked
+off. So nothing is lost when the process is killed at any point, and a page that was read is not needed again. A source
+that does not answer is asked again after a while that doubles; when it answers, one poll tells all that was missed.
+
+An item whose Copy cannot be brought waits by itself, and keeps nothing else waiting. A feed that was begun again is
+read from its beginning, and compared: of what is held in the version that it tells, nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError
+from ibi.label import Label, RepositoryName
+from ibi.model.change import ChangeKind
+from ibi.model.follow import FeedEntry, Follow, FollowKind, SourceAddress, SourcePage, WantedItem
+from ibi.ports.catalog import Catalog
+from ibi.ports.errors import StorageError
+from ibi.ports.follows import Advance, FeedBegunAgain, FollowStore, SourceAway, SourceRecord, SourceUnusable
+from ibi.services.subscriptions.daemon_threads import DaemonThreads
+from ibi.services.subscriptions.followed_items import Bringer, FollowedItems
+
+WAIT: Final = 20
+"""Seconds for which a source is asked to wait for its next change."""
+_LOOK: Final = 1.0
+"""Seconds between two looks at what is to be followed."""
+_FIRST_REST: Final = 1.0
+_LONGEST_REST: Final = 60.0
+"""Seconds after which a source is asked again that does not answer, at first and at most."""
+_AT_ONCE: Final = 2
+"""Groups of items of one source that are brought at a time."""
+_TOGETHER: Final = 100
+"""Items of a group."""
+_BATCH: Final = _AT_ONCE * _TOGETHER
+"""Items after which the feed is looked at again."""
+_MOST_WAITING: Final = 10_000
+"""Items that wait their turn before more of the feed is read."""
+_MOST_SOURCES: Final = 64
+"""Sources at a time; others have to wait until one is not followed any more."""
+_STOP: Final = 5.0
+"""Seconds that a stop waits for what is being brought."""
+
+
+class SourceGateway(Protocol):
+    """Asks Archives for what is followed there. Answers are bounded, in size and in time, and checked. A call raises
+    `SourceAway` if there is none, `SourceUnusable` if it is not one that an Archive gives. The token is sent to the
+    source alone."""
+
+    async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
+        """The entries after that number, once there is one, for which at most `wait` seconds are waited. Without a
+        number, where the feed ends. `FeedBegunAgain` if it has another epoch, or ends before that number."""
+
+    async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
+        """What the source says of the item; None if it does not have it."""
+
+    def search(self, source: SourceAddress, words: str, token: str | None) -> AsyncIterator[RepositoryName]:
+        """The names of all items that a search finds there."""
+
+    async def is_found(self, source: SourceAddress, words: str, name: RepositoryName, token: str | None) -> bool:
+        """Whether the search finds that item, too."""
+
+
+@dataclass(slots=True)
+class _SourceTask:
+    task: asyncio.Task[None]
+    changed: asyncio.Event
+    """Set to end the waiting for its feed."""
+    follows: list[tuple[str, str | None]]
+    """Ids and tokens of what is followed there."""
+
+
+class FollowWorker:
+    """Runs on the event loop of a server, which it neither delays nor stops by an error. Of several processes on one
+    data directory one works; when it ends, another takes over."""
+
+    def __init__(
+        self,
+        store: FollowStore,
+        sources: SourceGateway,
+        bringer: Bringer,
+        catalog: Catalog,
+        *,
+        log: FilteringBoundLogger | None = None,
+        now: Callable[[], float] = time.time,
+        chance: Callable[[], float] = random.random,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._store, self._sources = store, sources
+        self._log = log or structlog.get_logger("ibi.follow")
+        self._now, self._chance, self._sleep = now, chance, sleep
+        self._in_thread = DaemonThreads("ibi-follow")
+        self._items = FollowedItems(store, bringer, catalog, now, self._log)
+        self._tasks: dict[SourceAddress, _SourceTask] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the work; called on the event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="follows")
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self._items.stop()
+        tasks = [task, *(each.task for each in self._tasks.values())]
+        for each in tasks:
+            each.cancel()
+        await asyncio.wait(tasks, timeout=_STOP)
+        await self._in_thread.join(_STOP)
+        self._store.release()
+
+    # --- which sources there are ---
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                if await self._in_thread(self._store.hold):
+                    await self._look()
+            except StorageError as error:
+                self._log.error("what is followed cannot be looked at", reason=str(error))
+            await self._sleep(_LOOK)
+
+    async def _look(self) -> None:
+        """Have one task for each source, and wake those of which something else is followed than before."""
+        wanted: dict[SourceAddress, list[tuple[str, str | None]]] = {}
+        for follow in await self._in_thread(self._store.all):
+            wanted.setdefault(follow.source, []).append((follow.id, follow.token))
+        for source, known in list(self._tasks.items()):
+            if known.task.done():
+                del self._tasks[source]
+            elif wanted.get(source, []) != known.follows:
+                known.follows = wanted.get(source, [])
+                known.changed.set()
+        for source, follows in wanted.items():
+            if source not in self._tasks and len(self._tasks) < _MOST_SOURCES:
+                changed = asyncio.Event()
+                task = asyncio.get_running_loop().create_task(self._follow(source, changed), name=source.url)
+                self._tasks[source] = _SourceTask(task, changed, follows)
+
+    # --- one source ---
+
+    async def _follow(self, source: SourceAddress, changed: asyncio.Event) -> None:
+        rest, begun = _FIRST_REST, 0
+        while follows := [each for each in await self._in_thread(self._store.all) if each.source == source]:
+            ids = [each.id for each in follows]
+            try:
+                begun = begun + 1 if await self.step(follows, changed) else 0
+                rest = _FIRST_REST if begun < 2 else min(2 * rest, _LONGEST_REST)
+                if begun > 1:  # a feed that begins again and again would be read from its beginning for ever
+                    await self._sleep(rest * (0.5 + self._chance()))
+            except (SourceAway, SourceUnusable, StorageError) as error:
+                await self._note_failure(follows, error)
+                await self._sleep(rest * (0.5 + self._chance()))
+                rest = min(2 * rest, _LONGEST_REST)
+            except asyncio.CancelledError:
+                raise
+            except Exception:  # noqa: BLE001 - the server goes on, and so do the other sources
+                self._log.error("a source is not followed for a while", source=source.url, follows=ids, exc_info=True)
+                await self._sleep(_LONGEST_REST)
+
+    async def step(self, follows: Sequence[Follow], changed: asyncio.Event) -> bool:
+        """Work off what is due of follows of one source, then read its feed; whether a follow was begun, at first or
+        again. `changed` ends the waiting for the feed."""
+        source, ids = follows[0].source, [each.id for each in follows]
+        new = [each for each in follows if not each.epoch]
+        if new:
+            await self._begin(source, new)
+            return True
+        items = await self._in_thread(lambda: self._store.due(ids, int(self._now()), _MOST_WAITING + 1))
+        await self._bring(source, items[:_BATCH], {each.id: each.token for each in follows})
+        if len(items) > _MOST_WAITING:  # what is told later is no longer behind for waiting at the source
+            return False
+        return await self._read(source, follows, changed, is_busy=len(items) > _BATCH)
+
+    async def _bring(
+        self, source: SourceAddress, items: Sequence[WantedItem], tokens: Mapping[str, str | None]
+    ) -> None:
+        """Bring those items, a group of one follow beside another. Each that cannot be brought waits by itself: whether
+        the source answers at all, its feed tells."""
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def bring(follow: str, group: Sequence[WantedItem]) -> None:
+            async with limit:
+                await self._in_thread(lambda: self._items.bring(source, group, tokens.get(follow)))
+
+        groups = [(follow, group) for follow in tokens for group in _groups(items, follow)]
+        for outcome in await asyncio.gather(*(bring(*each) for each in groups), return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    # --- the feed ---
+
+    async def _begin(self, source: SourceAddress, follows: Iterable[Follow]) -> None:
+        """Find out where the feed ends, and what is followed by name; the rest follows from the feed."""
+        place = await self._sources.page(source, None, "", 0)
+        for follow in follows:
+            seeds = [_seed(name) async for name in self._seeds(source, follow)]
+            is_by_name = follow.target.kind in (FollowKind.ITEM, FollowKind.SEARCH)
+            position = place.end if is_by_name else 0
+            begin = follow.id, place.epoch, position, place.end, seeds
+            await self._in_thread(lambda begin=begin: self._store.begin(*begin))  # type: ignore[misc]
+            self._log.info("a source is followed", source=source.url, what=str(follow.target), until=place.end)
+
+    async def _seeds(self, source: SourceAddress, follow: Follow) -> AsyncIterator[RepositoryName]:
+        if follow.target.kind is FollowKind.ITEM:
+            yield RepositoryName.parse(follow.target.text)
+        elif follow.target.kind is FollowKind.SEARCH:
+            async for name in self._sources.search(source, follow.target.text, follow.token):
+                yield name
+
+    async def _read(
+        self, source: SourceAddress, follows: Sequence[Follow], changed: asyncio.Event, *, is_busy: bool
+    ) -> bool:
+        """Take in one page for each position at which follows of the source stand; they meet at the end of the feed."""
+        places = sorted({(each.epoch, each.position) for each in follows})
+        wait = 0 if is_busy or len(places) > 1 else await self._longest_wait([each.id for each in follows])
+        for epoch, position in places:
+            there = [each for each in follows if (each.epoch, each.position) == (epoch, position)]
+            try:
+                page = await self._wait_for_page(source, epoch, position, wait, changed)
+            except FeedBegunAgain:
+                self._log.warning("a feed was begun again; it is compared from its beginning", source=source.url)
+                await self._begin(source, there)
+                return True
+            if page is not None:
+                await self._take_in(source, there, page)
+        return False
+
+    async def _longest_wait(self, ids: Sequence[str]) -> int:
+        due = await self._in_thread(lambda: self._store.next_due(ids))
+        return WAIT if due is None else max(0, min(WAIT, due - int(self._now())))
+
+    async def _wait_for_page(
+        self, source: SourceAddress, epoch: str, position: int, wait: int, changed: asyncio.Event
+    ) -> SourcePage | None:
+        """The page; None if something else is to be followed before there is one."""
+        page = asyncio.ensure_future(self._sources.page(source, position, epoch, wait))
+        woken = asyncio.ensure_future(changed.wait())
+        try:
+            await asyncio.wait((page, woken), return_when=asyncio.FIRST_COMPLETED)
+            if not page.done():
+                changed.clear()
+                return None
+            return page.result()
+        finally:
+            for each in (page, woken):
+                each.cancel()
+
+    async def _take_in(self, source: SourceAddress, follows: Sequence[Follow], page: SourcePage) -> None:
+        for follow in follows:
+            if page.end < follow.end:
+                reason = f"its feed ended at {follow.end} before and ends at {page.end} now, in the same epoch"
+                raise SourceUnusable(source=source.url, reason=reason)
+        advances = [
+            Advance(each.id, page.epoch, page.after, page.end, await self._concerned(source, each, page.entries))
+            for each in follows
+        ]
+        await self._in_thread(lambda: self._store.advance(advances, int(self._now())))
+        for follow in follows:
+            if follow.until is not None and page.after >= follow.until:
+                unseen = await self._in_thread(lambda follow=follow: self._store.end_round(follow.id))  # type: ignore[misc]
+                if unseen:
+                    self._log.info("items are looked at of which the feed does not tell", number=unseen)
+
+    async def _concerned(
+        self, source: SourceAddress, follow: Follow, entries: Sequence[FeedEntry]
+    ) -> tuple[FeedEntry, ...]:
+        """The entries that concern the follow. Of a search the source is asked, for items that are not known yet."""
+        found: list[FeedEntry] = []
+        for entry in entries:
+            name = RepositoryName.parse(entry.label)
+            takes = follow.target.takes(name)
+            if takes is None:
+                takes = await self._is_found(source, follow, entry, name)
+            if takes:
+                found.append(entry)
+        return tuple(found)
+
+    async def _is_found(self, source: SourceAddress, follow: Follow, entry: FeedEntry, name: RepositoryName) -> bool:
+        if await self._in_thread(lambda: self._store.holds(follow.id, entry.label)):
+            return True
+        is_put = entry.kind is ChangeKind.PUT
+        return is_put and await self._sources.is_found(source, follow.target.text, name, follow.token)
+
+    async def _note_failure(self, follows: Sequence[Follow], error: IbiError) -> None:
+        ids, reason = [each.id for each in follows], str(error.parameters.get("reason", error))
+        if any(each.reason != reason for each in follows):  # once, not at every attempt
+            self._log.warning("a source cannot be followed at the moment", source=follows[0].source.url, reason=reason)
+        try:
+            await self._in_thread(lambda: self._store.note_failure(ids, reason, int(self._now())))
+        except StorageError as refused:
+            self._log.error("how far a follow has come is not noted", reason=str(refused))
+
+
+def _groups(items: Sequence[WantedItem], follow: str) -> Iterator[Sequence[WantedItem]]:
+    wanted = [each for each in items if each.follow == follow]
+    for start in range(0, len(wanted), _TOGETHER):
+        yield wanted[start : start + _TOGETHER]
+
+
+def _seed(name: RepositoryName) -> FeedEntry:
+    return FeedEntry(0, str(name), ChangeKind.PUT, "", 0)

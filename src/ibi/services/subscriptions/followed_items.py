@@ -1,0 +1,157 @@
+"""Brings the items that follows want, and writes down what became of each as soon as it is known.
+
+An item that cannot be brought waits by itself, for a while that doubles. A Copy stays here whatever becomes of its
+Original; an Original of this Archive is never asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from structlog.typing import FilteringBoundLogger
+
+from ibi.errors import IbiError
+from ibi.label import Label, RepositoryName
+from ibi.model.change import ChangeKind
+from ibi.model.follow import FollowedState, SourceAddress, WantedItem
+from ibi.model.item import Item
+from ibi.ports.catalog import Catalog
+from ibi.ports.follows import FollowStore
+from ibi.vocabulary import State
+
+_FIRST_RETRY: Final = 30
+_LONGEST_RETRY: Final = 6 * 3_600
+"""Seconds after which an item is tried again that was refused, at first and at most."""
+_LONGEST_CUT: Final = 60
+"""The same at most, of an item whose connection broke off."""
+
+_LOST: Final = {
+    "source-gone": FollowedState.GONE,
+    "not-the-original": FollowedState.MOVED,
+    "original-deleted": FollowedState.DELETED,
+}
+"""Codes that say that the source does not have the Original, or any more."""
+_OURS: Final = frozenset({"own-label", "already-there"})
+_SOON: Final = frozenset({"source-cut", "copy-under-way", "copy-stopped", "content-changed"})
+"""Codes that say nothing of the item."""
+_HELD: Final = frozenset({FollowedState.COPY, FollowedState.DELETED, FollowedState.PURGED})
+
+
+class BroughtItem(Protocol):
+    @property
+    def item(self) -> Item: ...
+
+    @property
+    def head(self) -> int:
+        """The version of the source's object."""
+
+
+class Bringer(Protocol):
+    """Makes and refreshes Copies. Calls block."""
+
+    def bring_many(
+        self, labels: Sequence[Label], source: SourceAddress, token: str | None
+    ) -> Iterable[tuple[Label, BroughtItem | IbiError]]:
+        """Of each label, in any order, the Copy of what the source has, durable by then, or why there is none; of what
+        was deleted there, the Copy that says so. An `IbiError` that is raised is why the others are not brought."""
+
+    def stop(self) -> None:
+        """Break off what is under way; it can be gone on with."""
+
+
+class FollowedItems:
+    """The items of all follows of one data directory. Calls block, from any thread."""
+
+    def __init__(
+        self,
+        store: FollowStore,
+        bringer: Bringer,
+        catalog: Catalog,
+        now: Callable[[], float],
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._store, self._bringer, self._catalog, self._now, self._log = store, bringer, catalog, now, log
+
+    def stop(self) -> None:
+        self._bringer.stop()
+
+    def bring(self, source: SourceAddress, items: Sequence[WantedItem], token: str | None) -> None:
+        """Bring items of one follow."""
+        left: dict[Label, tuple[WantedItem, Item | None]] = {}
+        for item in items:
+            name = RepositoryName.parse(item.entry.label)
+            here = self._catalog.find(name)
+            if not self._is_settled(item, here):
+                left[name] = item, here
+        try:
+            for label, outcome in self._bringer.bring_many(tuple(left), source, token) if left else ():
+                item, here = left.pop(label)
+                self._note(source, item, here, outcome)
+        except IbiError as error:
+            for item, here in left.values():
+                self._note(source, item, here, error)
+
+    def _is_settled(self, item: WantedItem, here: Item | None) -> bool:
+        """Whether nothing has to be asked of the source; what is to be said of the item is noted then."""
+        if here is not None and here.state is not State.COPY:
+            self._store.finish(item, FollowedState.OWN, 0, "")
+        elif here is None and item.state in _HELD:
+            self._log.info("a Copy was dropped, and is not brought again", item=item.entry.label)
+            self._store.finish(item, FollowedState.DROPPED, 0, "")
+        elif here is None and item.entry.kind is not ChangeKind.PUT:  # it went before it came
+            self._store.forget(item)
+        else:
+            return False
+        return True
+
+    def _note(
+        self, source: SourceAddress, item: WantedItem, here: Item | None, outcome: BroughtItem | IbiError
+    ) -> None:
+        if not isinstance(outcome, IbiError):
+            self._note_brought(source, item, outcome)
+        elif outcome.code in _LOST:
+            self._note_loss(source, item, here, _LOST[outcome.code])
+        elif outcome.code in _OURS:
+            self._log.warning("a source tells of an item of this Archive", item=item.entry.label, source=source.url)
+            self._store.finish(item, FollowedState.OWN, 0, "")
+        else:
+            self._put_off(source, item, outcome)
+
+    def _note_brought(self, source: SourceAddress, item: WantedItem, brought: BroughtItem) -> None:
+        at = item.entry.at if brought.head == item.entry.version else ""
+        state = _state_of(brought.item)
+        if state is FollowedState.PURGED and item.state is not FollowedState.PURGED:
+            words = "an item was purged at its Original; its Copy stays until it is dropped"
+            self._log.warning(words, item=item.entry.label, source=source.url)
+        self._store.finish(item, state, brought.head, at)
+
+    def _note_loss(self, source: SourceAddress, item: WantedItem, here: Item | None, state: FollowedState) -> None:
+        """The source does not have the Original, or any more. A Copy that is here stays."""
+        if here is None:
+            self._store.forget(item)
+            return
+        if item.entry.kind is ChangeKind.MOVED:
+            state = FollowedState.MOVED
+        if item.state is not state:
+            words = "a source does not have an Original any more; its Copy stays"
+            self._log.warning(words, item=item.entry.label, source=source.url, state=state.value)
+        self._store.finish(item, state, 0, "")
+
+    def _put_off(self, source: SourceAddress, item: WantedItem, error: IbiError) -> None:
+        wait = _retry_seconds(error, item.attempts)
+        if item.attempts == 0 and error.code not in _SOON:  # once, not at every attempt
+            told = {"item": item.entry.label, "source": source.url, "reason": str(error), "again_in": wait}
+            self._log.warning("an item is not brought", **told)
+        self._store.put_off(item, int(self._now()) + wait, str(error))
+
+
+def _retry_seconds(error: IbiError, attempts: int) -> int:
+    first, longest = (1, _LONGEST_CUT) if error.code in _SOON else (_FIRST_RETRY, _LONGEST_RETRY)
+    return int(min(first * 2 ** min(attempts, 20), longest))
+
+
+def _state_of(item: Item) -> FollowedState:
+    if item.original_tombstone is None:
+        return FollowedState.COPY
+    return FollowedState.PURGED if item.original_tombstone.purged else FollowedState.DELETED

@@ -1,0 +1,139 @@
+"""`/api/follows` and `/api/webhooks`: what this Archive follows elsewhere, and who is told of its changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ibi.model.account import Actor, Scope
+from ibi.model.follow import FollowKind
+from ibi.model.visibility import IpNetwork
+from ibi.services.subscriptions.follow_admin import FollowAdmin
+from ibi.services.subscriptions.webhook_admin import WebhookAdmin
+from ibi.web.api.authentication import Authentication
+from ibi.web.http.body import check_json, read_body
+from ibi.web.http.request import by_method, reader_address
+from ibi.web.http.request_errors import InvalidMember, MalformedBody, MemberMissing
+
+_NO_STORE: Final = {"cache-control": "no-store"}
+_NAMED: Final = ("label", "prefix", "search")
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+class _NewFollow(msgspec.Struct, forbid_unknown_fields=True):
+    source: str
+    label: str | None = None
+    prefix: str | None = None
+    search: str | None = None
+    all: bool = False
+    token: str | None = None
+
+
+class _NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
+    url: str
+    prefix: str | None = None
+    kinds: list[str] = []
+
+
+class SubscriptionPages:
+    """Endpoints of follows, for tokens of the scope edit, and of webhooks, for those of the scope admin."""
+
+    def __init__(
+        self,
+        follows: FollowAdmin,
+        webhooks: WebhookAdmin,
+        authentication: Authentication,
+        proxies: Sequence[IpNetwork] = (),
+    ) -> None:
+        """`proxies` are trusted to name their client."""
+        self._follows, self._webhooks, self._authentication, self._proxies = follows, webhooks, authentication, proxies
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/follows", by_method(GET=self.list_follows, POST=self.follow), methods=["GET", "POST"]),
+            Route("/api/follows/{id}", self.unfollow, methods=["DELETE"]),
+            Route("/api/webhooks", by_method(GET=self.list_webhooks, POST=self.add_webhook), methods=["GET", "POST"]),
+            Route(
+                "/api/webhooks/{id}",
+                by_method(DELETE=self.remove_webhook, POST=self.enable_webhook),
+                methods=["DELETE", "POST"],
+            ),
+        ]
+
+    # --- follows ---
+
+    async def list_follows(self, request: Request) -> Response:
+        await self._actor(request, Scope.EDIT)
+        return _answer({"follows": await asyncio.to_thread(self._follows.list_follows)})
+
+    async def follow(self, request: Request) -> Response:
+        actor = await self._actor(request, Scope.EDIT)
+        wanted = await _body(request, _NewFollow)
+        kind, text = _target(wanted)
+        listed, is_new = await self._follows.acting_as(actor).add(kind, text, wanted.source, wanted.token)
+        return _answer(listed, HTTPStatus.CREATED if is_new else HTTPStatus.OK)
+
+    async def unfollow(self, request: Request) -> Response:
+        admin = self._follows.acting_as(await self._actor(request, Scope.EDIT))
+        return _answer(await asyncio.to_thread(admin.remove_follow, str(request.path_params["id"])))
+
+    # --- webhooks ---
+
+    async def list_webhooks(self, request: Request) -> Response:
+        await self._actor(request, Scope.ADMIN)
+        return _answer({"webhooks": await asyncio.to_thread(self._webhooks.list_webhooks)})
+
+    async def add_webhook(self, request: Request) -> Response:
+        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
+        wanted = await _body(request, _NewWebhook)
+        added = await asyncio.to_thread(admin.add_webhook, wanted.url, wanted.prefix, wanted.kinds)
+        return _answer(added, HTTPStatus.CREATED)
+
+    async def enable_webhook(self, request: Request) -> Response:
+        """Tell a webhook again that was disabled."""
+        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
+        return _answer(await asyncio.to_thread(admin.enable_webhook, str(request.path_params["id"])))
+
+    async def remove_webhook(self, request: Request) -> Response:
+        admin = self._webhooks.acting_as(await self._actor(request, Scope.ADMIN))
+        return _answer(await asyncio.to_thread(admin.remove_webhook, str(request.path_params["id"])))
+
+    async def _actor(self, request: Request, needed: Scope) -> Actor:
+        token = await self._authentication.require(request.scope["headers"], needed)
+        address = reader_address(request.scope, self._proxies)
+        return Actor(token.account, token.scope, token.id, "unknown" if address is None else str(address))
+
+
+def _target(wanted: _NewFollow) -> tuple[FollowKind, str]:
+    """What is to be followed: one of the members that name it."""
+    named = [(name, text) for name in _NAMED if (text := getattr(wanted, name)) is not None]
+    if len(named) + wanted.all > 1:
+        raise InvalidMember(field="label", reason=f"one of {', '.join(_NAMED)} and all is given")
+    if wanted.all:
+        return FollowKind.ALL, ""
+    if not named:
+        raise MemberMissing(field="label, prefix, search or all")
+    name, text = named[0]
+    return {"label": FollowKind.ITEM, "prefix": FollowKind.PREFIX, "search": FollowKind.SEARCH}[name], text
+
+
+async def _body(request: Request, kind: type[Body]) -> Body:
+    body = await read_body(request.scope["headers"], request.receive)
+    check_json(request.scope["headers"])
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        # msgspec's message names the wrong member and the fault without quoting the value.
+        text = " ".join(str(error).split())
+        raise MalformedBody(reason=text[:1].lower() + text[1:200]) from None
+
+
+def _answer(body: dict[str, Any], status: int = HTTPStatus.OK) -> Response:
+    return Response(msgspec.json.encode(body), status, _NO_STORE, "application/json")

@@ -1,0 +1,172 @@
+"""An Archive that is followed, and what makes Copies of it: in memory, with faults where a test wants them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ibi.errors import IbiError
+from ibi.instant import Instant
+from ibi.label import Label, RepositoryName
+from ibi.messages.label_forms import LabelForms
+from ibi.model.change import ChangeKind
+from ibi.model.follow import FeedEntry, SourceAddress, SourcePage
+from ibi.model.item import Item, Tombstone
+from ibi.model.metadata import DescriptiveMetadata, Text
+from ibi.ports.follows import FeedBegunAgain, SourceAway, SourceRecord
+from ibi.vocabulary import State
+
+SOURCE = SourceAddress("http://a.example")
+
+
+def name_of(number: int) -> str:
+    return f"lab.br/arq/2009/07.21.14.{number:02}"
+
+
+def item_named(label: str, title: str) -> Item:
+    when = Instant.parse("2026-01-01T00:00:00Z")
+    metadata = DescriptiveMetadata(title=(Text(title),))
+    return Item(labels=LabelForms.of(RepositoryName.parse(label)), created=when, updated=when, metadata=metadata)
+
+
+class ItemRefused(IbiError):
+    """{label} is restricted."""
+
+    code = "restricted"
+
+
+class SourceLost(IbiError):
+    """The connection broke off: {reason}."""
+
+    code = "source-cut"
+
+
+class NotThere(IbiError):
+    """{label} is not there."""
+
+    code = "source-gone"
+
+
+@dataclass
+class FollowedSource:
+    """The port `SourceGateway` on one Archive that a test changes."""
+
+    epoch: str = "e1"
+    entries: list[FeedEntry] = field(default_factory=list)
+    items: dict[str, Item] = field(default_factory=dict)
+    heads: dict[str, int] = field(default_factory=dict)
+    is_away: bool = False
+    asked: list[tuple[int | None, int]] = field(default_factory=list)
+    """After which number, and for how long, the feed was asked."""
+
+    def put(self, label: str, title: str) -> None:
+        self.items[label] = item_named(label, title)
+        self._tell(label, ChangeKind.PUT)
+
+    def delete(self, label: str, *, purge: bool = False) -> None:
+        tombstone = Tombstone(Instant.parse("2026-02-02T00:00:00Z"), "withdrawn", purged=purge)
+        self.items[label] = replace(self.items[label], state=State.DELETED, tombstone=tombstone)
+        self._tell(label, ChangeKind.DELETED)
+
+    def lose(self, label: str, kind: ChangeKind = ChangeKind.REMOVED) -> None:
+        del self.items[label]
+        self._tell(label, kind)
+
+    def _tell(self, label: str, kind: ChangeKind) -> None:
+        self.heads[label] = self.heads.get(label, 0) + 1
+        number = len(self.entries) + 1
+        head = self.heads[label]
+        self.entries.append(FeedEntry(number, label, kind, f"2026-01-01T00:00:{head:02}Z", head))
+
+    def begin_again(self) -> None:
+        """As a rebuild does: another epoch, in which each item has one entry."""
+        self.epoch += "x"
+        kinds = {State.DELETED: ChangeKind.DELETED}
+        self.entries = [
+            FeedEntry(
+                number,
+                label,
+                kinds.get(item.state, ChangeKind.PUT),
+                f"2026-01-01T00:00:{self.heads[label]:02}Z",
+                self.heads[label],
+            )
+            for number, (label, item) in enumerate(sorted(self.items.items()), 1)
+        ]
+
+    async def page(self, source: SourceAddress, after: int | None, epoch: str, wait: int) -> SourcePage:
+        if self.is_away:
+            raise SourceAway(source=source.url, reason="it could not be reached")
+        self.asked.append((after, wait))
+        end = len(self.entries)
+        if after is None:
+            return SourcePage(self.epoch, end, end, ())
+        if epoch != self.epoch or after > end:
+            raise FeedBegunAgain(source=source.url)
+        found = tuple(self.entries[after : after + 3])  # short pages, so that there are several
+        return SourcePage(self.epoch, after + len(found), end, found)
+
+    async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
+        item = self.items.get(str(label))
+        return None if item is None else SourceRecord(item.rep, item.state)
+
+    async def search(self, source: SourceAddress, words: str, token: str | None) -> AsyncIterator[RepositoryName]:
+        for item in list(self.items.values()):
+            if self._finds(words, item):
+                yield item.rep
+
+    async def is_found(self, source: SourceAddress, words: str, name: RepositoryName, token: str | None) -> bool:
+        item = self.items.get(str(name))
+        return item is not None and self._finds(words, item)
+
+    def _finds(self, words: str, item: Item) -> bool:
+        return item.state is State.ORIGINAL and words in str(item.metadata.title[0])
+
+
+@dataclass(frozen=True)
+class Fetched:
+    item: Item
+    head: int
+
+
+@dataclass
+class MemoryBringer:
+    """Makes Copies in `held`, which is the catalogue of the follower."""
+
+    source: FollowedSource
+    held: dict[str, Item] = field(default_factory=dict)
+    restricted: set[str] = field(default_factory=set)
+    """Labels that are refused without a token."""
+    broken: set[str] = field(default_factory=set)
+    """Labels at which the connection breaks off each time."""
+    fail: Callable[[], bool] = lambda: False
+    """Whether the connection breaks off before the next item."""
+    fetched: list[str] = field(default_factory=list)
+
+    def find(self, label: Label) -> Item | None:
+        return self.held.get(str(label))
+
+    def bring_many(
+        self, labels: Sequence[Label], source: SourceAddress, token: str | None
+    ) -> Iterator[tuple[Label, Fetched | IbiError]]:
+        return ((label, self._bring(str(label), token)) for label in labels)
+
+    def stop(self) -> None:
+        """Nothing takes long here."""
+
+    def _bring(self, label: str, token: str | None) -> Fetched | IbiError:
+        if self.source.is_away or label in self.broken or self.fail():
+            return SourceLost(reason="cut")
+        item = self.source.items.get(label)
+        if item is None:
+            return NotThere(label=label)
+        if label in self.restricted and token is None:
+            return ItemRefused(label=label)
+        self.fetched.append(label)
+        here = self.held.get(label)
+        if item.state is State.DELETED:
+            if here is None:
+                return NotThere(label=label)
+            self.held[label] = replace(here, original_tombstone=item.tombstone)
+        else:
+            self.held[label] = replace(item, state=State.COPY, source="a.example")
+        return Fetched(self.held[label], self.source.heads[label])

@@ -1,0 +1,379 @@
+"""Copies stay what their Originals are, whatever happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibi.model.change import ChangeKind
+from ibi.model.follow import Follow, FollowedState, FollowKind, FollowTarget, SourcePage
+from ibi.ports.follows import SourceAway, SourceUnusable
+from ibi.services.subscriptions.follow_worker import FollowWorker
+from ibi.storage.sqlite.follows import SqliteFollows
+from ibi.vocabulary import State
+from tests.support.followed_source import SOURCE, FollowedSource, MemoryBringer, item_named, name_of
+
+NOW = 1_800_000_000
+A, B, C, D = (name_of(number) for number in range(1, 5))
+
+
+class World:
+    """A follower of one source."""
+
+    def __init__(self, data: Path) -> None:
+        self.now = float(NOW)
+        self.store = SqliteFollows(data)
+        with self.store._database.read() as connection:  # no power fails here
+            connection.execute("PRAGMA synchronous = OFF")
+        self.source = FollowedSource()
+        self.bringer = MemoryBringer(self.source)
+        self.worker = self.restarted()
+
+    def restarted(self) -> FollowWorker:
+        self.worker = FollowWorker(
+            self.store,
+            self.source,
+            self.bringer,
+            self.bringer,  # type: ignore[arg-type]
+            now=lambda: self.now,
+            chance=lambda: 0.5,
+        )
+        return self.worker
+
+    def follow(self, kind: FollowKind = FollowKind.ALL, text: str = "", **members: Any) -> None:
+        target = FollowTarget.of(kind, text)
+        self.store.add(Follow(id=str(target), target=target, source=SOURCE, created=NOW, **members))
+
+    def step(self, times: int = 1) -> None:
+        async def run() -> None:
+            for _ in range(times):
+                await self.worker.step(self.store.all(), asyncio.Event())
+
+        asyncio.run(run())
+
+    def settle(self) -> None:
+        """Let all be done that can be: a poll for each page of the feed, and the work that it brings."""
+        self.step(len(self.source.entries) + 4)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        return {label: str(item.metadata.title[0]) for label, item in self.bringer.held.items()}
+
+    @property
+    def states(self) -> dict[FollowedState, int]:
+        return next(iter(self.store.counts().values())).states
+
+    @property
+    def behind(self) -> int:
+        (follow,) = self.store.all()
+        waiting = self.store.counts().get(follow.id)
+        return follow.end - follow.position + (0 if waiting is None else waiting.waiting)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.store.close()
+
+
+def test_a_whole_archive_is_brought_and_each_change_after_it(world: World) -> None:
+    for number, label in enumerate((A, B, C, D)):
+        world.source.put(label, f"title {number}")
+    world.follow()
+    world.settle()
+    assert world.titles == {A: "title 0", B: "title 1", C: "title 2", D: "title 3"}
+    assert world.behind == 0
+    world.source.put(B, "another title")
+    world.step(2)
+    assert world.titles[B] == "another title"
+    assert world.bringer.fetched == [A, B, C, D, B]
+    assert world.store.all()[0].current == NOW
+
+
+def test_what_is_deleted_at_the_source_keeps_its_bytes_and_says_so(world: World) -> None:
+    world.source.put(A, "kept")
+    world.follow()
+    world.settle()
+    world.source.delete(A)
+    world.settle()
+    copy = world.bringer.held[A]
+    assert copy.state is State.COPY
+    assert copy.original_tombstone is not None
+    assert world.states == {FollowedState.DELETED: 1}
+    world.source.delete(A, purge=True)
+    world.settle()
+    assert world.states == {FollowedState.PURGED: 1}
+    assert world.titles == {A: "kept"}
+
+
+def test_what_was_deleted_before_it_could_be_brought_is_no_item_of_the_follow(world: World) -> None:
+    world.source.put(A, "short")
+    world.source.delete(A)
+    world.follow()
+    world.settle()
+    assert world.titles == {}
+    assert world.behind == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"), [(ChangeKind.REMOVED, FollowedState.GONE), (ChangeKind.MOVED, FollowedState.MOVED)]
+)
+def test_a_copy_stays_that_its_source_does_not_have_any_more(
+    world: World, kind: ChangeKind, state: FollowedState
+) -> None:
+    world.source.put(A, "kept")
+    world.follow()
+    world.settle()
+    world.source.lose(A, kind)
+    world.settle()
+    assert world.titles == {A: "kept"}
+    assert world.states == {state: 1}
+
+
+def test_an_original_of_this_archive_is_never_asked_for(world: World) -> None:
+    world.bringer.held[A] = item_named(A, "ours")
+    world.source.put(A, "theirs")
+    world.source.put(B, "theirs")
+    world.follow()
+    world.settle()
+    assert world.titles == {A: "ours", B: "theirs"}
+    assert world.bringer.fetched == [B]
+    assert world.states == {FollowedState.OWN: 1, FollowedState.COPY: 1}
+
+
+def test_a_copy_that_was_dropped_here_is_not_brought_again(world: World) -> None:
+    world.source.put(A, "first")
+    world.follow()
+    world.settle()
+    del world.bringer.held[A]
+    world.source.put(A, "second")
+    world.settle()
+    assert world.titles == {}
+    assert world.states == {FollowedState.DROPPED: 1}
+    world.follow()
+    world.settle()
+    assert world.titles == {A: "second"}
+
+
+def test_an_item_is_followed_alone_and_from_where_the_feed_ends(world: World) -> None:
+    for label in (A, B, C, D):
+        world.source.put(label, "first")
+    world.follow(FollowKind.ITEM, B)
+    world.settle()
+    assert world.titles == {B: "first"}
+    world.source.put(B, "second")
+    world.source.put(C, "second")
+    world.settle()
+    assert world.titles == {B: "second"}
+    assert all(after is None or after >= 4 for after, _ in world.source.asked)
+
+
+def test_a_prefix_is_followed(world: World) -> None:
+    other = "lab.br/other/2009/07.21.14.43"
+    world.source.put(A, "a")
+    world.source.put(other, "b")
+    world.follow(FollowKind.PREFIX, "lab.br/other")
+    world.settle()
+    assert world.titles == {other: "b"}
+
+
+def test_a_search_is_followed_by_what_it_finds_now_and_later(world: World) -> None:
+    world.source.put(A, "rain forest")
+    world.source.put(B, "desert")
+    world.follow(FollowKind.SEARCH, "rain")
+    world.settle()
+    assert world.titles == {A: "rain forest"}
+    world.source.put(B, "desert with rain")
+    world.source.put(C, "desert too")
+    world.source.put(A, "found no more, and followed all the same")
+    world.settle()
+    assert world.titles == {B: "desert with rain", A: "found no more, and followed all the same"}
+
+
+def test_a_restricted_item_waits_alone_and_comes_with_a_token(world: World) -> None:
+    world.bringer.restricted = {A}
+    world.source.put(A, "restricted")
+    world.source.put(B, "open")
+    world.follow()
+    world.settle()
+    assert world.titles == {B: "open"}
+    (counts,) = world.store.counts().values()
+    assert (counts.waiting, counts.refused, counts.reason) == (1, 1, f"{A} is restricted.")
+    world.follow(token="t0ken")
+    world.settle()
+    assert world.titles == {A: "restricted", B: "open"}
+
+
+def test_a_refused_item_is_tried_again_after_a_while_that_doubles(world: World) -> None:
+    world.bringer.restricted = {A}
+    world.source.put(A, "restricted")
+    world.follow()
+    world.settle()
+    first = world.store.next_due([world.store.all()[0].id])
+    assert first == NOW + 30
+    world.now += 30
+    world.step()
+    assert world.store.next_due([world.store.all()[0].id]) == NOW + 30 + 60
+
+
+def test_a_source_that_is_away_is_told_and_one_poll_after_healing_all_is_here(world: World) -> None:
+    world.source.put(A, "first")
+    world.follow()
+    world.settle()
+    world.source.is_away = True
+    with pytest.raises(SourceAway):
+        world.step()
+    world.source.put(A, "second")
+    world.source.put(B, "new")
+    world.source.is_away = False
+    world.step(2)  # the poll, and the work that it brings
+    assert world.titles == {A: "second", B: "new"}
+    assert world.behind == 0
+
+
+def test_a_connection_that_breaks_off_loses_nothing(world: World) -> None:
+    for label in (A, B, C, D):
+        world.source.put(label, "x")
+    world.follow()
+    world.bringer.fail = iter([False, True, True, True] * 50).__next__
+    for _ in range(40):
+        world.now += 60
+        world.step()
+    assert set(world.titles) == {A, B, C, D}
+
+
+def test_an_item_that_always_breaks_off_keeps_nothing_else_waiting(world: World) -> None:
+    world.bringer.broken = {A}
+    world.source.put(A, "x")
+    world.follow()
+    world.settle()
+    world.source.put(B, "y")
+    world.settle()
+    assert world.titles == {B: "y"}
+    assert world.behind == 1
+
+
+def test_a_feed_that_was_begun_again_is_compared_and_nothing_is_fetched_twice(world: World) -> None:
+    for label in (A, B, C):
+        world.source.put(label, "first")
+    world.follow()
+    world.settle()
+    world.source.put(C, "second")
+    world.source.lose(B)
+    world.source.put(D, "new")
+    del world.bringer.fetched[:]
+    world.source.begin_again()
+    world.settle()
+    assert world.bringer.fetched == [C, D]
+    assert world.titles == {A: "first", B: "first", C: "second", D: "new"}
+    assert world.states == {FollowedState.COPY: 3, FollowedState.GONE: 1}
+    assert world.behind == 0
+
+
+def test_a_feed_that_ends_earlier_in_the_same_epoch_is_refused(world: World) -> None:
+    for label in (A, B):
+        world.source.put(label, "x")
+    world.follow()
+    world.settle()
+
+    async def shorter(*_: object) -> SourcePage:
+        return SourcePage("e1", 2, 1, ())
+
+    world.source.page = shorter  # type: ignore[method-assign, assignment]
+    with pytest.raises(SourceUnusable, match="ended at 2 before"):
+        world.step()
+
+
+def test_two_follows_of_one_source_share_its_polls(world: World) -> None:
+    world.source.put(A, "a")
+    world.follow()
+    world.settle()
+    world.follow(FollowKind.ITEM, A)
+    world.settle()
+    del world.source.asked[:]
+    world.source.put(A, "b")
+    world.step()
+    assert len(world.source.asked) == 1
+    assert {each.position for each in world.store.all()} == {2}
+
+
+def test_a_worker_follows_what_is_added_while_it_runs_and_stops(world: World) -> None:
+    async def run() -> None:
+        world.worker.start()
+        world.source.put(A, "a")
+        world.follow()
+        async with asyncio.timeout(30):
+            while A not in world.titles:  # noqa: ASYNC110 (nothing tells of it)
+                await asyncio.sleep(0.01)
+        await world.worker.stop()
+
+    asyncio.run(run())
+    other = SqliteFollows(world.store._database._path.parent)
+    assert other.hold()
+    other.close()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = World(tmp_path_factory.mktemp("follower"))
+    yield made
+    made.store.close()
+
+
+@given(seed=st.integers(0, 1 << 32))
+def test_no_order_of_changes_crashes_cuts_and_rebuilds_loses_a_change(model: World, seed: int) -> None:
+    chance, world = random.Random(seed), model
+    for follow in world.store.all():
+        world.store.remove(follow.id)
+    source = world.source = FollowedSource()
+    world.bringer, world.now = MemoryBringer(source, fail=lambda: chance.random() < 0.2), float(NOW)
+    world.restarted()
+    world.follow()
+    asyncio.run(_live(world, chance))
+    source.is_away, world.bringer.fail = False, lambda: False
+    world.now += 1_000_000
+    world.settle()
+    for label, item in source.items.items():
+        here = world.bringer.held.get(label)
+        if item.state is State.ORIGINAL:
+            assert here is not None
+            assert (here.metadata, here.original_tombstone) == (item.metadata, None)
+        elif here is not None:
+            assert here.original_tombstone == item.tombstone
+    assert world.behind == 0
+
+
+async def _live(world: World, chance: random.Random) -> None:
+    source, labels = world.source, [name_of(number) for number in range(6)]
+    for turn in range(20):
+        label, act = chance.choice(labels), chance.random()
+        is_there = label in source.items and source.items[label].state is State.ORIGINAL
+        if act < 0.4 and (is_there or label not in source.items):
+            source.put(label, f"turn {turn}")
+        elif act < 0.5 and is_there:
+            source.delete(label)
+        elif act < 0.55:
+            source.begin_again()
+        elif act < 0.6:
+            source.is_away = not source.is_away
+        else:
+            await _step_or_crash(world, chance)
+
+
+async def _step_or_crash(world: World, chance: random.Random) -> None:
+    """A step that may be broken off at any point, as by SIGKILL; a new process goes on then."""
+    task = asyncio.ensure_future(world.worker.step(world.store.all(), asyncio.Event()))
+    if chance.random() < 0.5:
+        for _ in range(chance.randrange(12)):
+            await asyncio.sleep(0)
+        task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    world.restarted()

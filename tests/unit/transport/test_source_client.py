@@ -1,0 +1,200 @@
+"""What a follower believes of the Archive that it follows: nothing that is not plainly so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from ibi.errors import IbiError
+from ibi.label import RepositoryName
+from ibi.model.change import ChangeKind
+from ibi.model.follow import FeedEntry, SourceAddress, SourcePage
+from ibi.ports.follows import FeedBegunAgain, SourceAway, SourceRecord, SourceUnusable
+from ibi.transport import source_client
+from ibi.transport.address_guard import AddressGuard
+from ibi.transport.source_client import SourceClient
+from ibi.vocabulary import State
+from tests.support.raw_archive import RawArchive, http, never, raw_archive
+
+NAME = RepositoryName.parse("lab.br/arq/2009/07.21.14.43")
+OTHER = "lab.br/arq/2010/10.10.10.10"
+AT = "2026-01-01T00:00:00Z"
+
+
+def entry(at: int, **members: Any) -> dict[str, Any]:
+    return {"number": at, "label": str(NAME), "kind": "put", "at": AT, "version": 1, **members}
+
+
+def page(*entries: dict[str, Any], after: int, end: int, epoch: str = "e") -> bytes:
+    return json_answer({"epoch": epoch, "changes": list(entries), "after": after, "end": end})
+
+
+def json_answer(document: object, status: str = "200 OK") -> bytes:
+    return http(json.dumps(document).encode(), status=status, kind="application/json")
+
+
+Ask = Callable[[SourceClient, SourceAddress], Awaitable[Any]]
+
+
+def asked(says: Any, ask: Ask, *, by_operator: bool = True) -> tuple[Any, RawArchive]:
+    """What comes of asking an Archive that says this: an answer, or the error."""
+
+    async def run() -> tuple[Any, RawArchive]:
+        async with raw_archive(says) as archive:
+            source = SourceAddress(f"http://127.0.0.1:{archive.port}", by_operator)
+            try:
+                return await ask(SourceClient(AddressGuard()), source), archive
+            except IbiError as error:
+                return error, archive
+
+    return asyncio.run(run())
+
+
+def read_page(says: Any, after: int | None = 4, **options: Any) -> Any:
+    return asked(says, lambda client, source: client.page(source, after, "e", 0), **options)[0]
+
+
+def test_a_page_has_the_entries_after_a_number() -> None:
+    found, archive = asked(
+        page(entry(5), entry(6, kind="deleted", version=2), after=6, end=9),
+        lambda client, source: client.page(source, 4, "e", 7),
+    )
+    one = FeedEntry(5, str(NAME), ChangeKind.PUT, AT, 1)
+    assert found == SourcePage("e", 6, 9, (one, FeedEntry(6, str(NAME), ChangeKind.DELETED, AT, 2)))
+    assert archive.requests[0].startswith(b"GET /api/changes?after=4&epoch=e&wait=7 HTTP/1.1\r\n")
+
+
+def test_without_a_number_the_end_of_the_feed_is_asked_for() -> None:
+    assert read_page(page(entry(1), after=1, end=9), None) == SourcePage("e", 9, 9, ())
+
+
+@pytest.mark.parametrize("says", [json_answer({}, "410 Gone"), page(after=0, end=0, epoch="other")])
+def test_a_feed_that_was_begun_again_is_told_apart(says: bytes) -> None:
+    assert isinstance(read_page(says), FeedBegunAgain)
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        (page(entry(4), after=4, end=9), "do not go on"),
+        (page(entry(6), after=6, end=9), "do not go on"),
+        (page(entry(5), entry(5), after=5, end=9), "do not go on"),
+        (page(entry(6), entry(5), after=6, end=9), "do not go on"),
+        (page(entry(5), after=7, end=9), "goes on after 7 of 9"),
+        (page(entry(5), after=5, end=4), "goes on after 5 of 4"),
+        (page(after=4, end=3), "goes on after 4 of 3"),
+        (page(after=4, end=9), "tells nothing after 4"),
+        (page(entry(5, label="../../etc"), after=5, end=9), "entry 5"),
+        (page(entry(5, kind="exploded"), after=5, end=9), "entry 5"),
+        (page(entry(5, label="x" * 600), after=5, end=9), "cannot be read"),
+        (page(entry(5, version=-1), after=5, end=9), "cannot be read"),
+        (page(entry(5, number=1 << 63), after=5, end=9), "cannot be read"),
+        (page(*(entry(number) for number in range(5, 1_006)), after=1_005, end=9_999), "cannot be read"),
+        (http(b"[" * 100_000, kind="application/json"), "cannot be read"),
+        (http(b"<html>"), "cannot be read"),
+        (http(b"", "Location: http://127.0.0.1/", status="302 Found"), "sends elsewhere"),
+        (http(b"", status="404 Not Found"), "HTTP status 404"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n", "too large"),
+        (b"SSH-2.0-x\r\n", "could not be read"),
+    ],
+)
+def test_what_is_no_feed_is_refused_with_the_reason(says: bytes, reason: str) -> None:
+    refused = read_page(says)
+    assert isinstance(refused, SourceUnusable)
+    assert reason in str(refused)
+
+
+def test_an_endless_answer_is_broken_off() -> None:
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+            await writer.drain()
+
+    assert "too large" in str(read_page(endless))
+
+
+def test_a_source_that_is_silent_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_client, "_PATIENCE", 0.05)
+    assert isinstance(read_page(never), SourceAway)
+
+
+@pytest.mark.parametrize("status", ["500 Oops", "503 Busy", "429 Too Many"])
+def test_a_source_that_is_overloaded_is_away(status: str) -> None:
+    assert isinstance(read_page(http(b"", status=status)), SourceAway)
+
+
+def test_a_private_address_is_dialled_only_if_the_operator_named_it() -> None:
+    refused, archive = asked(
+        page(after=4, end=4), lambda client, source: client.page(source, 4, "e", 0), by_operator=False
+    )
+    assert isinstance(refused, SourceAway)
+    assert "not dialled" in str(refused)
+    assert archive.connections == 0
+
+
+def test_a_token_is_sent_for_records_and_not_for_the_feed() -> None:
+    record = {"labels": {"rep": str(NAME)}, "state": "Original"}
+    found, archive = asked(json_answer(record), lambda client, source: client.record(source, NAME, "t0ken"))
+    assert found == SourceRecord(NAME, State.ORIGINAL)
+    assert b"Authorization: Bearer t0ken\r\n" in archive.requests[0]
+    assert b"Authorization" not in asked(page(after=4, end=4), lambda c, s: c.page(s, 4, "e", 0))[1].requests[0]
+
+
+def test_what_a_source_does_not_have_has_no_record() -> None:
+    def ask(client: SourceClient, source: SourceAddress) -> Awaitable[Any]:
+        return client.record(source, NAME, None)
+
+    assert asked(http(b"", status="404 Not Found"), ask)[0] is None
+    gone = json_answer({"labels": {"rep": str(NAME)}, "state": "Deleted"}, "410 Gone")
+    assert asked(gone, ask)[0] == SourceRecord(NAME, State.DELETED)
+    assert isinstance(asked(json_answer({"labels": {}, "state": "Original"}), ask)[0], SourceUnusable)
+    assert isinstance(asked(http(b"", status="403 Forbidden"), ask)[0], SourceUnusable)
+
+
+def listing(*names: str, following: str | None = None) -> dict[str, Any]:
+    links = {"self": "/"} if following is None else {"self": "/", "next": following}
+    return {"items": [{"labels": {"rep": name}} for name in names], "links": links}
+
+
+def searched(*pages: dict[str, Any]) -> tuple[Any, RawArchive]:
+    said = iter(pages)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        archive_requests.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(json_answer(next(said)))
+
+    async def names(client: SourceClient, source: SourceAddress) -> list[RepositoryName]:
+        return [name async for name in client.search(source, "rain forest", None)]
+
+    archive_requests: list[bytes] = []
+    found, archive = asked(talk, names)
+    archive.requests = archive_requests
+    return found, archive
+
+
+def test_a_search_is_read_to_its_end_at_the_source_alone() -> None:
+    found, archive = searched(listing(str(NAME), following="http://evil.example/x?q=2"), listing(OTHER))
+    assert found == [NAME, RepositoryName.parse(OTHER)]
+    assert b"GET /api/items?q=rain+forest&sort=oldest&size=100 HTTP/1.1" in archive.requests[0]
+    assert archive.requests[1].startswith(b"GET /api/items?q=2 HTTP/1.1")
+
+
+def test_a_search_whose_pages_do_not_end_is_refused() -> None:
+    same = listing(str(NAME), following="/?q=2")
+    assert isinstance(searched(same, same, same)[0], SourceUnusable)
+
+
+@pytest.mark.parametrize(("names", "is_found"), [([str(NAME)], True), ([OTHER], False), ([], False)])
+def test_whether_a_search_finds_an_item_is_one_question(names: list[str], is_found: bool) -> None:
+    found, archive = asked(
+        json_answer(listing(*names)), lambda client, source: client.is_found(source, "x", NAME, None)
+    )
+    assert found is is_found
+    assert len(archive.requests) == 1
+    assert b"after=invalid%2Fnowhere%2F2009%2F07.21.14.43" in archive.requests[0]
