@@ -56,6 +56,8 @@ class FollowedSource:
     items: dict[str, Item] = field(default_factory=dict)
     heads: dict[str, int] = field(default_factory=dict)
     is_away: bool = False
+    archive: str = "lab.br/svc/2008/03.17.15.17"
+    """Its own item."""
     asked: list[tuple[int | None, int]] = field(default_factory=list)
     """After which number, and for how long, the feed was asked."""
 
@@ -103,7 +105,7 @@ class FollowedSource:
         if epoch != self.epoch or after > end:
             raise FeedBegunAgain(source=source.url)
         found = tuple(self.entries[after : after + 3])  # short pages, so that there are several
-        return SourcePage(self.epoch, after + len(found), end, found)
+        return SourcePage(self.epoch, after + len(found), end, found, self.archive)
 
     async def record(self, source: SourceAddress, label: Label, token: str | None) -> SourceRecord | None:
         item = self.items.get(str(label))

@@ -151,6 +151,8 @@ class SourcePage(NamedTuple):
     after: int
     end: int
     entries: tuple[FeedEntry, ...]
+    archive: str = ""
+    """The label of the source's own item, of which no Copy is of use; empty if it does not say."""
 
 
 class WantedItem(NamedTuple):

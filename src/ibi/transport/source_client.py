@@ -63,6 +63,7 @@ class _Page(msgspec.Struct):
     changes: Annotated[list[_Entry], msgspec.Meta(max_length=MOST_ENTRIES)]
     after: _Number
     end: _Number
+    archive: _Short = ""
 
 
 class _Labels(msgspec.Struct):
@@ -113,7 +114,7 @@ class SourceClient:
             return SourcePage(page.epoch, page.end, page.end, ())
         if page.epoch != epoch:
             raise FeedBegunAgain(source=source.url)
-        return SourcePage(page.epoch, page.after, page.end, _entries(source, page, after))
+        return SourcePage(page.epoch, page.after, page.end, _entries(source, page, after), page.archive)
 
     # --- items ---
 

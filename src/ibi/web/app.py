@@ -156,11 +156,7 @@ def create_app(
             if subscriptions is None
             else SubscriptionPages(subscriptions.follows, subscriptions.webhooks, authentication, proxies).routes()
         ),
-        *(
-            []
-            if archive is None or readers is None
-            else ChangePages(readers, archive.public_url, archive.copy_holders).routes()
-        ),
+        *([] if archive is None or readers is None else _changes_routes(archive, readers)),
         *_feed_routes(archive),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
         *(
@@ -321,6 +317,11 @@ def _belief_routes(resolver: ResolverSite, authentication: Authentication) -> li
     if resolver.publication is not None:
         found += RegisterStatementPage(resolver.publication).routes()
     return found
+
+
+def _changes_routes(archive: ArchiveSite, readers: FeedReaders) -> list[Route]:
+    own = str(archive.profile.service.labels[0])
+    return ChangePages(readers, archive.public_url, own, archive.copy_holders).routes()
 
 
 def _feed_routes(archive: ArchiveSite | None) -> list[Route]:

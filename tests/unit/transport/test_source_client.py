@@ -64,7 +64,7 @@ def test_a_page_has_the_entries_after_a_number() -> None:
         lambda client, source: client.page(source, 4, "e", 7),
     )
     one = FeedEntry(5, str(NAME), ChangeKind.PUT, AT, 1)
-    assert found == SourcePage("e", 6, 9, (one, FeedEntry(6, str(NAME), ChangeKind.DELETED, AT, 2)))
+    assert found == SourcePage("e", 6, 9, (one, FeedEntry(6, str(NAME), ChangeKind.DELETED, AT, 2)), "")
     assert archive.requests[0].startswith(b"GET /api/changes?after=4&epoch=e&wait=7 HTTP/1.1\r\n")
 
 

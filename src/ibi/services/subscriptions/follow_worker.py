@@ -262,7 +262,7 @@ class FollowWorker:
                 reason = f"its feed ended at {follow.end} before and ends at {page.end} now, in the same epoch"
                 raise SourceUnusable(source=source.url, reason=reason)
         advances = [
-            Advance(each.id, page.epoch, page.after, page.end, await self._concerned(source, each, page.entries))
+            Advance(each.id, page.epoch, page.after, page.end, await self._concerned(source, each, page))
             for each in follows
         ]
         await self._in_thread(lambda: self._store.advance(advances, int(self._now())))
@@ -272,12 +272,13 @@ class FollowWorker:
                 if unseen:
                     self._log.info("items are looked at of which the feed does not tell", number=unseen)
 
-    async def _concerned(
-        self, source: SourceAddress, follow: Follow, entries: Sequence[FeedEntry]
-    ) -> tuple[FeedEntry, ...]:
-        """The entries that concern the follow. Of a search the source is asked, for items that are not known yet."""
+    async def _concerned(self, source: SourceAddress, follow: Follow, page: SourcePage) -> tuple[FeedEntry, ...]:
+        """The entries that concern the follow. Of a search the source is asked, for items that are not known yet. The
+        source's own item, by which resolvers find it, is no part of what it keeps."""
         found: list[FeedEntry] = []
-        for entry in entries:
+        for entry in page.entries:
+            if entry.label == page.archive and follow.target.kind is not FollowKind.ITEM:
+                continue
             name = RepositoryName.parse(entry.label)
             takes = follow.target.takes(name)
             if takes is None:

@@ -128,7 +128,7 @@ class FollowedItems:
 
     def _note_loss(self, source: SourceAddress, item: WantedItem, here: Item | None, state: FollowedState) -> None:
         """The source does not have the Original, or any more. A Copy that is here stays."""
-        if here is None:
+        if here is None or item.state is FollowedState.WAITING:  # no Copy of this follow
             self._store.forget(item)
             return
         if item.entry.kind is ChangeKind.MOVED:

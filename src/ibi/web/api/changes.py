@@ -39,9 +39,12 @@ class EpochEnded(IbiError):
 
 
 class ChangePages:
-    def __init__(self, readers: FeedReaders, public_url: str, copies: NamedCopyHolders | None = None) -> None:
-        """`copies` tells who holds Copies of the items, which a page announces."""
-        self._readers, self._public_url, self._copies = readers, public_url, copies
+    def __init__(
+        self, readers: FeedReaders, public_url: str, archive: str, copies: NamedCopyHolders | None = None
+    ) -> None:
+        """`archive` is the name of the Archive's own item; `copies` tells who holds Copies of the items, which a page
+        announces."""
+        self._readers, self._public_url, self._archive, self._copies = readers, public_url, archive, copies
         self._place = f"{public_url}/api/changes"
 
     def routes(self) -> list[Route]:
@@ -72,6 +75,7 @@ class ChangePages:
         copies = {} if said is None else {"copies": {"at": said, "path": COPIES_PATH}}
         statement = {} if said is None else {"copies": f"{self._public_url}{COPIES_PATH}"}
         return {
+            "archive": self._archive,
             "epoch": page.epoch,
             "changes": [
                 {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,27 @@ def test_an_item_is_followed_alone_and_from_where_the_feed_ends(world: World) ->
     world.settle()
     assert world.titles == {B: "second"}
     assert all(after is None or after >= 4 for after, _ in world.source.asked)
+
+
+def test_the_own_item_of_a_source_is_not_copied(world: World) -> None:
+    world.source.put(world.source.archive, "Archive service")
+    world.source.put(A, "a")
+    world.follow()
+    world.settle()
+    assert world.titles == {A: "a"}
+
+
+def test_a_copy_from_elsewhere_is_no_item_of_a_follow_whose_source_has_no_original(world: World) -> None:
+    world.source.put(A, "a")
+    world.bringer.held[A] = replace(item_named(A, "from elsewhere"), state=State.COPY, source="c.example")
+    world.bringer.broken = {A}
+    world.follow()
+    world.settle()
+    world.bringer.broken = set()
+    world.source.lose(A)
+    world.settle()
+    assert world.titles == {A: "from elsewhere"}
+    assert world.store.counts() == {}
 
 
 def test_a_prefix_is_followed(world: World) -> None:
