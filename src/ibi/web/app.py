@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from starlette.applications import Starlette
@@ -151,11 +151,7 @@ def create_app(
         ),
         *_token_routes(token_pages),
         *KeyPages(archive, resolver).routes(),
-        *(
-            []
-            if subscriptions is None
-            else SubscriptionPages(subscriptions.follows, subscriptions.webhooks, authentication, proxies).routes()
-        ),
+        *([] if subscriptions is None else SubscriptionPages(subscriptions, authentication, proxies).routes()),
         *([] if archive is None or readers is None else _changes_routes(archive, readers)),
         *_feed_routes(archive),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
@@ -180,8 +176,7 @@ def create_app(
         if archive is not None and (copy_work := _copy_work(archive)) is not None:
             routes += JobPages(copy_work, sessions, archive).routes()
         if subscriptions is not None:
-            lists = subscriptions.follows.list_follows, subscriptions.webhooks.list_webhooks
-            routes += FollowsPage(sessions, *lists).routes()
+            routes += FollowsPage(sessions, *subscriptions.lists).routes()
     url = facts.public_url if facts else "" if archive is None else archive.public_url
     has_sitemap = any(route.path == SITEMAP for route in routes)
     routes.append(Route("/robots.txt", RobotsPage(url, has_sitemap=has_sitemap).get))
@@ -224,7 +219,7 @@ def create_app(
         middleware=middleware,
         exception_handlers={IbiError: _error_handler(log), HTTPException: _not_routed},
         lifespan=_lifespan(
-            queue, membership, resolver, standby, verification, dumping, _copy_work(archive), subscriptions
+            queue, resolver, standby, membership, verification, dumping, _copy_work(archive), subscriptions
         ),
     )
     app.router.redirect_slashes = False  # one address each; a wrong one costs no second request
@@ -277,8 +272,7 @@ def _figures(
     if archive is not None and archive.integrity is not None:
         found.append(IntegrityMetrics(metrics.registry, archive.integrity))
     if subscriptions is not None:
-        lists = subscriptions.follows.list_follows, subscriptions.webhooks.list_webhooks
-        found.append(FollowMetrics(metrics.registry, *lists))
+        found.append(FollowMetrics(metrics.registry, *subscriptions.lists))
     return found
 
 
@@ -343,51 +337,27 @@ def _token_routes(pages: TokenPages) -> list[Route]:
     ]
 
 
-def _lifespan(
-    queue: MintQueue,
-    membership: MembershipService | None,
-    resolver: ResolverSite | None,
-    standby: StandbySite | None,
-    verification: VerificationSchedule | None,
-    dumping: DumpSchedule | None,
-    copy_work: CopyWork | None,
-    subscriptions: Subscriptions | None,
-) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+class _Worker(Protocol):
+    """What runs while the application does."""
+
+    def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+def _lifespan(*workers: _Worker | None) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """Starts the workers in this order, and stops them in the opposite one."""
+    there = [each for each in workers if each is not None]
+
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        queue.start()
-        if membership is not None:
-            membership.start()
-        if resolver is not None:
-            resolver.start()
-        if standby is not None:
-            standby.start()
-        if verification is not None:
-            verification.start()
-        if dumping is not None:
-            dumping.start()
-        if copy_work is not None:
-            copy_work.start()
-        if subscriptions is not None:
-            subscriptions.start()
+        for worker in there:
+            worker.start()
         try:
             yield
         finally:
-            if subscriptions is not None:
-                await subscriptions.stop()
-            if copy_work is not None:
-                await copy_work.stop()
-            if dumping is not None:
-                await dumping.stop()
-            if verification is not None:
-                await verification.stop()
-            if membership is not None:
-                await membership.stop()
-            if standby is not None:
-                await standby.stop()
-            if resolver is not None:
-                await resolver.stop()
-            await queue.stop()
+            for worker in reversed(there):
+                await worker.stop()
 
     return lifespan
 

@@ -15,8 +15,7 @@ from starlette.routing import Route
 from ibi.model.account import Actor, Scope
 from ibi.model.follow import FollowKind
 from ibi.model.visibility import IpNetwork
-from ibi.services.subscriptions.follow_admin import FollowAdmin
-from ibi.services.subscriptions.webhook_admin import WebhookAdmin
+from ibi.services.subscriptions.subscriptions import Subscriptions
 from ibi.web.api.authentication import Authentication
 from ibi.web.http.body import check_json, read_body
 from ibi.web.http.request import by_method, reader_address
@@ -47,13 +46,13 @@ class SubscriptionPages:
 
     def __init__(
         self,
-        follows: FollowAdmin,
-        webhooks: WebhookAdmin,
+        subscriptions: Subscriptions,
         authentication: Authentication,
         proxies: Sequence[IpNetwork] = (),
     ) -> None:
         """`proxies` are trusted to name their client."""
-        self._follows, self._webhooks, self._authentication, self._proxies = follows, webhooks, authentication, proxies
+        self._follows, self._webhooks = subscriptions.follows, subscriptions.webhooks
+        self._authentication, self._proxies = authentication, proxies
 
     def routes(self) -> list[Route]:
         return [

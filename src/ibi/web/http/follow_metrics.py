@@ -5,14 +5,10 @@ Short: they are asked of a store, as all polled figures are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from prometheus_client import CollectorRegistry, Gauge
 
+from ibi.services.subscriptions.subscriptions import Listing
 from ibi.web.http.polled_figures import PolledFigures
-
-Listing = Callable[[], list[dict[str, Any]]]
 
 
 class FollowMetrics(PolledFigures):

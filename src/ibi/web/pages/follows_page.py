@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,6 +13,7 @@ from ibi.accounts.errors import NotAllowed
 from ibi.instant import Instant
 from ibi.model.account import Role
 from ibi.model.follow import FollowedState, FollowKind
+from ibi.services.subscriptions.subscriptions import Listing
 from ibi.web.pages.language import message
 from ibi.web.pages.rendering import render
 from ibi.web.pages.sessions import Sessions
@@ -34,8 +34,6 @@ _STATES: Final = {
     FollowedState.DROPPED: message("dropped here, and not brought again"),
     FollowedState.OWN: message("of which the Original is here"),
 }
-
-Listing = Callable[[], list[dict[str, Any]]]
 
 
 class FollowsPage:
