@@ -66,8 +66,7 @@ def test_every_route_of_a_server_with_all_parts_is_described(tmp_path: Path) -> 
         publication=RegisterPublication(register, beliefs, MemoryKeyStore(), resolver_url="http://r.example.org"),
     )
     with kept_subscriptions(tmp_path, catalog.changes) as kept:
-        others = {"subscriptions": kept.subscriptions}
-        app = made(clocks=served.archive.clocks, archive=site, resolver=resolver, **others).app
+        app = made(clocks=served.archive.clocks, archive=site, resolver=resolver, subscriptions=kept.subscriptions).app
     programs = ("/api/", "/healthz", "/readyz", "/metrics")
     routes = [route for route in app.routes if isinstance(route, Route) and route.path.startswith(programs)]
     found = {(route.path_format, method.lower()) for route in routes for method in (route.methods or set()) - {"HEAD"}}
