@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from ibi.conformance.checking import CheckedServer, CheckLevel, Judgment, MemberIdentity
 from ibi.conformance.examination import ClauseResult, Examination
-from ibi.conformance.wire import Probe, Received
+from ibi.conformance.wire import Probe, ProbeResponse
 from ibi.languages import LanguageTag
 from ibi.transport.probe_http import ProbeSender
 from ibi.transport.probe_listener import listening
@@ -33,8 +33,8 @@ LABELS = (REP, SECOND[0], THIRD[0], GONE[0])
 MEMBER = "lab.br/probe/2020/01.01.00.00"
 EN, PT = LanguageTag("en"), LanguageTag("pt")
 
-Send = Callable[[Probe], Received]
-Spoil = Callable[[Probe, Received], Received]
+Send = Callable[[Probe], ProbeResponse]
+Spoil = Callable[[Probe, ProbeResponse], ProbeResponse]
 
 
 def items() -> list[KeptItem]:
@@ -57,7 +57,7 @@ class InProcess:
         self._port = OnePort(items=items(), archive=archive)
         self._loop = asyncio.new_event_loop()
 
-    def __call__(self, probe: Probe) -> Received:
+    def __call__(self, probe: Probe) -> ProbeResponse:
         url = urljoin(BASE, probe.target) if "://" not in probe.target[:10] else probe.target
         received = self._ask(probe, url)
         for _ in range(probe.redirects):
@@ -65,13 +65,13 @@ class InProcess:
                 received = self._ask(probe, urljoin(url, received.location))
         return received
 
-    def _ask(self, probe: Probe, url: str) -> Received:
+    def _ask(self, probe: Probe, url: str) -> ProbeResponse:
         if not url.startswith(BASE):
-            return Received(failure="it is elsewhere", url=url)
+            return ProbeResponse(failure="it is elsewhere", url=url)
         headers = {"Host": "arq.lab.br", "User-Agent": "bot", **dict(probe.headers)}
         answer = self._loop.run_until_complete(ask(self._port.app, probe.method, url.removeprefix(BASE), headers))
         self._loop.run_until_complete(self._port.resolver.acknowledgments.drain())
-        return Received(answer.status, tuple(answer.headers.items()), answer.body, url=url)
+        return ProbeResponse(answer.status, tuple(answer.headers.items()), answer.body, url=url)
 
     def close(self) -> None:
         self._loop.close()
@@ -82,9 +82,9 @@ class Remembered:
     """A server whose answers are remembered."""
 
     live: Send
-    known: dict[Probe, Received] = field(default_factory=dict)
+    known: dict[Probe, ProbeResponse] = field(default_factory=dict)
 
-    def __call__(self, probe: Probe) -> Received:
+    def __call__(self, probe: Probe) -> ProbeResponse:
         if probe not in self.known:
             self.known[probe] = self.live(probe)
         return self.known[probe]
@@ -136,7 +136,7 @@ def member_of_a_resolver() -> Iterator[tuple[Send, MemberIdentity]]:
 def spoil_body(change: Callable[[bytes], bytes], *parts: str) -> Spoil:
     """Change the body of answers to messages whose target has all these parts; `|` stands for its end."""
 
-    def spoil(probe: Probe, received: Received) -> Received:
+    def spoil(probe: Probe, received: ProbeResponse) -> ProbeResponse:
         is_message = "servicesubject=" in probe.target and probe.method == "GET"
         if is_message and received.body and all(part in f"{probe.target}|" for part in parts):
             return replace(received, body=change(received.body))
@@ -145,7 +145,7 @@ def spoil_body(change: Callable[[bytes], bytes], *parts: str) -> Spoil:
     return spoil
 
 
-def spoil_answer(change: Callable[[Probe, Received], Received], fits: Callable[[Probe], bool]) -> Spoil:
+def spoil_answer(change: Callable[[Probe, ProbeResponse], ProbeResponse], fits: Callable[[Probe], bool]) -> Spoil:
     """Change the answers to the requests that fit."""
     return lambda probe, received: change(probe, received) if fits(probe) else received
 

@@ -27,7 +27,7 @@ from ibi.conformance.grammars import (
     fault_of_url,
 )
 from ibi.conformance.strict_pairs import FaultKind, PairList, read_pairs
-from ibi.conformance.wire import Probe, Received
+from ibi.conformance.wire import Probe, ProbeResponse
 
 _CONTENT_TYPES = frozenset({"Data", "Metadata"})
 _STATES = frozenset({"Original", "Copy", "Deleted"})
@@ -82,7 +82,7 @@ def answers_are_plain_text(server: CheckedServer) -> Steps:
     advise(not parameters, f"the standard has no parameters: {parameters[0] if parameters else ''}")
 
 
-def _has_parameter(received: Received) -> bool:
+def _has_parameter(received: ProbeResponse) -> bool:
     return ";" in (received.header("content-type") or "")
 
 

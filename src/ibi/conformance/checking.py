@@ -13,12 +13,12 @@ from typing import Final
 
 from ibi.conformance.grammars import FormsOfLabel
 from ibi.conformance.strict_pairs import PairList, read_pairs
-from ibi.conformance.wire import READER, Probe, Received, write_query
+from ibi.conformance.wire import READER, Probe, ProbeResponse, write_query
 
 RESOLVER_SERVICE: Final = "J8LNKB5R7W/3FUQHC5"
 """The IBI of the resolver's service, the same for every resolver (R 6.1)."""
 
-Steps = Generator[Probe, Received, None]
+Steps = Generator[Probe, ProbeResponse, None]
 
 
 class ClauseBroken(Exception):
@@ -104,7 +104,7 @@ class CheckedServer:
     items: list[KnownItem] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     """Labels of which the resolver leads somewhere."""
-    answers: list[tuple[Probe, Received]] = field(default_factory=list)
+    answers: list[tuple[Probe, ProbeResponse]] = field(default_factory=list)
     """Everything that the service under test answered so far to a message, with a status of success."""
     member: MemberIdentity | None = None
     """Who the checker is as an Archive of the resolver under test; None if it is none."""
@@ -195,13 +195,13 @@ def service_probe(server: CheckedServer, query: str, **others: object) -> Probe:
 
 def ask_url(
     server: CheckedServer, label: str, verbs: str = "", path: str = "", number: int = 0
-) -> Generator[Probe, Received, PairList]:
+) -> Generator[Probe, ProbeResponse, PairList]:
     """Ask the Archive where an item is; a status other than success is no answer."""
     query = write_query(url_request(label, verbs, path))
     return (yield from ask_query(server, query, number))
 
 
-def ask_query(server: CheckedServer, query: str, number: int = 0) -> Generator[Probe, Received, PairList]:
+def ask_query(server: CheckedServer, query: str, number: int = 0) -> Generator[Probe, ProbeResponse, PairList]:
     received = yield service_probe(server, query, number=number)
     require(received.is_success, f"the status is {received.status}: a message is answered with success")
     return read_pairs(received.body)

@@ -31,7 +31,7 @@ from ibi.conformance.checking import (
     ServiceRole,
 )
 from ibi.conformance.survey import NotSpoken, survey
-from ibi.conformance.wire import Probe, Received
+from ibi.conformance.wire import Probe, ProbeResponse
 
 _ORDER: Final = tuple(
     module.__name__
@@ -48,7 +48,7 @@ class TimeIsOver(Exception):
     """The sender has used up the time for the whole run."""
 
 
-Send = Callable[[Probe], Received]
+Send = Callable[[Probe], ProbeResponse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ClauseResult:
     check: ConformanceCheck
     judgment: Judgment
     reason: str
-    exchanges: tuple[tuple[Probe, Received], ...] = ()
+    exchanges: tuple[tuple[Probe, ProbeResponse], ...] = ()
 
 
 class Examination:
@@ -66,7 +66,7 @@ class Examination:
 
     def __init__(self, server: CheckedServer, send: Send) -> None:
         self.server, self._send = server, send
-        self._known: dict[Probe, Received] = {}
+        self._known: dict[Probe, ProbeResponse] = {}
         self._noted = 0
         """How many of these were there when the answers among them were looked for."""
         self.requests = 0
@@ -103,7 +103,7 @@ class Examination:
         return roles[check.role] and (check.level is CheckLevel.MINIMAL or self.server.level is CheckLevel.FULL)
 
     def _judge(self, check: ConformanceCheck) -> ClauseResult:
-        seen: list[tuple[Probe, Received]] = []
+        seen: list[tuple[Probe, ProbeResponse]] = []
         if check.changes and not self.server.may_change:
             return ClauseResult(check, Judgment.NOT_APPLICABLE, "it is sent with --write only")
         judgment, reason = Judgment.PASS, ""
@@ -121,7 +121,7 @@ class Examination:
             judgment, reason = Judgment.NOT_APPLICABLE, "the time for all checks was over"
         return ClauseResult(check, judgment, reason, tuple(seen))
 
-    def _drive(self, steps: Generator[Probe, Received, None], seen: list[tuple[Probe, Received]]) -> None:
+    def _drive(self, steps: Generator[Probe, ProbeResponse, None], seen: list[tuple[Probe, ProbeResponse]]) -> None:
         try:
             probe = next(steps)
             while True:
@@ -135,7 +135,7 @@ class Examination:
         finally:
             steps.close()
 
-    def _receive(self, probe: Probe) -> Received:
+    def _receive(self, probe: Probe) -> ProbeResponse:
         if (received := self._known.get(probe)) is not None:
             return received
         if self.requests >= _MOST_REQUESTS:
@@ -144,7 +144,7 @@ class Examination:
         received = self._known[probe] = self._without_key(self._send(probe))
         return received
 
-    def _without_key(self, received: Received) -> Received:
+    def _without_key(self, received: ProbeResponse) -> ProbeResponse:
         """Leave the checker's own key out of what a resolver repeats: reports are passed on to others."""
         member = self.server.member
         if member is None or member.key.encode() not in received.body:

@@ -25,7 +25,7 @@ from ibi.conformance.checking import (
     require,
 )
 from ibi.conformance.grammars import IBIP, LANGUAGE_OF, REPOSITORY, fault_of_url
-from ibi.conformance.wire import Probe, Received
+from ibi.conformance.wire import Probe, ProbeResponse
 
 _minimal = partial(check, role=ServiceRole.RESOLVER)
 _full = partial(check, role=ServiceRole.RESOLVER, level=CheckLevel.FULL)
@@ -45,7 +45,7 @@ _LAST_DUBLIN_CORE: Final = ("GetLastEdition GetMetadata(oai_dc)", "url.lastediti
 _FILE_LIST: Final = ("GetFileList", "url")
 """What a link asks for: the verbs, and the pair by which an Archive offers it."""
 
-Location = Generator[Probe, Received, str]
+Location = Generator[Probe, ProbeResponse, str]
 
 
 def _follow(target: str, **headers: str) -> Location:

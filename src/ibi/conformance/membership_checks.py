@@ -26,7 +26,7 @@ from ibi.conformance.checking import (
     require,
 )
 from ibi.conformance.probe_archive import FILE, ProbeArchive
-from ibi.conformance.wire import Awaited, HeardRequest, Probe, Received, encode_value, write_query
+from ibi.conformance.wire import Awaited, HeardRequest, Probe, ProbeResponse, encode_value, write_query
 
 _change = partial(check, role=ServiceRole.RESOLVER, changes=True)
 _change_full = partial(check, role=ServiceRole.RESOLVER, level=CheckLevel.FULL, changes=True)
@@ -83,7 +83,7 @@ def _message(query: str) -> Probe:
     return Probe(f"/{RESOLVER_SERVICE}?{query}")
 
 
-def _is_included(received: Received) -> bool:
+def _is_included(received: ProbeResponse) -> bool:
     return received.is_success and b"status.archive included" in received.body
 
 
@@ -115,7 +115,7 @@ def the_right_key_includes(server: CheckedServer) -> Steps:
     require(received.body.strip() == b"status.archive included status.confirmation successful", "the answer is another")
 
 
-def _inclusion(server: CheckedServer) -> Generator[Probe, Received, list[HeardRequest]]:
+def _inclusion(server: CheckedServer) -> Generator[Probe, ProbeResponse, list[HeardRequest]]:
     """What the Archive heard while it was included."""
     _included(server)
     member, _ = _member(server)
@@ -141,16 +141,16 @@ def confirmation_is_asked_with_one_pair(server: CheckedServer) -> Steps:
 
 def _link(
     target: str, awaited: Awaited = Awaited.ACKNOWLEDGMENT, language: str = ""
-) -> Generator[Probe, Received, Received]:
+) -> Generator[Probe, ProbeResponse, ProbeResponse]:
     headers = (("Accept-Language", language),) if language else ()
     return (yield Probe(f"/{target}", headers=headers, awaited=awaited))
 
 
-def _requests(received: Received, subject: str = "urlRequest") -> list[HeardRequest]:
+def _requests(received: ProbeResponse, subject: str = "urlRequest") -> list[HeardRequest]:
     return [each for each in received.heard if each.subject == subject]
 
 
-def _first_request(received: Received, label: str) -> HeardRequest:
+def _first_request(received: ProbeResponse, label: str) -> HeardRequest:
     """The first urlRequest about that label: a resolver may ask about others, such as the service, on its own."""
     for each in _requests(received):
         if unquote(each.value("parsedibiurl.ibi") or "").lower() == label.lower():
@@ -243,7 +243,7 @@ def the_browser_is_sent_to_the_url(server: CheckedServer) -> Steps:
     require(received.location == archive.url(archive.first), f"it is sent to {received.location or received.status}")
 
 
-def _thanks(server: CheckedServer) -> Generator[Probe, Received, HeardRequest]:
+def _thanks(server: CheckedServer) -> Generator[Probe, ProbeResponse, HeardRequest]:
     archive = _included(server)
     received = yield from _link(archive.first)
     found = _requests(received, "acknowledgment")

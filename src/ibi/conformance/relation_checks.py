@@ -27,7 +27,7 @@ from ibi.conformance.checking import (
 )
 from ibi.conformance.grammars import LANGUAGE_OF
 from ibi.conformance.strict_pairs import PairList
-from ibi.conformance.wire import Probe, Received, write_query
+from ibi.conformance.wire import Probe, ProbeResponse, write_query
 
 _full = partial(check, level=CheckLevel.FULL)
 _MOST_EDITIONS: Final = 10
@@ -177,12 +177,12 @@ def the_list_of_files_is_found(server: CheckedServer) -> Steps:
     url = yield from _file_list(server, item)
     require(url is not None, "there is no url")
     require(url != item.url, "its URL is that of the item itself")
-    received: Received = yield Probe(url or "", redirects=3, may_fail=True)
+    received: ProbeResponse = yield Probe(url or "", redirects=3, may_fail=True)
     advise(received.failure is None, f"{url} was not fetched: {received.failure}")
     require(received.is_success, f"the status of {url} is {received.status}")
 
 
-def _file_list(server: CheckedServer, item: KnownItem) -> Generator[Probe, Received, str | None]:
+def _file_list(server: CheckedServer, item: KnownItem) -> Generator[Probe, ProbeResponse, str | None]:
     return (yield from ask_url(server, item.label, "GetFileList")).word("url")
 
 

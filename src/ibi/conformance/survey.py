@@ -13,7 +13,7 @@ from typing import Final
 from ibi.conformance.checking import RESOLVER_SERVICE, CheckedServer, CheckLevel, KnownItem, url_request
 from ibi.conformance.grammars import LABEL_IN_TEXT, REPOSITORY, fault_of_address
 from ibi.conformance.strict_pairs import PairList, read_pairs
-from ibi.conformance.wire import Probe, Received, write_query
+from ibi.conformance.wire import Probe, ProbeResponse, write_query
 
 _PAGES: Final = ("/api/changes?most=200", "/oai?verb=ListIdentifiers&metadataPrefix=oai_dc", "/sitemap.xml", "/")
 _MOST_SURVEYED: Final = 12
@@ -23,7 +23,7 @@ _MOST_SERVICES: Final = 12
 """Labels of a page that are tried as that of the service."""
 _MOST_LINKS: Final = 6
 
-Survey = Generator[Probe, Received, None]
+Survey = Generator[Probe, ProbeResponse, None]
 
 
 class NotSpoken(Exception):
@@ -52,7 +52,7 @@ def survey(server: CheckedServer, given: Sequence[str]) -> Survey:
             raise NotSpoken("it answers as no resolver does")
 
 
-def _offered_labels() -> Generator[Probe, Received, list[str]]:
+def _offered_labels() -> Generator[Probe, ProbeResponse, list[str]]:
     """Labels in what the server offers; those of deleted items first, because they are rare and wanted."""
     labels: list[str] = []
     for page in _PAGES:
@@ -90,7 +90,7 @@ def _recognise(server: CheckedServer, labels: Sequence[str]) -> Survey:
         raise NotSpoken("neither an Archive nor a resolver answers there; name its service in the URL if it has one")
 
 
-def _is_archive(service: str) -> Generator[Probe, Received, bool]:
+def _is_archive(service: str) -> Generator[Probe, ProbeResponse, bool]:
     """Whether a service answers under that label, well or badly. What it answers is judged later."""
     received = yield _confirmation(service)
     if received.failure is not None or not received.is_success:
@@ -102,7 +102,7 @@ def _confirmation(service: str) -> Probe:
     return Probe(f"/{service}?servicesubject=inclusionConfirmationRequest", may_fail=True)
 
 
-def _is_resolver() -> Generator[Probe, Received, bool]:
+def _is_resolver() -> Generator[Probe, ProbeResponse, bool]:
     """Whether a resolver's service answers. The subject is one of Archives, which a resolver can but refuse."""
     received = yield _confirmation(RESOLVER_SERVICE)
     return received.failure is None and received.media_type == "text/plain" and b"confirmation yes" not in received.body
@@ -121,7 +121,7 @@ def _learn_items(server: CheckedServer, found: Sequence[str], given: Sequence[st
             known |= {each.lower() for each in (label, *(item.forms.labels if item.forms else ()))}
 
 
-def _learn_item(server: CheckedServer, label: str) -> Generator[Probe, Received, KnownItem | None]:
+def _learn_item(server: CheckedServer, label: str) -> Generator[Probe, ProbeResponse, KnownItem | None]:
     plain = yield from _told(server, label)
     if not plain.values:
         return None
@@ -132,7 +132,7 @@ def _learn_item(server: CheckedServer, label: str) -> Generator[Probe, Received,
     return KnownItem(label, plain, edition, (yield from _told(server, label, "GetTranslation")))
 
 
-def _told(server: CheckedServer, label: str, verbs: str = "") -> Generator[Probe, Received, PairList]:
+def _told(server: CheckedServer, label: str, verbs: str = "") -> Generator[Probe, ProbeResponse, PairList]:
     query = write_query(url_request(label, verbs))
     received = yield Probe(f"/{server.service}?{query}", may_fail=True)
     return read_pairs(received.body if received.failure is None and received.is_success else b"")

@@ -90,7 +90,7 @@ class HeardRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ProbeResponse:
     """An HTTP response, or why there is none. Names of header fields are in lower case."""
 
     status: int = 0

@@ -20,7 +20,7 @@ from urllib.parse import urljoin
 
 from ibi import __version__
 from ibi.conformance.examination import TimeIsOver
-from ibi.conformance.wire import Probe, Received
+from ibi.conformance.wire import Probe, ProbeResponse
 from ibi.errors import IbiError
 from ibi.model.visibility import IpNetwork
 from ibi.origin import authority_of
@@ -86,7 +86,7 @@ class ProbeSender:
         self._addresses = _look_up(server.origin.host.strip("[]"), self._for_one)
         self._guard = AddressGuard()
 
-    def __call__(self, probe: Probe) -> Received:
+    def __call__(self, probe: Probe) -> ProbeResponse:
         """Send it; `TimeIsOver` once the time for all is used up, unless the request cannot be left out."""
         if self._monotonic() >= self._end and not probe.is_last:
             raise TimeIsOver
@@ -96,9 +96,9 @@ class ProbeSender:
             return received
         self._inbox.wait(begin, probe.awaited)
         heard = tuple(self._inbox.heard()[begin:])
-        return Received(received.status, received.headers, received.body, received.failure, received.url, heard)
+        return ProbeResponse(received.status, received.headers, received.body, received.failure, received.url, heard)
 
-    def _send(self, probe: Probe) -> Received:
+    def _send(self, probe: Probe) -> ProbeResponse:
         base = str(self._server.origin)
         url = probe.target if "://" in probe.target[:10] else f"{base}{probe.target}"
         for left in range(probe.redirects, -1, -1):
@@ -108,7 +108,7 @@ class ProbeSender:
             url = urljoin(url, received.location)
         raise AssertionError("the loop returns")
 
-    def _patient_request(self, probe: Probe, url: str) -> Received:
+    def _patient_request(self, probe: Probe, url: str) -> ProbeResponse:
         """Ask again, once, if the server is busy and says for how long."""
         received = self._request(probe, url)
         rest = received.header("retry-after") or ""
@@ -119,14 +119,14 @@ class ProbeSender:
         time.sleep(int(rest))
         return self._request(probe, url)
 
-    def _request(self, probe: Probe, url: str) -> Received:
+    def _request(self, probe: Probe, url: str) -> ProbeResponse:
         try:
             where = ServerUrl.parse(f"{url.partition('://')[0]}://{authority_of(url)}")
             addresses = self._addresses_of(where)
         except IbiError as error:
-            return Received(failure=str(error), url=url)
+            return ProbeResponse(failure=str(error), url=url)
         if isinstance(addresses, Failure):
-            return Received(failure=f"it is not dialled: {addresses.value}", url=url)
+            return ProbeResponse(failure=f"it is not dialled: {addresses.value}", url=url)
         return self._exchange(probe, url, where, addresses)
 
     def _addresses_of(self, where: ServerUrl) -> Sequence[str] | Failure:
@@ -144,7 +144,7 @@ class ProbeSender:
         except TimeoutError:
             return Failure.UNKNOWN_NAME
 
-    def _exchange(self, probe: Probe, url: str, where: ServerUrl, addresses: Sequence[str]) -> Received:
+    def _exchange(self, probe: Probe, url: str, where: ServerUrl, addresses: Sequence[str]) -> ProbeResponse:
         left = self._for_one if probe.is_last else self._end - self._monotonic()
         seconds = max(0.05, min(self._for_one, left))
         target = url.partition("://")[2].removeprefix(authority_of(url)).partition("#")[0] or "/"
@@ -157,14 +157,14 @@ class ProbeSender:
             try:
                 received = self._ask(connection, probe, url, where, target)
                 failure = None if watchdog.is_alive() else _late(seconds)  # what was cut is no answer
-                return received if failure is None else Received(failure=failure, url=url)
+                return received if failure is None else ProbeResponse(failure=failure, url=url)
             except (OSError, HTTPException, ValueError) as error:
                 is_late = isinstance(error, TimeoutError) or not watchdog.is_alive()
-                return Received(failure=_late(seconds) if is_late else _reason(error), url=url)
+                return ProbeResponse(failure=_late(seconds) if is_late else _reason(error), url=url)
             finally:
                 watchdog.cancel()
 
-    def _ask(self, connection: _Connection, probe: Probe, url: str, where: ServerUrl, target: str) -> Received:
+    def _ask(self, connection: _Connection, probe: Probe, url: str, where: ServerUrl, target: str) -> ProbeResponse:
         connection.connect()
         connection.putrequest(probe.method, target, skip_host=True, skip_accept_encoding=True)
         fields = {"Host": where.origin.authority, "User-Agent": _AGENT, "Accept": "*/*", "Connection": "close"}
@@ -177,12 +177,12 @@ class ProbeSender:
             return _received(response, url)
 
 
-def _received(response: HTTPResponse, url: str) -> Received:
+def _received(response: HTTPResponse, url: str) -> ProbeResponse:
     headers = tuple((name.lower(), value) for name, value in response.getheaders())
     expected, body = response.length, response.read(_MOST_BODY)
     if expected is not None and len(body) < min(expected, _MOST_BODY):
         raise IncompleteRead(body)
-    return Received(response.status, headers, body, url=url)
+    return ProbeResponse(response.status, headers, body, url=url)
 
 
 def _look_up(host: str, seconds: float) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 
 from ibi.cli import main
 from ibi.conformance.examination import TimeIsOver
-from ibi.conformance.wire import Probe, Received
+from ibi.conformance.wire import Probe, ProbeResponse
 from ibi.transport import probe_http
 from ibi.transport.probe_http import ProbeSender
 from tests.support import mail_server
@@ -148,7 +148,7 @@ def test_a_run_that_is_not_finished_in_time_fails(
     sent: list[Probe] = []
     ask = ProbeSender.__call__
 
-    def ask_until_late(self: ProbeSender, probe: Probe) -> Received:
+    def ask_until_late(self: ProbeSender, probe: Probe) -> ProbeResponse:
         sent.append(probe)
         if len(sent) > 20:
             raise TimeIsOver

@@ -15,7 +15,7 @@ from ibi.conformance.checking import CheckedServer, CheckLevel, Judgment, Member
 from ibi.conformance.examination import Examination
 from ibi.conformance.report import CheckReport, heading, result_lines
 from ibi.conformance.survey import NotSpoken
-from ibi.conformance.wire import HeardRequest, Probe, Received
+from ibi.conformance.wire import HeardRequest, Probe, ProbeResponse
 from tests.docs.tables import ROOT
 from tests.support.archive_app import BASE, REP, SERVICE
 from tests.support.checked_server import (
@@ -45,10 +45,10 @@ def test_answers_that_the_standard_prints_have_no_fault() -> None:
     """R Example 9.2, whole and not filtered, as one Archive's only answer."""
     body = PRINTED.read_bytes().strip()
 
-    def send(probe: Probe) -> Received:
+    def send(probe: Probe) -> ProbeResponse:
         is_asked = "parsedibiurl.ibi=8JMKD3MGP8W/35MME4E" in unquote(probe.target)
         confirmed = b"confirmation yes" if "inclusionConfirmationRequest" in probe.target else b""
-        return Received(200, PLAIN, body if is_asked else confirmed)
+        return ProbeResponse(200, PLAIN, body if is_asked else confirmed)
 
     service = "sid.inpe.br/mtc-m18@80/2008/03.17.15.17"
     run = run_checks(send, labels=["8JMKD3MGP8W/35MME4E"], service=service, resolver=False)
@@ -68,7 +68,7 @@ def test_ours_with_the_empty_relation_alone_passes_the_minimal_level() -> None:
 def test_nothing_that_changes_anything_is_sent_unless_asked(ours: Remembered) -> None:
     sent: list[Probe] = []
 
-    def send(probe: Probe) -> Received:
+    def send(probe: Probe) -> ProbeResponse:
         sent.append(probe)
         return ours(probe)
 
@@ -84,7 +84,7 @@ def test_nothing_that_changes_anything_is_sent_unless_asked(ours: Remembered) ->
 
 
 def test_a_resolver_is_not_blamed_for_what_its_archive_does_not_offer(ours: Remembered) -> None:
-    def spoil(probe: Probe, received: Received) -> Received:
+    def spoil(probe: Probe, received: ProbeResponse) -> ProbeResponse:
         without = drop_names(b".metadata")(probe, received)
         is_link = probe.target.startswith(f"/{REP}") and (":" in probe.target or "GetMetadata" in probe.target)
         return answer_with(lambda _: is_link, 404, b"<p>not found", "text/html")(probe, without)
@@ -97,9 +97,9 @@ def test_a_resolver_is_not_blamed_for_what_its_archive_does_not_offer(ours: Reme
 def test_the_key_of_the_checker_is_in_no_report() -> None:
     key = "7730914258"
 
-    def send(probe: Probe) -> Received:
+    def send(probe: Probe) -> ProbeResponse:
         refused = f"error {{the key {key} is wrong}}".encode()
-        return Received(
+        return ProbeResponse(
             200 if "exclusion" in probe.target else 403,
             PLAIN,
             refused,
@@ -129,13 +129,13 @@ NOISE = st.one_of(st.binary(max_size=60), st.sampled_from([b"confirmation yes", 
 FIELDS = [("content-type", "text/html"), ("location", "http://[x"), ("location", "\x1b"), ("retry-after", "x")]
 HEADERS = st.one_of(st.just(PLAIN), st.lists(st.sampled_from(FIELDS), max_size=2).map(tuple))
 HEARD = st.builds(HeardRequest, st.just("GET"), st.text(max_size=5), st.text(max_size=40))
-RECEIVED = st.builds(Received, st.integers(100, 599), HEADERS, NOISE, heard=st.lists(HEARD, max_size=2).map(tuple))
+RECEIVED = st.builds(ProbeResponse, st.integers(100, 599), HEADERS, NOISE, heard=st.lists(HEARD, max_size=2).map(tuple))
 
 
 @settings(max_examples=40)
 @given(st.lists(RECEIVED, min_size=1, max_size=5), st.booleans(), st.booleans())
-def test_any_answers_are_judged_and_shown(answers: list[Received], archive: bool, member: bool) -> None:
-    def send(probe: Probe) -> Received:
+def test_any_answers_are_judged_and_shown(answers: list[ProbeResponse], archive: bool, member: bool) -> None:
+    def send(probe: Probe) -> ProbeResponse:
         return answers[len(str(probe)) % len(answers)]
 
     identity = MemberIdentity(MEMBER, "1234567890", "127.0.0.1:9", "127.0.0.1") if member else None

@@ -10,7 +10,7 @@ import pytest
 from ibi.conformance.checking import RESOLVER_SERVICE, Judgment, MemberIdentity
 from ibi.conformance.examination import ALL_CHECKS
 from ibi.conformance.probe_archive import ProbeArchive
-from ibi.conformance.wire import HeardRequest, Probe, Received
+from ibi.conformance.wire import HeardRequest, Probe, ProbeResponse
 from tests.docs.tables import ROOT, rows
 from tests.support.archive_app import BASE, IBIP, REP, SERVICE
 from tests.support.checked_server import (
@@ -400,7 +400,7 @@ def test_our_resolver_passes_all_checks_of_membership(watched: Watched) -> None:
 def heard(change: Callable[[HeardRequest], HeardRequest | None], subject: str, part: str = "") -> Spoil:
     """Change what the Archive of the checker heard, or leave it out."""
 
-    def spoil(probe: Probe, received: Received) -> Received:
+    def spoil(probe: Probe, received: ProbeResponse) -> ProbeResponse:
         if part not in probe.target:
             return received
         changed = [change(each) if each.subject == subject else each for each in received.heard]

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from ibi.conformance.examination import TimeIsOver
-from ibi.conformance.wire import Probe, Received
+from ibi.conformance.wire import Probe, ProbeResponse
 from ibi.transport.probe_http import ProbeSender
 from ibi.transport.server_url import ServerUrl
 
@@ -45,7 +45,7 @@ def sender(address: str, **options: float) -> ProbeSender:
     return ProbeSender(ServerUrl.parse(f"http://{address}"), **options)  # type: ignore[arg-type]
 
 
-def ask(handle: Handler, probe: Probe | None = None, **options: float) -> tuple[Received, list[bytes]]:
+def ask(handle: Handler, probe: Probe | None = None, **options: float) -> tuple[ProbeResponse, list[bytes]]:
     with server(handle) as (address, asked):
         return sender(address, **options)(probe or Probe("/x")), asked
 
