@@ -13,7 +13,7 @@ import pytest
 
 import ibi
 from tests.support.ibi_command import IbiCommand, Outcome
-from tests.support.scripted_resolver import ScriptedResolver, scripted_resolver
+from tests.support.scripted_resolver import Request, ScriptedResolver, scripted_resolver
 
 KEY = "1234567890-0987654321"
 J = "/J8LNKB5R7W/3FUQHC5"
@@ -51,6 +51,10 @@ def log_line(server: subprocess.Popen[str], words: str) -> str:
     return next(line for line in server.stderr if words in line)
 
 
+def unsigned(request: Request) -> frozenset[str]:
+    return frozenset(pair for pair in request.pairs if not pair.startswith("archivesignature="))
+
+
 def stop(server: subprocess.Popen[str]) -> str:
     """Stopped cleanly; what it had logged and nobody had read."""
     server.send_signal(signal.SIGTERM)
@@ -66,7 +70,9 @@ def test_an_archive_is_included_at_the_start_confirmed_and_excluded_at_the_stop(
             inclusion = resolver.next()
             service, other = archive.status()["rep"], archive.status()["ibip"]
             assert inclusion.path == J
-            assert inclusion.pairs == {
+            key = json.loads(archive("key", "show", "--json").out)["archive"]["key"]
+            assert unsigned(inclusion) == {
+                f"archivekey={key}",
                 "servicesubject=inclusionRequest",
                 f"archiveaddress={url.removeprefix('http://')}",
                 "archivefeed=/api/changes",
@@ -84,9 +90,10 @@ def test_an_archive_is_included_at_the_start_confirmed_and_excluded_at_the_stop(
             logged += stop(server)
         exclusion = resolver.next()
         assert exclusion.path == J
-        assert exclusion.pairs == {*inclusion.pairs} - {"servicesubject=inclusionRequest"} | {
+        assert unsigned(exclusion) == unsigned(inclusion) - {"servicesubject=inclusionRequest"} | {
             "servicesubject=exclusionRequest"
         }
+        assert exclusion.value("archivesignature") != inclusion.value("archivesignature")
         assert resolver.received.empty()
         assert archive.status()["membership"] == "off"
     assert KEY not in logged
@@ -166,10 +173,13 @@ def test_the_mail_of_example_7_1(tmp_path: Path) -> None:
             stop(server)
         service, other = archive.status()["rep"], archive.status()["ibip"]
         text = archive("archive", "registration-mail").out
-        line = f"archiveserviceibip = {other}\n"
-        assert line in text
-        assert archive("archive", "registration-mail", "--one-form").out == text.replace(line, "")
-        assert text.replace(line, "") == (
+        key = json.loads(archive("key", "show", "--json").out)["archive"]["key"]
+        lines = f"archiveserviceibip = {other}\n", f"archivekey = {key}\n"
+        assert all(line in text for line in lines)
+        for line in lines:
+            text = text.replace(line, "")
+        assert archive("archive", "registration-mail", "--one-form").out == text
+        assert text == (
             "Solicitação de cadastro de um novo Arquivo\n\nIBI do serviço de Arquivo:\n"
             f"archiveserviceibi = {service}\n\nChave de cadastro:\nregistrationkey = {KEY}\n"
         )

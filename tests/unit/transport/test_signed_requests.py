@@ -1,0 +1,116 @@
+"""What an Archive sends to a resolver is signed, for the resolver that it knows; what comes back is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from ibi.messages.answers import ErrorAnswer, InclusionStatus
+from ibi.messages.home_fields import KEY, KEY_CHANGES, REASON, SIGNATURE, KeyFields
+from ibi.messages.membership import InclusionRequest
+from ibi.messages.requests import parse_request
+from ibi.model.membership import RequestFailure
+from ibi.resolver.archive_keys import SignatureRefused
+from ibi.services.membership.signers import MemberSigner, OwnKeys, ResolverSigner
+from ibi.storage.errors import DiskRefused
+from ibi.transport.http_connection import HttpResponse
+from ibi.transport.resolver_gateway import ResolverGateway
+from tests.support.membership_app import query
+from tests.support.memory.keys import MemoryKeyStore, MemoryResolverKeys
+from tests.support.set_clocks import SetClocks
+
+OURS, THEIRS = "http://alias.example.org", "http://urlib.net"
+INCLUDED = InclusionStatus(confirmed=True)
+
+
+class World:
+    """A gateway whose other end is a resolver in this process."""
+
+    def __init__(self, known_as: str = THEIRS) -> None:
+        self.keys, self.known, self.clocks = MemoryKeyStore(b"r" * 32), MemoryResolverKeys(), SetClocks()
+        self.resolver = ResolverSigner(OwnKeys(self.keys), THEIRS)
+        self.signer = MemberSigner(OwnKeys(MemoryKeyStore(b"a" * 32)), self.known, known_as, self.clocks)
+        self.gateway = ResolverGateway(known_as, signer=self.signer)
+        self.gateway._get = self._answer  # type: ignore[method-assign]
+        self.asked: list[InclusionRequest] = []
+        self.is_unsigned = False
+
+    async def _answer(self, text: str) -> HttpResponse:
+        request = parse_request(text)
+        assert isinstance(request, InclusionRequest)
+        self.asked.append(request)
+        try:
+            self.resolver.read(request, self.clocks.read().wall)
+        except SignatureRefused as error:
+            body = ErrorAnswer(str(error)).encode()
+            return response(403, body, {**dict(self.resolver.fields()), REASON: b"signature-refused"})
+        signed = () if self.is_unsigned else self.resolver.sign(request, INCLUDED)
+        return response(200, INCLUDED.encode(), dict((*self.resolver.fields(), *signed)))
+
+    async def send(self) -> object:
+        request = parse_request(query())
+        assert isinstance(request, InclusionRequest)
+        return await self.gateway.send(request)
+
+
+def response(status: int, body: bytes, fields: Mapping[bytes, bytes]) -> HttpResponse:
+    keys = KeyFields(fields.get(KEY, b""), fields.get(KEY_CHANGES, b""), fields.get(SIGNATURE, b""))
+    return HttpResponse(status, body, b"text/plain", reason=fields.get(REASON, b""), keys=keys)
+
+
+async def test_a_resolver_that_is_known_by_its_own_name_is_asked_once() -> None:
+    world = World()
+    assert await world.send() == INCLUDED
+    assert len(world.asked) == 1
+    assert world.known.find(THEIRS) == world.keys.signing_key().public
+
+
+async def test_a_resolver_that_has_another_name_is_asked_again_by_its_key_and_later_at_once() -> None:
+    world = World(OURS)
+    assert await world.send() == INCLUDED
+    assert len(world.asked) == 2
+    assert await world.send() == INCLUDED
+    assert len(world.asked) == 3
+
+
+async def test_an_unsigned_answer_of_a_known_resolver_counts_as_none() -> None:
+    world = World()
+    await world.send()
+    world.is_unsigned = True
+    outcome = await world.send()
+    assert isinstance(outcome, RequestFailure)
+    assert "not signed" in outcome.reason
+
+
+async def test_a_refusal_by_a_known_resolver_is_told_and_not_tried_again() -> None:
+    world = World()
+    await world.send()
+    world.clocks.jump(-4000)  # the resolver has the same clock here: so a signature of before is sent
+    sign = world.signer.sign
+
+    def late(*arguments: object) -> object:
+        world.clocks.jump(-4000)
+        try:
+            return sign(*arguments)  # type: ignore[arg-type]
+        finally:
+            world.clocks.jump(4000)
+
+    world.signer.sign = late  # type: ignore[method-assign, assignment]
+    outcome = await world.send()
+    assert isinstance(outcome, ErrorAnswer)
+    assert "clocks" in outcome.text
+    assert len(world.asked) == 2
+
+
+async def test_a_key_that_cannot_be_read_is_a_failure_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+
+    def refuse() -> None:
+        raise DiskRefused(path="keys/archive.pem", reason="Input/output error")
+
+    monkeypatch.setattr(world.signer, "audience", refuse)
+    outcome = await world.send()
+    assert isinstance(outcome, RequestFailure)
+    assert "archive.pem" in outcome.reason
+    assert not outcome.sent
