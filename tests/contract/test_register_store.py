@@ -9,7 +9,8 @@ import pytest
 
 from ibi.ports.archive_state import RegisterStore
 from ibi.signing import PublicKey
-from ibi.storage.register_files import RegisterFiles, ResolverKeyDamaged
+from ibi.storage.key_files import KeyDamaged
+from ibi.storage.register_files import RegisterFiles
 from tests.support.memory.registers import MemoryRegisterStore
 
 ADAPTERS: dict[str, Callable[[Path], RegisterStore]] = {
@@ -39,7 +40,7 @@ def test_a_key_is_that_of_one_resolver(store: RegisterStore) -> None:
     store.pin(HERE, KEY)
     assert (store.resolver_key(HERE), store.resolver_key(THERE)) == (KEY, None)
     store.pin(THERE, OTHER)
-    assert (store.resolver_key(HERE), store.resolver_key(THERE)) == (None, OTHER)
+    assert (store.resolver_key(HERE), store.resolver_key(THERE)) == (KEY, OTHER)
 
 
 def test_files_are_there_for_the_next_process(tmp_path: Path) -> None:
@@ -50,11 +51,11 @@ def test_files_are_there_for_the_next_process(tmp_path: Path) -> None:
     assert (second.read(), second.resolver_key(HERE)) == ("a.b.c", KEY)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"resolver": 1, "key": 2}', b"\xff", b'{"key": "x"}'])
+@pytest.mark.parametrize("content", [b"", b"[1]", b'{"http://resolver.example.org": 2}', b"\xff", b'{"key": "x"}'])
 def test_a_damaged_key_is_never_taken_for_none(tmp_path: Path, content: bytes) -> None:
     RegisterFiles(tmp_path).pin(HERE, KEY)
-    (tmp_path / "membership" / "resolver-key.json").write_bytes(content)
-    with pytest.raises(ResolverKeyDamaged):
+    (tmp_path / "keys" / "resolvers.json").write_bytes(content)
+    with pytest.raises(KeyDamaged):
         RegisterFiles(tmp_path).resolver_key(HERE)
 
 

@@ -13,7 +13,7 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_repaired
-from ibi.composition.copies import SourceFinder, open_copy_work, public_key
+from ibi.composition.copies import SourceFinder, open_copy_work
 from ibi.composition.membership import membership_status, own_keys, undeclared_host
 from ibi.composition.minter import LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer
@@ -152,7 +152,7 @@ def open_archive_site(
         served_elsewhere=None if address == public_url else address,
         is_switched_on=partial(_is_switched_on, MembershipFiles(settings.data)),
         warn_of_url=partial(undeclared_host, settings, public_url),
-        public_key=public_key(settings),
+        public_key=signing.read_public,
         is_sandbox=minter.identity.sandbox,
     )
     return site, store.check

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import ExitStack
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -26,9 +25,7 @@ from ibi.services.copies.copying import Copying
 from ibi.services.copies.jobs import CopyWork
 from ibi.services.items.item_repository import ItemRepository
 from ibi.services.sites import ResolverSite
-from ibi.signing import PublicKey
 from ibi.storage.copy_parts import CopyParts
-from ibi.storage.key_files import KeyFiles
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 from ibi.transport.api_clients import ResolverClient
 from ibi.transport.item_source import HttpItemSources
@@ -138,19 +135,6 @@ def source_in(found: object, label: Label) -> str:
     if not isinstance(url, str):
         raise NoSource(label=str(label), reason="the resolver does not say which Archive has it")
     return url
-
-
-def public_key(settings: Settings) -> Callable[[], PublicKey | None]:
-    """The key with which the Archive signs, read when it is first asked for."""
-    files = KeyFiles(settings.data)
-    known: list[PublicKey] = []
-
-    def read() -> PublicKey | None:
-        if not known:
-            known.append(files.signing_key().public)
-        return known[0]
-
-    return read
 
 
 def open_copy_work(

@@ -22,6 +22,7 @@ from ibi.messages.copy_holders import MOST_PREFIXES as MOST_COPY_PREFIXES
 from ibi.messages.copy_holders import CopyHolder
 from ibi.messages.label_forms import LabelForms
 from ibi.messages.membership import MOST_HOSTS
+from ibi.messages.signatures import MOST_CHANGES
 from ibi.model.registration import MOST_NETWORKS, MOST_PREFIXES, Registration
 from ibi.model.visibility import network
 from ibi.resolver.authority import ArchiveRef, Home, Homes
@@ -61,6 +62,7 @@ class _Register(msgspec.Struct):
     resolver: _Short
     issued: int
     archives: Annotated[list[Any], msgspec.Meta(max_length=MOST_ARCHIVES)]
+    changes: Annotated[list[str], msgspec.Meta(max_length=MOST_CHANGES)] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,8 @@ class SignedRegister:
     issued: int
     """POSIX seconds; a later list has a later one."""
     archives: tuple[ListedArchive, ...]
+    changes: tuple[str, ...] = ()
+    """The statements by which former keys of the resolver named the next ones."""
 
     @cached_property
     def etag(self) -> str:
@@ -134,8 +138,13 @@ def register_entries(archives: Iterable[ListedArchive]) -> list[dict[str, object
     return entries[:MOST_ARCHIVES]
 
 
-def sign_register(entries: list[dict[str, object]], resolver: str, issued: int, key: SigningKey) -> str:
-    return sign_statement(KIND, {"resolver": resolver, "issued": issued, "archives": entries}, key)
+def sign_register(
+    entries: list[dict[str, object]], resolver: str, issued: int, key: SigningKey, changes: Iterable[str] = ()
+) -> str:
+    """`changes` are the statements by which former keys of the resolver named the next ones (E83)."""
+    told = list(changes)[-MOST_CHANGES:]
+    claims = {"resolver": resolver, "issued": issued, "archives": entries, **({"changes": told} if told else {})}
+    return sign_statement(KIND, claims, key)
 
 
 def read_register(text: str) -> SignedRegister:
@@ -146,7 +155,8 @@ def read_register(text: str) -> SignedRegister:
         found = msgspec.convert(statement.claims, _Register)
     except msgspec.ValidationError as error:
         raise InvalidStatement(text[:40], 0, "it is no register") from error
-    return SignedRegister(text, statement.signer, found.resolver, found.issued, tuple(_listed(found.archives)))
+    archives, changes = tuple(_listed(found.archives)), tuple(found.changes)
+    return SignedRegister(text, statement.signer, found.resolver, found.issued, archives, changes)
 
 
 def _listed(entries: Iterable[object]) -> Iterator[ListedArchive]:

@@ -12,7 +12,7 @@ class MemoryRegisterStore:
 
     def __init__(self) -> None:
         self._statement: str | None = None
-        self._keys: tuple[str, PublicKey] | None = None
+        self._keys: dict[str, PublicKey] = {}
 
     def read(self) -> str | None:
         return self._statement
@@ -21,7 +21,7 @@ class MemoryRegisterStore:
         self._statement = statement
 
     def resolver_key(self, resolver: str) -> PublicKey | None:
-        return self._keys[1] if self._keys is not None and self._keys[0] == resolver else None
+        return self._keys.get(resolver)
 
     def pin(self, resolver: str, key: PublicKey) -> None:
-        self._keys = resolver, key
+        self._keys[resolver] = key

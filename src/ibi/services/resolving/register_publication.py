@@ -61,7 +61,7 @@ class RegisterPublication:
             return
         # Later than the one before, also if the clock was set back: Archives take no older one.
         self._issued = max(int(self._wall()), self._issued + 1)
-        self._text = sign_register(entries, self._resolver_url, self._issued, key)
+        self._text = sign_register(entries, self._resolver_url, self._issued, key, self._keys.changes())
         self._etag, self._entries, self._signed_by = etag_of(self._text), entries, str(key.public)
 
     def _listed(self) -> Iterator[ListedArchive]:

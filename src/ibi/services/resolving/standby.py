@@ -16,6 +16,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from ibi.errors import IbiError
+from ibi.messages.signatures import leads_to
 from ibi.model.membership import FetchedRegister
 from ibi.ports.archive_state import RegisterStore
 from ibi.ports.errors import StorageError
@@ -126,7 +127,7 @@ class KeptRegister:
         before = self.register
         if before is not None and register.signer == before.signer and register.issued < before.issued:
             raise RegisterRefused(resolver=self._resolver, reason="it is older than the one that is kept")
-        if self._store.resolver_key(self._resolver) is None:
+        if self._store.resolver_key(self._resolver) != register.signer:
             self._store.pin(self._resolver, register.signer)
         self._store.write(statement)
         return register
@@ -134,10 +135,11 @@ class KeptRegister:
     def _verify(self, statement: str) -> SignedRegister:
         register = read_register(statement)
         known = self._store.resolver_key(self._resolver)
-        if known is not None and register.signer != known:
+        if known is not None and not leads_to(known, register.signer, register.changes):
             raise RegisterRefused(
                 resolver=self._resolver,
-                reason=f"it is signed by {register.signer}, and the resolver is known by {known}",
+                reason=f"it is signed by {register.signer}, and the resolver is known by {known}; if it has a new key,"
+                " as its administrator can tell, `ibi key forget-resolver` lets this Archive believe it",
             )
         return register
 

@@ -8,6 +8,7 @@ import pytest
 
 from ibi.label import parse
 from ibi.messages.label_forms import LabelForms
+from ibi.messages.signatures import sign_key_change
 from ibi.model.membership import FetchedRegister
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.signed_register import ListedArchive, etag_of, register_entries, sign_register
@@ -112,6 +113,20 @@ async def test_a_newer_list_takes_the_place_of_the_one_before() -> None:
     await register.fetch()
     resolver.says = statement(THIRD, issued=101)
     assert await register.fetch()
+    assert register.archives() == (OWN, THIRD)
+
+
+async def test_a_list_by_a_key_that_the_known_one_named_is_taken_and_then_none_by_the_old_one() -> None:
+    resolver, store = Resolver(statement(OTHER)), MemoryRegisterStore()
+    register = kept(resolver, store)
+    await register.fetch()
+    new = SigningKey(b"n" * 32)
+    entries = register_entries(map(ListedArchive.of_own, (THIRD,)))
+    resolver.says = sign_register(entries, HERE, 101, new, [sign_key_change(KEY, new.public, 1)])
+    assert await register.fetch()
+    assert store.resolver_key(HERE) == new.public
+    resolver.says = statement(OTHER, issued=102)
+    assert not await register.fetch()
     assert register.archives() == (OWN, THIRD)
 
 
