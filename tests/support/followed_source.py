@@ -47,6 +47,12 @@ class NotThere(IbiError):
     code = "source-gone"
 
 
+class HolderUnknown(IbiError):
+    """It is not known which Archive keeps {label}."""
+
+    code = "no-source"
+
+
 @dataclass
 class FollowedSource:
     """The port `SourceGateway` on one Archive that a test changes."""
@@ -143,6 +149,8 @@ class MemoryBringer:
     fail: Callable[[], bool] = lambda: False
     """Whether the connection breaks off before the next item."""
     fetched: list[str] = field(default_factory=list)
+    holder: str | None = None
+    """Where the resolver says that Originals are now."""
 
     def find(self, label: Label) -> Item | None:
         return self.held.get(str(label))
@@ -151,6 +159,11 @@ class MemoryBringer:
         self, labels: Sequence[Label], source: SourceAddress, token: str | None
     ) -> Iterator[tuple[Label, Fetched | IbiError]]:
         return ((label, self._bring(str(label), token)) for label in labels)
+
+    def find_holder(self, label: Label) -> str:
+        if self.holder is None:
+            raise HolderUnknown(label=label)
+        return self.holder
 
     def stop(self) -> None:
         """Nothing takes long here."""

@@ -128,7 +128,8 @@ def _what(listed: dict[str, Any]) -> str:
     from ibi.safe_text import printable
 
     kind, text = listed.get("kind"), printable(str(listed.get("text")))
-    return "everything" if kind == "all" else text if kind == "item" else f"{kind} {text}"
+    whole = {"all": "everything", "moved": "what moved there"}
+    return whole[str(kind)] if kind in whole else text if kind == "item" else f"{kind} {text}"
 
 
 def _lines(listed: dict[str, Any]) -> Iterator[str]:

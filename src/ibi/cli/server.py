@@ -99,7 +99,7 @@ def run_server(settings: Settings, listener: socket, *, demo: bool = False) -> N
             verification=None if archive is None else verification_schedule(settings, archive),
             dumping=None if archive is None else dump_schedule(settings, archive),
             subscriptions=open_subscriptions(
-                settings, archive, own_addresses(public_url, url_of(listener)), audit, opened
+                settings, archive, own_addresses(public_url, url_of(listener)), finder, audit, opened
             ),
             checks=(check_archive, tokens.check, people.check, *(() if registry is None else (registry.check,))),
         )

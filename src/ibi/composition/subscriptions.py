@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from threading import Event
 from time import time
 
-from ibi.composition.copies import copying_here
+from ibi.composition.copies import SourceFinder, copying_here
 from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.label import Label
@@ -32,9 +32,11 @@ from ibi.transport.webhook_sender import HttpWebhookSender
 class CopyBringer:
     """Brings what is followed as Copies; of sources that the API named, within the address guard."""
 
-    def __init__(self, settings: Settings, services: ItemServices, own: frozenset[tuple[str, int]]) -> None:
-        """`own` are the addresses of this server."""
-        self._stopping = Event()
+    def __init__(
+        self, settings: Settings, services: ItemServices, own: frozenset[tuple[str, int]], finder: SourceFinder
+    ) -> None:
+        """`own` are the addresses of this server; `finder` asks the resolver."""
+        self._stopping, self._finder = Event(), finder
         self._any, self._guarded = (self._copying(settings, services, guarded) for guarded in (None, own))
 
     def _copying(self, settings: Settings, services: ItemServices, own: frozenset[tuple[str, int]] | None) -> Copying:
@@ -47,6 +49,9 @@ class CopyBringer:
         copying = self._any if source.is_named_by_operator else self._guarded
         return bring_many(copying, labels, source.url, token, _ignore, who="follow")
 
+    def find_holder(self, label: Label) -> str:
+        return self._finder(label)
+
     def stop(self) -> None:
         self._stopping.set()
 
@@ -56,10 +61,15 @@ def _ignore(_: int) -> None:
 
 
 def open_subscriptions(
-    settings: Settings, site: ArchiveSite | None, own: frozenset[tuple[str, int]], audit: AuditLog, opened: ExitStack
+    settings: Settings,
+    site: ArchiveSite | None,
+    own: frozenset[tuple[str, int]],
+    finder: SourceFinder,
+    audit: AuditLog,
+    opened: ExitStack,
 ) -> Subscriptions | None:
     """The follows and webhooks of a server's Archive, closed with `opened`; None without an Archive that takes items.
-    `own` are the addresses of the server."""
+    `own` are the addresses of the server; `finder` finds the holders of items that moved."""
     if site is None or site.feed is None or site.item_services is None:
         return None
     follows, webhooks = SqliteFollows(settings.data), SqliteWebhooks(settings.data)
@@ -67,7 +77,7 @@ def open_subscriptions(
     opened.callback(webhooks.close)
     guard, networks = AddressGuard(own), settings.copies.networks or ()
     sources, sender = SourceClient(guard, networks), HttpWebhookSender(guard, networks)
-    bringer = CopyBringer(settings, site.item_services, own)
+    bringer = CopyBringer(settings, site.item_services, own, finder)
     place = ArchivePlace(str(site.profile.service.labels[0]), site.public_url)
     return Subscriptions(
         FollowAdmin(follows, sources, time, own_url=site.public_url, audit=audit),

@@ -24,6 +24,8 @@ class FollowKind(StrEnum):
     PREFIX = "prefix"
     SEARCH = "search"
     ALL = "all"
+    MOVED = "moved"
+    """Items that were followed elsewhere, and moved to this source. They are added as they move."""
 
 
 class InvalidFollow(InvalidInput):
@@ -43,7 +45,7 @@ class FollowTarget:
     @classmethod
     def of(cls, kind: FollowKind, text: str = "") -> FollowTarget:
         """Read what a person says; `InvalidInput` if it is nothing that can be followed."""
-        if kind is FollowKind.ALL:
+        if kind in (FollowKind.ALL, FollowKind.MOVED):
             if text:
                 raise InvalidFollow(text, 0, "a whole Archive is followed without further words")
             return cls(kind)
@@ -125,7 +127,7 @@ class FollowedState(StrEnum):
     PURGED = "purged"
     """Deleted there with all its versions."""
     MOVED = "moved"
-    """The source gave the Original away."""
+    """The source gave the Original away; the item is followed where it is now, if that is known."""
     GONE = "gone"
     """The source does not have it any more."""
     DROPPED = "dropped"

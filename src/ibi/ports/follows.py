@@ -91,6 +91,10 @@ class FollowStore(Protocol):
     def forget(self, item: WantedItem) -> None:
         """The item is none of the follow, unless another change was told meanwhile."""
 
+    def move(self, item: WantedItem, follow: Follow) -> None:
+        """The item is one of `follow` from now on, which is added if there is none of the same target and source; what
+        it was in its own follow is `MOVED`."""
+
     def put_off(self, item: WantedItem, due: int, reason: str) -> None:
         """Try again then."""
 

@@ -205,7 +205,7 @@ class FollowWorker:
         place = await self._sources.page(source, None, "", 0)
         for follow in follows:
             seeds = [_seed(name) async for name in self._seeds(source, follow)]
-            is_by_name = follow.target.kind in (FollowKind.ITEM, FollowKind.SEARCH)
+            is_by_name = follow.target.kind in (FollowKind.ITEM, FollowKind.SEARCH, FollowKind.MOVED)
             position = place.end if is_by_name else 0
             begin = follow.id, place.epoch, position, place.end, seeds
             await self._in_thread(lambda begin=begin: self._store.begin(*begin))  # type: ignore[misc]
@@ -290,8 +290,8 @@ class FollowWorker:
     async def _is_found(self, source: SourceAddress, follow: Follow, entry: FeedEntry, name: RepositoryName) -> bool:
         if await self._in_thread(lambda: self._store.holds(follow.id, entry.label)):
             return True
-        is_put = entry.kind is ChangeKind.PUT
-        return is_put and await self._sources.is_found(source, follow.target.text, name, follow.token)
+        may_be = entry.kind is ChangeKind.PUT and follow.target.kind is FollowKind.SEARCH
+        return may_be and await self._sources.is_found(source, follow.target.text, name, follow.token)
 
     async def _note_failure(self, follows: Sequence[Follow], error: IbiError) -> None:
         ids, reason = [each.id for each in follows], str(error.parameters.get("reason", error))

@@ -6,6 +6,7 @@ Original; an Original of this Archive is never asked for.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
@@ -14,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from ibi.errors import IbiError
 from ibi.label import Label, RepositoryName
 from ibi.model.change import ChangeKind
-from ibi.model.follow import FollowedState, SourceAddress, WantedItem
+from ibi.model.follow import Follow, FollowedState, FollowKind, FollowTarget, SourceAddress, WantedItem
 from ibi.model.item import Item
 from ibi.ports.catalog import Catalog
 from ibi.ports.follows import FollowStore
@@ -23,6 +24,8 @@ from ibi.vocabulary import State
 _FIRST_RETRY: Final = 30
 _LONGEST_RETRY: Final = 6 * 3_600
 """Seconds after which an item is tried again that was refused, at first and at most."""
+_MOST_LOOKS: Final = 8
+"""Times that the new holder of an item is looked for, over two hours."""
 _LONGEST_CUT: Final = 60
 """The same at most, of an item whose connection broke off."""
 
@@ -55,6 +58,9 @@ class Bringer(Protocol):
     ) -> Iterable[tuple[Label, BroughtItem | IbiError]]:
         """Of each label, in any order, the Copy of what the source has, durable by then, or why there is none; of what
         was deleted there, the Copy that says so. An `IbiError` that is raised is why the others are not brought."""
+
+    def find_holder(self, label: Label) -> str:
+        """The address of the Archive that keeps the Original now; an `IbiError` if that is not known."""
 
     def stop(self) -> None:
         """Break off what is under way; it can be gone on with."""
@@ -133,10 +139,30 @@ class FollowedItems:
             return
         if item.entry.kind is ChangeKind.MOVED:
             state = FollowedState.MOVED
+        if state is FollowedState.MOVED and self._has_moved(source, item):
+            return
         if item.state is not state:
             words = "a source does not have an Original any more; its Copy stays"
             self._log.warning(words, item=item.entry.label, source=source.url, state=state.value)
         self._store.finish(item, state, 0, "")
+
+    def _has_moved(self, source: SourceAddress, item: WantedItem) -> bool:
+        """Follow the item where its Original is now; whether that is done, or is to be tried again."""
+        try:
+            holder = self._bringer.find_holder(RepositoryName.parse(item.entry.label))
+        except IbiError as error:
+            if item.attempts >= _MOST_LOOKS:
+                return False
+            self._put_off(source, item, error)  # who takes it over may not have done so yet
+            return True
+        if holder == source.url:
+            return False
+        target, place = FollowTarget(FollowKind.MOVED), SourceAddress(holder, is_named_by_operator=False)
+        follow = Follow(id=secrets.token_hex(4), target=target, source=place, created=int(self._now()))
+        self._store.move(item, follow)
+        told = {"item": item.entry.label, "source": source.url, "now": holder}
+        self._log.info("an item has moved, and is followed where it is", **told)
+        return True
 
     def _put_off(self, source: SourceAddress, item: WantedItem, error: IbiError) -> None:
         wait = _retry_seconds(error, item.attempts)

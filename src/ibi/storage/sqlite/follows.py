@@ -72,6 +72,7 @@ _HOLD: Final = f"UPDATE followed SET state = ?, held_version = ?, held_at = ? {_
 _SETTLE: Final = f"UPDATE followed SET due = NULL, attempts = 0, reason = NULL {_ITEM} AND number = ?"  # noqa: S608
 _PUT_OFF: Final = f"UPDATE followed SET due = ?, attempts = attempts + 1, reason = ? {_ITEM} AND number = ?"  # noqa: S608
 _FORGET: Final = f"DELETE FROM followed {_ITEM} AND number = ?"  # noqa: S608
+_HOLD_COPY: Final = "UPDATE followed SET state = 'copy' WHERE follow = ? AND label = ? AND state = 'waiting'"
 _RETRY: Final = "UPDATE followed SET due = ? WHERE follow = ? AND due > ?"
 _COUNTS: Final = """
     SELECT follows.id, state, count(*), count(due), count(CASE WHEN due IS NOT NULL AND attempts > 0 THEN 1 END)
@@ -223,6 +224,18 @@ class SqliteFollows:
     def forget(self, item: WantedItem) -> None:
         with self._database.change() as connection:
             connection.execute(_FORGET, (item.follow, item.entry.label, item.entry.number))
+
+    def move(self, item: WantedItem, follow: Follow) -> None:
+        self.add(follow)
+        target = follow.target.kind.value, follow.target.text, follow.source.url
+        with self._database.change() as connection:
+            row, number = connection.execute(
+                "SELECT row, round FROM follows WHERE kind = ? AND text = ? AND source = ?", target
+            ).fetchone()
+            entry = item.entry._replace(number=0, kind=ChangeKind.PUT, at="", version=0)
+            _take_in(connection, row, number, [entry], follow.created)
+            connection.execute(_HOLD_COPY, (row, entry.label))
+        self.finish(item, FollowedState.MOVED, 0, "")
 
     def put_off(self, item: WantedItem, due: int, reason: str) -> None:
         with self._database.change() as connection:

@@ -24,6 +24,7 @@ _KINDS: Final = {
     FollowKind.PREFIX: message("a prefix"),
     FollowKind.SEARCH: message("a search"),
     FollowKind.ALL: message("the whole Archive"),
+    FollowKind.MOVED: message("items that moved there"),
 }
 _STATES: Final = {
     FollowedState.COPY: message("Copies"),

@@ -134,9 +134,39 @@ def test_a_copy_stays_that_its_source_does_not_have_any_more(
     world.follow()
     world.settle()
     world.source.lose(A, kind)
-    world.settle()
+    for _ in range(12):
+        world.settle()
+        world.now += 6 * 3_600
     assert world.titles == {A: "kept"}
     assert world.states == {state: 1}
+    assert world.behind == 0
+
+
+def test_an_item_that_moved_is_followed_where_it_is_now(world: World) -> None:
+    world.source.put(A, "first")
+    world.source.put(B, "other")
+    world.follow()
+    world.settle()
+    world.source.lose(A, ChangeKind.MOVED)
+    world.settle()
+    assert world.behind == 1  # until it is known where it is
+    world.bringer.holder = "https://b.example"
+    world.now += 30
+    world.step()
+    old, new = world.store.all()
+    assert (new.target.kind, new.source.url) == (FollowKind.MOVED, "https://b.example")
+    assert not new.source.is_named_by_operator
+    there = world.source = FollowedSource()
+    there.put(A, "second")
+    there.put(C, "not followed")
+    world.store.remove(old.id)
+    world.bringer.source = there
+    world.restarted()
+    world.settle()
+    assert world.titles == {A: "second", B: "other"}
+    there.put(A, "third")
+    world.settle()
+    assert world.titles[A] == "third"
 
 
 def test_an_original_of_this_archive_is_never_asked_for(world: World) -> None:
