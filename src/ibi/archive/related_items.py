@@ -163,7 +163,7 @@ def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
 def _is_admitted(source: Item, member: Item) -> bool:
     """Whether a text that says `translation_of` belongs to the group of the source. That is for the owner of the source
     to say, if it is an Original here: another's claim waits until it is accepted."""
-    if source.state is not State.ORIGINAL or (have_one_owner(source, member) and not is_declined(source, member)):
+    if source.state is not State.ORIGINAL or (have_one_owner(source, member) and not is_declined(source, member.labels)):
         return True
     return any(name_one_item(forms, member.labels) for _, forms in source.translations)
 
@@ -193,29 +193,30 @@ def claims_of(claimant: Item) -> Iterator[tuple[Link, LabelForms]]:
         yield Link.DESCRIBES, claimant.describes
 
 
-def claim_state(held: Item, link: Link, claimant: Item) -> ClaimState:
+def claim_state(held: Item, link: Link, claimant: LabelForms) -> ClaimState:
     """What the item `held` here, an Original, says to a claim on it."""
     if link is Link.TRANSLATION_OF:
-        accepted = any(name_one_item(forms, claimant.labels) for _, forms in held.translations)
+        accepted = any(name_one_item(forms, claimant) for _, forms in held.translations)
     else:
-        accepted = _names(held.next_edition if link is Link.EDITION_OF else held.metadata_item, claimant)
+        named = held.next_edition if link is Link.EDITION_OF else held.metadata_item
+        accepted = named is not None and name_one_item(named, claimant)
     if accepted:
         return ClaimState.ACCEPTED
     return ClaimState.DECLINED if is_declined(held, claimant) else ClaimState.PENDING
 
 
-def is_declined(held: Item, claimant: Item) -> bool:
-    return any(_names(forms, claimant) for forms in held.declined)
+def is_declined(held: Item, claimant: LabelForms) -> bool:
+    return any(name_one_item(forms, claimant) for forms in held.declined)
 
 
-def decline(held: Item, claimant: Item) -> Item:
+def decline(held: Item, claimant: LabelForms) -> Item:
     """`held` as it is after its owner has declined the claims of an item; declining twice changes nothing."""
     require(held, Act.RELATE)
-    return held if is_declined(held, claimant) else replace(held, declined=(*held.declined, claimant.labels))
+    return held if is_declined(held, claimant) else replace(held, declined=(*held.declined, claimant))
 
 
-def take_back_decline(held: Item, claimant: Item) -> Item:
-    return replace(held, declined=tuple(forms for forms in held.declined if not _names(forms, claimant)))
+def take_back_decline(held: Item, claimant: LabelForms) -> Item:
+    return replace(held, declined=tuple(forms for forms in held.declined if not name_one_item(forms, claimant)))
 
 
 def _source(catalog: Catalog, item: Item) -> LabelForms:

@@ -46,15 +46,16 @@ def check_backlinks(catalog: Catalog, draft: Draft, new: LabelForms) -> None:
     if draft.describes is not None:
         check_described(catalog, draft.describes)
     for held in items_claimed(catalog, draft):
-        _with_backlink(catalog, held, draft, new)
+        with_backlink_to(catalog, held, draft, new)
 
 
 def with_backlink(catalog: Catalog, held: Item, claimant: Item) -> Item:
     """`held` with the back-link to `claimant`; the same, if it has it already."""
-    return _with_backlink(catalog, held, claimant, claimant.labels)
+    return with_backlink_to(catalog, held, claimant, claimant.labels)
 
 
-def _with_backlink(catalog: Catalog, held: Item, claimant: Item | Draft, new: LabelForms) -> Item:
+def with_backlink_to(catalog: Catalog, held: Item, claimant: Item | Draft, new: LabelForms) -> Item:
+    """The same for what says of `held` what `claimant` does, and has the labels `new`, here or elsewhere."""
     if _names(claimant.edition_of, held):
         held = record_next_edition(catalog, held, new)
     if _names(claimant.translation_of, held) and claimant.language is not None:

@@ -76,7 +76,7 @@ class ItemClaims:
         held, claiming = self._find(label, claimant)
 
         def accept(item: Item) -> Item:
-            return with_backlink(self.repository.catalog, take_back_decline(item, claiming), claiming)
+            return with_backlink(self.repository.catalog, take_back_decline(item, claiming.labels), claiming)
 
         return self.deposits.change({held.rep: accept}, who, f"Accepted the claim of {claiming.rep}", act="accept")[
             held.rep
@@ -88,7 +88,7 @@ class ItemClaims:
         if any(claim.state is ClaimState.ACCEPTED for claim in self._between(held, claiming)):
             raise ClaimAccepted(label=str(held.rep), claimant=str(claiming.rep))
         message = f"Declined the claim of {claiming.rep}"
-        return self.deposits.change({held.rep: lambda item: decline(item, claiming)}, who, message, act="decline")[
+        return self.deposits.change({held.rep: lambda item: decline(item, claiming.labels)}, who, message, act="decline")[
             held.rep
         ]
 
@@ -109,7 +109,7 @@ class ItemClaims:
         for link, forms in claims_of(claimant):
             held = find_forms(self.repository.catalog, forms)
             if held is not None and held.state is State.ORIGINAL:
-                yield ItemClaim(claimant, link, held, claim_state(held, link, claimant))
+                yield ItemClaim(claimant, link, held, claim_state(held, link, claimant.labels))
 
     def _concerns(self, claim: ItemClaim) -> bool:
         if self.deposits.may(ItemAct.ANSWER, claim.item):

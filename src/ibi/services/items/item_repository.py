@@ -438,7 +438,7 @@ class ItemRepository:
 
 
 def _is_answered_at_once(held: Item, claimant: Item) -> bool:
-    return have_one_owner(held, claimant) and not is_declined(held, claimant)
+    return have_one_owner(held, claimant) and not is_declined(held, claimant.labels)
 
 
 def _told(catalog: Catalog, held: Item, claimant: Item) -> Item:

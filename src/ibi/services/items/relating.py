@@ -130,7 +130,7 @@ class Relating:
         if self._is_changeable(other):
             changes[other] = lambda item: _without_claim(item, claim, named.labels)
         elif (claimant := self._catalog.find(other)) is not None and _claims(claimant, claim, named):
-            changes[label] = lambda item: decline(withdraw(item), claimant)
+            changes[label] = lambda item: decline(withdraw(item), claimant.labels)
         return self.deposits.change(changes, who, f"{words}: {forms.labels[0]}")[label]
 
     def withdraw_claim(self, label: Label, claim: Claim, named: Label, who: str) -> Item:
