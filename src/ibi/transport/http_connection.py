@@ -1,6 +1,6 @@
 """One connection of HTTP/1.1: one request at a time, and an answer that is read strictly.
 
-Only what a resolver needs: GET without a body, no redirects, no cookies, no encodings. Anything that is not plainly one
+Only what a resolver needs: no redirects, no cookies, no encodings. Anything that is not plainly one
 response (RFC 9112) is none, and the connection ends with it.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from ssl import SSLCertVerificationError
 from typing import Final, Protocol, cast
@@ -50,6 +50,8 @@ class HttpResponse:
     reason: bytes = b""
     accepts: bytes = b""
     keys: KeyFields = _NO_KEYS
+    fields: Mapping[bytes, bytes] = field(default_factory=dict, compare=False, repr=False)
+    """All headers that are noted, by their names in lower case."""
 
     @property
     def is_plain_text(self) -> bool:
@@ -88,6 +90,9 @@ _NOTED: Final = frozenset(
         b"age",
         b"content-encoding",
         b"transfer-encoding",
+        b"link",
+        b"location",
+        b"retry-after",
         FINAL,
         TRANSFERRED_TO,
         COPIES,
@@ -263,6 +268,7 @@ class HttpConnection(asyncio.Protocol):
             headers.get(REASON, b""),
             headers.get(ACCEPTS, b""),
             _NO_KEYS if _KEYS.isdisjoint(headers) else KeyFields(*(headers.get(name, b"") for name in _KEYS_IN_ORDER)),
+            headers,
         )
 
     def _ends_with_connection(self) -> bool:
