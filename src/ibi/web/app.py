@@ -31,14 +31,13 @@ from ibi.services.minting.mint_queue import MintQueue
 from ibi.services.readiness import Readiness
 from ibi.services.sites import ArchiveSite, ResolverSite, StandbySite
 from ibi.services.subscriptions.subscriptions import Subscriptions
-from ibi.web.api.archives import ArchivePages
 from ibi.web.api.authentication import Authentication
 from ibi.web.api.changes import ChangePages
-from ibi.web.api.disputes import DisputeEndpoints
 from ibi.web.api.keys import KeyPages
 from ibi.web.api.labels import Labels
 from ibi.web.api.openapi import OpenApiPage
 from ibi.web.api.record_routes import record_routes
+from ibi.web.api.resolver_routes import resolver_routes
 from ibi.web.api.status import HealthPage, IdentityPage, healthz
 from ibi.web.api.subscriptions import SubscriptionPages
 from ibi.web.api.tokens import TokenPages
@@ -85,13 +84,9 @@ from ibi.web.pages.robots_txt import SITEMAP, RobotsPage
 from ibi.web.pages.routes import KnownSite, page_routes
 from ibi.web.pages.sessions import Sessions
 from ibi.web.pages.sign_in import SignInPages
-from ibi.web.resolver.dispute_pages import DisputePages
 from ibi.web.resolver.endpoint import ResolverEndpoint
 from ibi.web.resolver.persistent_url_app import PersistentUrlApp
-from ibi.web.resolver.register_page import RegisterPages
-from ibi.web.resolver.register_statement import RegisterStatementPage
 from ibi.web.resolver.resolver_metrics import DisputeMetrics, ResolverMetrics
-from ibi.web.resolver.resolver_pages import ClaimPages
 
 
 def create_app(
@@ -155,18 +150,7 @@ def create_app(
         *([] if archive is None or readers is None else _changes_routes(archive, readers)),
         *_feed_routes(archive),
         *([] if archive is None else record_routes(archive, authentication, queue, metrics.count_upload_refused)),
-        *(
-            ArchivePages(resolver.registrations, authentication).routes()
-            if resolver is not None and resolver.registrations
-            else []
-        ),
-        *(ClaimPages(resolver.beliefs).routes() if resolver is not None and resolver.beliefs is not None else []),
-        *(
-            RegisterPages(resolver.registrations, resolver.report, resolver.disputes).routes()
-            if resolver is not None and resolver.registrations is not None and resolver.report is not None
-            else []
-        ),
-        *([] if resolver is None else _belief_routes(resolver, authentication)),
+        *([] if resolver is None else resolver_routes(resolver, authentication)),
         *(page_routes(archive) if resolver is None else page_routes(archive, resolver.resolving, resolver.public_url)),
     ]
     sessions = None if sign_in is None else Sessions(sign_in, facts.public_url if facts else "")
@@ -300,17 +284,6 @@ def _routes(
         Route("/readyz", HealthPage(readiness).readyz),
         Route("/metrics", MetricsPage(metrics, readiness, figures).get),
     ]
-
-
-def _belief_routes(resolver: ResolverSite, authentication: Authentication) -> list[Route]:
-    """Disputes over Originals, and the register that Archives keep."""
-    found: list[Route] = []
-    if resolver.disputes is not None:
-        found += DisputePages(resolver.disputes).routes()
-        found += DisputeEndpoints(resolver.disputes, authentication, resolver.resolving).routes()
-    if resolver.publication is not None:
-        found += RegisterStatementPage(resolver.publication).routes()
-    return found
 
 
 def _changes_routes(archive: ArchiveSite, readers: FeedReaders) -> list[Route]:
