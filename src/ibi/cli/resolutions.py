@@ -33,7 +33,7 @@ class Resolutions(Protocol):
 @contextmanager
 def opened_resolutions(settings: Settings) -> Iterator[Resolutions]:
     if settings.is_remote:
-        from ibi.transport.api_clients import ResolverClient
+        from ibi.transport.resolver_clients import ResolverClient
 
         token = None if settings.token is None else settings.token.reveal()
         yield _Remote(ResolverClient(settings.server or "", token))

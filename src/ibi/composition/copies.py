@@ -27,8 +27,8 @@ from ibi.services.items.item_repository import ItemRepository
 from ibi.services.sites import ResolverSite
 from ibi.storage.copy_parts import CopyParts
 from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
-from ibi.transport.api_clients import ResolverClient
 from ibi.transport.item_source import HttpItemSources
+from ibi.transport.resolver_clients import ResolverClient
 from ibi.web.pages.language import translations
 from ibi.web.resolver.alerts import alert_about
 

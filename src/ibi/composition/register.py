@@ -44,7 +44,7 @@ def configured_mailer(settings: Settings) -> Mailer | None:
 def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
     """Administration of the register in the data directory, or of the server that the settings name."""
     if settings.is_remote:
-        from ibi.transport.api_clients import ArchivesClient
+        from ibi.transport.resolver_clients import ArchivesClient
 
         yield ArchivesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return

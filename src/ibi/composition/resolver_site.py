@@ -211,7 +211,7 @@ async def open_resolver_service(settings: Settings) -> AsyncIterator[ResolverSer
 def open_disputes(settings: Settings, by: str) -> Iterator[DisputeSource]:
     """The disputes of the data directory's resolver, or of the server that the settings name. `by` is who asks."""
     if settings.is_remote:
-        from ibi.transport.api_clients import DisputesClient
+        from ibi.transport.resolver_clients import DisputesClient
 
         yield DisputesClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
@@ -233,7 +233,7 @@ def _stored_beliefs(settings: Settings, opened: ExitStack) -> tuple[SqliteRegist
 def open_beliefs(settings: Settings) -> Iterator[BeliefSource]:
     """What the resolver of the data directory believes, or that of the server that the settings name."""
     if settings.is_remote:
-        from ibi.transport.api_clients import BeliefsClient
+        from ibi.transport.resolver_clients import BeliefsClient
 
         yield BeliefsClient(settings.server or "", None if settings.token is None else settings.token.reveal())
         return
