@@ -165,6 +165,7 @@ def test_a_ruling_settles_the_claims_of_its_parties_and_no_later_one(beliefs: Be
     beliefs.record_claim(ITEM, B, C, ClaimKind.ORIGINAL, NOW + 3)
     open_one, settled = beliefs.disputes(100)
     assert (settled.settled_by, settled.ruling) == (Settlement.ADMINISTRATOR, ruling)
+    assert beliefs.about(ITEM).ruling == ruling
     assert (open_one.claim.claimant, open_one.settled_by) == (B, None)
     assert beliefs.disputes(100, settled=False) == (open_one,)
 

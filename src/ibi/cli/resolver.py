@@ -145,6 +145,7 @@ def beliefs(about: str, *, as_json: bool, **flags: str | None) -> None:
 _WHY = {
     "home": "the home of the label",
     "successor": "to whom the home says that it gave the Original",
+    "ruling": "as the administrator said when two Archives claimed the Original",
     "holder": "who held the Original when it was last asked; the label has no home",
 }
 

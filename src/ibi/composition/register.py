@@ -69,14 +69,14 @@ def open_register(settings: Settings) -> Iterator[ArchiveAdmin]:
             mailer=mailer,
             own=None if archive is None else archive.service,
             sandbox=identity is not None and identity.sandbox,
-            log=_silent(),
+            log=silent_log(),
         )
         yield LocalArchiveAdmin(admin)
     finally:
         registry.close()
 
 
-def _silent() -> FilteringBoundLogger:
+def silent_log() -> FilteringBoundLogger:
     """A logger that writes nothing: a command prints its result; only a server has a log."""
     import structlog
 

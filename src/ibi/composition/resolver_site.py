@@ -15,7 +15,7 @@ from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_store
 from ibi.composition.membership import own_keys
-from ibi.composition.register import configured_mailer
+from ibi.composition.register import configured_mailer, silent_log
 from ibi.config import Settings
 from ibi.instant import Instant
 from ibi.label import Ibip, RepositoryName
@@ -217,7 +217,7 @@ def open_disputes(settings: Settings, by: str) -> Iterator[DisputeSource]:
         return
     with ExitStack() as opened:
         registry, beliefs, own = _stored_beliefs(settings, opened)
-        yield LocalDisputes(Disputes(registry, beliefs, own), by)
+        yield LocalDisputes(Disputes(registry, beliefs, own, log=silent_log()), by)
 
 
 def _stored_beliefs(settings: Settings, opened: ExitStack) -> tuple[SqliteRegistry, SqliteBeliefs, ArchiveRef | None]:

@@ -89,6 +89,8 @@ class LabelBeliefs(NamedTuple):
     held_at: int | None = None
     claims: tuple[FalseClaim, ...] = ()
     """What others claim, and those who decide contradict; seen last first."""
+    ruling: Ruling | None = None
+    """What the administrator said of a dispute over it."""
 
 
 class NamedCopies(NamedTuple):

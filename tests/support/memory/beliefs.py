@@ -104,6 +104,7 @@ class MemoryBeliefs:
             holder,
             None if holder is None else self._holdings[holder][label],
             tuple(claim for claim in self.claims(MOST_CLAIMS) if claim.label == label),
+            self._rulings.get(label),
         )
 
     def named_copies(self, home: Label) -> NamedCopies:

@@ -33,6 +33,8 @@ class BeliefReason(StrEnum):
     """The home named it, or one whom the home had named, as the new holder of the Original (E63)."""
     HOLDER = "holder"
     """The label has no home, and it held the Original when the item was last resolved (E55)."""
+    RULING = "ruling"
+    """The administrator of the resolver said so when two Archives claimed the Original (E93)."""
     NONE = "none"
     """No one is: the label has no home, and who holds the Original is not known."""
 
@@ -98,6 +100,9 @@ class BeliefReport:
         }
 
     def _believed(self, homes: Sequence[dict[str, Any]], known: LabelBeliefs) -> dict[str, Any]:
+        ruling = known.ruling
+        if ruling is not None and (known.successors[-1] if known.successors else ruling.holder) == ruling.holder:
+            return _believe(BeliefReason.RULING, ruling.holder.spelling, ruling.at)
         if homes and known.successors:
             return _believe(BeliefReason.SUCCESSOR, known.successors[-1].spelling, known.named_at)
         if homes:

@@ -279,11 +279,15 @@ class SqliteBeliefs:
             chain = connection.execute("SELECT chain, at FROM successions WHERE label = ?", key).fetchone()
             holding = connection.execute("SELECT owner, at FROM holdings WHERE label = ?", key).fetchone()
             claims = connection.execute(f"{_CLAIMS} WHERE label = ? ORDER BY last_seen DESC, owner", key).fetchall()
+            ruled = connection.execute(
+                "SELECT name, holder, parties, at, ruled_by FROM rulings WHERE label = ?", key
+            ).fetchone()
         words, named_at = ("", None) if chain is None else chain
         owner, held_at = (None, None) if holding is None else holding
         successors = tuple(map(parse, words.split()))
         holder = None if owner is None else parse(owner)
-        return LabelBeliefs(successors, named_at, holder, held_at, tuple(map(_claim, claims)))
+        ruling = None if ruled is None else _ruling(ruled)
+        return LabelBeliefs(successors, named_at, holder, held_at, tuple(map(_claim, claims)), ruling)
 
     def named_copies(self, home: Label) -> NamedCopies:
         with self._open() as connection:

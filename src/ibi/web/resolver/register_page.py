@@ -33,6 +33,7 @@ _REASONS: Final = {
     BeliefReason.HOME: message("It is the home of this label: the Archive registered for its prefix."),
     BeliefReason.SUCCESSOR: message("The home of this label says that it gave the Original to this Archive."),
     BeliefReason.HOLDER: message("This label has no home, and this Archive held the Original when last asked."),
+    BeliefReason.RULING: message("The administrator of the resolver said so when two Archives claimed the Original."),
     BeliefReason.NONE: message("This label has no home here, and it is not known who holds the Original."),
 }
 

@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 
 from ibi.label import parse
 from ibi.messages.label_forms import LabelForms
-from ibi.model.belief import ClaimKind
+from ibi.model.belief import ClaimKind, Ruling
 from ibi.ports.registry import HOLDER_AGE
 from ibi.resolver.authority import ArchiveRef
 from ibi.resolver.membership import CallBack
@@ -113,3 +113,14 @@ async def test_what_is_neither_label_nor_prefix_is_explained_on_the_page() -> No
     page = await Served().page("/resolver?about=%3Cscript%3E")
     assert "<script>" not in page
     assert 'role="alert"' in page
+
+
+async def test_what_the_administrator_said_is_told_as_such() -> None:
+    served = Served()
+    item = parse(ITEM)
+    served.beliefs.record_successors(item, (LIAR,), AT)
+    served.beliefs.rule(Ruling(item, LIAR, frozenset({LIAR, HEIR}), AT, "ana"))
+    assert served.report.about(ITEM)["believed"]["why"] == "ruling"
+    assert "The administrator of the resolver said so" in await served.page(f"/resolver?about={ITEM}")
+    served.beliefs.record_successors(item, (LIAR, HEIR), AT)  # given on since
+    assert served.report.about(ITEM)["believed"]["why"] != "ruling"
