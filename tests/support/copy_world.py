@@ -144,14 +144,20 @@ class SourceArchive:
             request.close_connection = True
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """A client that hangs up is what many tests want."""
+
+
 @contextmanager
 def source_archive(
     said: object = None, contents: Mapping[str, bytes] | None = None, **options: Any
 ) -> Iterator[SourceArchive]:
     archive = SourceArchive(said, dict(contents or {}), **options)
     handler = type("Handler", (SourceRequest,), {"answer": lambda request: archive.answer(request)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), handler)
     archive.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

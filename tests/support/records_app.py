@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,22 @@ from typing import Any
 from starlette.applications import Starlette
 
 from ibi.accounts.tokens import TOKEN_BYTES, new_token
+from ibi.archive.copies import CopyRules
 from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import open_store
 from ibi.model.account import Scope
+from ibi.services.copies.copying import Copying
+from ibi.services.copies.jobs import CopyWork
 from ibi.services.drafts.drafts import Drafts
 from ibi.services.items.archive_store import ArchiveStore
 from ibi.services.sites import ArchiveSite, ItemServices
+from ibi.storage.copy_parts import CopyParts
 from ibi.storage.draft_files import DraftFiles
+from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 from ibi.storage.sqlite.usage import MemoryUsageLog
+from ibi.transport.item_source import HttpItemSources
 from tests.support.archive_app import BASE, NOW, SERVICE
 from tests.support.asgi_client import Answer, ask
 from tests.support.memory.tokens import MemoryTokens
@@ -106,7 +112,10 @@ def unstarted_records_app(
 ) -> Iterator[RecordsApp]:
     """For a server, which starts it."""
     clocks, usage, tokens = SetClocks(NOW), MemoryUsageLog(), MemoryTokens()
-    with open_store(data) as store:
+    with open_store(data) as store, closing(SqliteCopyJobs(data)) as jobs:
+        staging = CopyParts(data)
+        copying = Copying(store, HttpItemSources(), staging, clocks, CopyRules())
+        copy_work = CopyWork(jobs, copying, staging)
         drafts = Drafts(DraftFiles(data, clocks), store, clocks, DraftRules(largest, days, quota), service=SERVICE)
         site = ArchiveSite(
             profile=ArchiveProfile("arq.lab.br", SERVICE, ArchiveUrls(BASE, BASE)),
@@ -117,7 +126,9 @@ def unstarted_records_app(
             public_url=BASE,
             usage=usage,
             feed=store.changes,
-            item_services=ItemServices(store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}),
+            item_services=ItemServices(
+                store, drafts, clocks, SERVICE, standing=lambda: {"membership": "off"}, copy_work=copy_work
+            ),
             **options,
         )
         minting = made(clocks=clocks, tokens=tokens, archive=site)

@@ -163,7 +163,9 @@ def _members(catalog: Catalog, item: Item) -> Iterable[Item]:
 def _is_admitted(source: Item, member: Item) -> bool:
     """Whether a text that says `translation_of` belongs to the group of the source. That is for the owner of the source
     to say, if it is an Original here: another's claim waits until it is accepted."""
-    if source.state is not State.ORIGINAL or (have_one_owner(source, member) and not is_declined(source, member.labels)):
+    if source.state is not State.ORIGINAL or (
+        have_one_owner(source, member) and not is_declined(source, member.labels)
+    ):
         return True
     return any(name_one_item(forms, member.labels) for _, forms in source.translations)
 

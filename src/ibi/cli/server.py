@@ -11,7 +11,7 @@ import structlog
 from ibi import __version__
 from ibi.cli.person import sign_in_url
 from ibi.composition.archive_site import dump_schedule, open_archive_site, own_addresses, verification_schedule
-from ibi.composition.copies import SourceFinder
+from ibi.composition.copy_work import SourceFinder
 from ibi.composition.membership import membership_service
 from ibi.composition.minter import LocalMinter, frozen_identity, open_ticks, own_address, warn_of_private_name
 from ibi.composition.resolver_site import open_registry, open_resolver_site, open_standby_site

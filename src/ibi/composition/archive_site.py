@@ -13,7 +13,7 @@ from ibi.archive.drafts import DraftQuota, DraftRules
 from ibi.archive.profile import ALL_RELATIONS, ArchiveProfile, ArchiveUrls
 from ibi.archive.url_key import UrlKeys
 from ibi.composition.archive_store import STORE, open_repaired
-from ibi.composition.copies import SourceFinder, open_copy_work
+from ibi.composition.copy_work import SourceFinder, open_copy_work
 from ibi.composition.membership import membership_status, own_keys, undeclared_host
 from ibi.composition.minter import LocalMinter
 from ibi.composition.register import MailIncomplete, configured_mailer

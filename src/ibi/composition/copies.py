@@ -1,15 +1,8 @@
-"""Builds what makes Copies of items of other Archives, for a server and for commands, from the settings."""
+"""Builds what makes Copies of items of other Archives, from the settings. Commands start with it: it imports little."""
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import ExitStack
-from ipaddress import IPv4Address
-from pathlib import Path
 from threading import Event
-from typing import Final
-
-import structlog
 
 from ibi.archive.copies import CopyRules
 from ibi.config import Settings
@@ -19,21 +12,11 @@ from ibi.model.membership import ArchiveRecord
 from ibi.persistent_url import PersistentUrl
 from ibi.ports.clocks import Clocks
 from ibi.ports.copies import FindSource, NoSource
-from ibi.ports.errors import StorageError
-from ibi.resolver.outcome import Redirect
 from ibi.services.copies.copying import Copying
-from ibi.services.copies.jobs import CopyWork
 from ibi.services.items.item_repository import ItemRepository
-from ibi.services.sites import ResolverSite
 from ibi.storage.copy_parts import CopyParts
-from ibi.storage.sqlite.copy_jobs import SqliteCopyJobs
 from ibi.transport.item_source import HttpItemSources
 from ibi.transport.resolver_clients import ResolverClient
-from ibi.web.pages.language import translations
-from ibi.web.resolver.alerts import alert_about
-
-_PATIENCE: Final = 30.0
-"""Seconds for one look-up by the resolver of the same server."""
 
 
 def is_sandbox(settings: Settings, record: ArchiveRecord | None) -> bool:
@@ -75,46 +58,6 @@ def copying_here(
     return Copying(store, sources, CopyParts(settings.data), clocks, rules, find_source=find_source, stopping=stopping)
 
 
-class SourceFinder:
-    """Finds holders of Originals for a server: by its own resolver, once that is there, or by the one of the settings.
-
-    Called from threads; the resolver's work is done on the server's event loop.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._elsewhere = None if settings.resolver is None else asking_resolver(settings.resolver)
-        self._resolver: ResolverSite | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def use(self, resolver: ResolverSite | None) -> None:
-        self._resolver = resolver
-
-    def note_loop(self) -> None:
-        """To be called on the event loop of the server."""
-        self._loop = asyncio.get_running_loop()
-
-    def __call__(self, label: Label) -> str:
-        if self._resolver is not None and self._loop is not None:
-            return self._ask_here(self._resolver, label, self._loop)
-        if self._elsewhere is None:
-            raise NoSource(label=str(label), reason="no resolver is known here")
-        return self._elsewhere(label)
-
-    @staticmethod
-    def _ask_here(resolver: ResolverSite, label: Label, loop: asyncio.AbstractEventLoop) -> str:
-        url = PersistentUrl(label, required_original=True)
-        asked = resolver.resolving.resolve(url, (IPv4Address("127.0.0.1"),), base=resolver.base, fresh=True)
-        try:
-            resolved = asyncio.run_coroutine_threadsafe(asked, loop).result(_PATIENCE)
-        except TimeoutError:
-            raise NoSource(label=str(label), reason="the resolver took too long") from None
-        if not isinstance(resolved.outcome, Redirect):
-            alert = alert_about(resolved.outcome, url, translations("en"))
-            raise NoSource(label=str(label), reason=alert.said.rstrip("."))
-        archive = resolved.outcome.archive
-        return f"{archive.protocol.scheme}://{archive.address}"
-
-
 def asking_resolver(resolver: str) -> FindSource:
     """Finds the holder of an Original by a resolver elsewhere."""
     client = ResolverClient(resolver)
@@ -135,24 +78,3 @@ def source_in(found: object, label: Label) -> str:
     if not isinstance(url, str):
         raise NoSource(label=str(label), reason="the resolver does not say which Archive has it")
     return url
-
-
-def open_copy_work(
-    settings: Settings,
-    store: ItemRepository,
-    record: ArchiveRecord,
-    clocks: Clocks,
-    own: frozenset[tuple[str, int]],
-    finder: SourceFinder,
-    opened: ExitStack,
-) -> CopyWork:
-    """The jobs of a server, which is at the addresses `own`; what is opened is closed with `opened`."""
-    log = structlog.get_logger("ibi.copies")
-
-    def set_aside(error: StorageError, aside: Path | None) -> None:
-        log.warning("the jobs of Copies are lost", reason=str(error), name=aside and aside.name)
-
-    jobs = SqliteCopyJobs(settings.data, set_aside)
-    opened.callback(jobs.close)
-    copying = copying_here(settings, store, record, clocks, own=own, find_source=finder)
-    return CopyWork(jobs, copying, CopyParts(settings.data), on_start=finder.note_loop)

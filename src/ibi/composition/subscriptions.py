@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from threading import Event
 from time import time
 
-from ibi.composition.copies import SourceFinder, copying_here
+from ibi.composition.copies import copying_here
+from ibi.composition.copy_work import SourceFinder
 from ibi.config import Settings
 from ibi.errors import IbiError
 from ibi.label import Label

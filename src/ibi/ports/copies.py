@@ -78,9 +78,9 @@ class ItemSource(Protocol):
         """Several, of which small ones come with the contents of their files. One that is missing in the answer was
         cut off, or the other Archive gives one at a time."""
 
-    def read_file(self, label: Label, file: File, offset: int) -> Iterator[bytes]:
+    def read_file(self, label: Label, file: File, offset: int) -> Iterator[bytes | memoryview]:
         """The bytes of a file from an offset on; `SourceCut` where the connection fails. Never more than the file has:
-        an Archive that sends more is refused."""
+        an Archive that sends more is refused. A piece is good until three more were given."""
 
     def close(self) -> None: ...
 
@@ -92,6 +92,7 @@ class ItemSources(Protocol):
         """The Archive at `http(s)://host[:port]`, shown the token. `UnsafeSource` if its address must not be asked."""
 
 
+Pieces = Iterator[bytes | memoryview]
 FindSource = Callable[[Label], str]
 """Finds the address of the Archive that keeps the Original of a label; `NoSource` if it is not known."""
 
@@ -99,7 +100,7 @@ FindSource = Callable[[Label], str]
 class StagedFiles(Protocol):
     """The files of one item on their way in. What is there stays when a process ends, to be gone on with."""
 
-    def receive(self, file: File, read_from: Callable[[int], Iterator[bytes]], on_bytes: OnBytes) -> Move:
+    def receive(self, file: File, read_from: Callable[[int], Pieces], on_bytes: OnBytes) -> Move:
         """The whole file, of which only what is missing is read; its digest is right.
 
         `read_from` gives its bytes from an offset on, and raises `SourceCut` when it is cut. `WrongDigest` if the file

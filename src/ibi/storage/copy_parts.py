@@ -16,7 +16,9 @@ import os
 import secrets
 import shutil
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +27,7 @@ from typing import Final
 from ibi.model.content import BlockHasher, Move, Received, Sent
 from ibi.model.file import File
 from ibi.ports.content import OnBytes
-from ibi.ports.copies import CopyUnderWay, SourceCut, WrongDigest
+from ibi.ports.copies import CopyUnderWay, Pieces, SourceCut, WrongDigest
 from ibi.storage.errors import DiskRefused
 from ibi.storage.locks import alone, open_lock
 from ibi.storage.machine import make_directory, refusals
@@ -37,6 +39,8 @@ _LOCK, _SIZE = "lock", "size"
 _PIECE: Final = 1 << 20
 _AHEAD: Final = 1 << 24
 _DAY: Final = 86_400
+_BEHIND: Final = 2
+"""Pieces that may wait to be hashed: a source gives them in few buffers."""
 
 Check = Callable[[int], None]
 
@@ -173,7 +177,7 @@ class PartFiles:
         self._hashers: dict[str, BlockHasher] = {}
         """Of files of which this process has seen every byte."""
 
-    def receive(self, file: File, read_from: Callable[[int], Iterator[bytes]], on_bytes: OnBytes) -> Move:
+    def receive(self, file: File, read_from: Callable[[int], Pieces], on_bytes: OnBytes) -> Move:
         path = self._place / file.sha512[:64]
         with refusals(DiskRefused, path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -219,21 +223,50 @@ def _read_again(descriptor: int, size: int) -> BlockHasher:
 
 
 def _append(
-    descriptor: int,
-    file: File,
-    hasher: BlockHasher,
-    read_from: Callable[[int], Iterator[bytes]],
-    on_bytes: OnBytes,
+    descriptor: int, file: File, hasher: BlockHasher, read_from: Callable[[int], Pieces], on_bytes: OnBytes
 ) -> None:
-    started = hasher.size
-    for piece in read_from(hasher.size) if hasher.size < file.size else ():
-        if hasher.size + len(piece) > file.size:
-            raise WrongDigest(path=repr(file.path), reason="it is longer")
-        write_all(descriptor, piece)
-        hasher.update(piece)
-        on_bytes(len(piece))
-        if hasher.size - started >= _AHEAD:
-            start_writing(descriptor, hasher.size)
-            started = hasher.size
-    if hasher.size < file.size:
-        raise SourceCut(source="the other Archive", reason=f"{file.path!r} ended after {hasher.size} bytes")
+    """Write what comes, and hash it in another thread meanwhile: large files take half as long."""
+    written = started = hasher.size
+    if written == file.size:
+        return
+    with _Beside(hasher) as beside:
+        for piece in read_from(written):
+            if written + len(piece) > file.size:
+                raise WrongDigest(path=repr(file.path), reason="it is longer")
+            beside.update(piece)
+            write_all(descriptor, piece)
+            written += len(piece)
+            on_bytes(len(piece))
+            if written - started >= _AHEAD:
+                start_writing(descriptor, written)
+                started = written
+    if written < file.size:
+        raise SourceCut(source="the other Archive", reason=f"{file.path!r} ended after {written} bytes")
+
+
+class _Beside:
+    """Hashes pieces in a thread, in their order; at the end of the `with` all are. Small ones are hashed at once."""
+
+    def __init__(self, hasher: BlockHasher) -> None:
+        self._hasher = hasher
+        self._thread: ThreadPoolExecutor | None = None
+        self._under_way: deque[Future[None]] = deque()
+
+    def __enter__(self) -> _Beside:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._under_way:
+            self._under_way.popleft().result()
+        if self._thread is not None:
+            self._thread.shutdown()
+
+    def update(self, piece: bytes | memoryview) -> None:
+        if len(piece) < _PIECE and not self._under_way:
+            self._hasher.update(piece)
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "ibi-hash")
+        self._under_way.append(self._thread.submit(self._hasher.update, piece))
+        while len(self._under_way) > _BEHIND:
+            self._under_way.popleft().result()

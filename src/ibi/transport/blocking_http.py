@@ -23,6 +23,9 @@ _MOST_INTERIM: Final = 8
 _MOST_LINE: Final = 256
 """Bytes of the line before a chunk."""
 PIECE: Final = 1 << 20
+IN_TURN: Final = 4
+"""Buffers of a connection, in which large pieces come."""
+Piece = bytes | memoryview
 _STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [^\r\n]*)?")
 _FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*?)[ \t]*")
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?")
@@ -69,6 +72,8 @@ class BlockingConnection:
         self._ahead = b""
         """Bytes that were received and are not read yet."""
         self._is_usable = True
+        self._buffers: list[memoryview] = []
+        self._turn = -1
 
     @property
     def is_usable(self) -> bool:
@@ -112,8 +117,9 @@ class BlockingConnection:
 
     # --- bodies ---
 
-    def body(self, head: AnswerHead, most: int) -> Iterator[bytes]:
-        """The body in pieces, never more than `most` bytes: `BrokenAnswer` for a longer one, whatever it announces."""
+    def body(self, head: AnswerHead, most: int) -> Iterator[Piece]:
+        """The body in pieces, never more than `most` bytes: `BrokenAnswer` for a longer one, whatever it announces. A
+        piece of it is good until `IN_TURN` - 1 more were given."""
         if head.status in (204, 304):
             self._end(head)
             return
@@ -133,13 +139,13 @@ class BlockingConnection:
     def _end(self, head: AnswerHead) -> None:
         self._is_usable = not head.is_last and not self._ahead
 
-    def _exactly(self, length: int, pace: _Pace) -> Iterator[bytes]:
+    def _exactly(self, length: int, pace: _Pace) -> Iterator[Piece]:
         while length:
             piece = self._some(min(length, PIECE), pace)
             length -= len(piece)
             yield piece
 
-    def _some(self, most: int, pace: _Pace) -> bytes:
+    def _some(self, most: int, pace: _Pace) -> Piece:
         """Some bytes, as many as there are at hand; large pieces are gathered, which are quicker to work with."""
         if self._ahead:
             piece, self._ahead = self._ahead[:most], self._ahead[most:]
@@ -148,8 +154,7 @@ class BlockingConnection:
             piece = self._receive(most, pace.deadline())
             pace.count(len(piece))
             return piece
-        buffer, filled = bytearray(most), 0
-        view = memoryview(buffer)
+        view, filled = self._buffer(), 0
         while filled < most:
             self._socket.settimeout(pace.left())
             count = self._socket.recv_into(view[filled:])
@@ -159,9 +164,17 @@ class BlockingConnection:
                 raise ConnectionResetError(None, "it hung up")
             filled += count
             pace.count(count)
-        return bytes(buffer) if filled == most else bytes(view[:filled])
+        return view[:filled]
 
-    def _chunks(self, head: AnswerHead, most: int, pace: _Pace) -> Iterator[bytes]:
+    def _buffer(self) -> memoryview:
+        """One of a few that are used in turn: to make each anew costs as much as to fill it."""
+        if len(self._buffers) < IN_TURN:
+            self._buffers.append(memoryview(bytearray(PIECE)))
+            return self._buffers[-1]
+        self._turn = (self._turn + 1) % IN_TURN
+        return self._buffers[self._turn]
+
+    def _chunks(self, head: AnswerHead, most: int, pace: _Pace) -> Iterator[Piece]:
         if head.headers[b"transfer-encoding"].lower() != b"chunked" or b"content-length" in head.headers:
             raise BrokenAnswer(reason="it is encoded in a way that was not asked for")
         while True:
@@ -192,7 +205,7 @@ class BlockingConnection:
         line, self._ahead = self._ahead[:end], self._ahead[end + 2 :]
         return line
 
-    def _to_the_end(self, most: int, pace: _Pace) -> Iterator[bytes]:
+    def _to_the_end(self, most: int, pace: _Pace) -> Iterator[Piece]:
         """RFC 9112 §6.3: with neither a length nor chunks, the end of the connection is that of the body."""
         while True:
             try:

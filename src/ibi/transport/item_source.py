@@ -28,7 +28,7 @@ from ibi.ports.copies import FoundObject, SourceCut, SourceGone, UnsafeSource
 from ibi.resolver.trace import Failure
 from ibi.transport.address_guard import AddressGuard, addresses_of
 from ibi.transport.api_client import one_line, refusal_of
-from ibi.transport.blocking_http import AnswerHead, BlockingConnection, BrokenAnswer
+from ibi.transport.blocking_http import AnswerHead, BlockingConnection, BrokenAnswer, Piece
 from ibi.transport.errors import (
     InsecureServer,
     InvalidServer,
@@ -88,7 +88,7 @@ class HttpItemSource:
         with self._asked("GET", f"{_place(label)}/object") as (head, body):
             if head.status != _OK:
                 raise self._refusal(head, body, label)
-            content = b"".join(body(MOST_RECORD))
+            content = b"".join(bytes(piece) for piece in body(MOST_RECORD))
         return self._read(content, label)
 
     def read_objects(self, labels: Sequence[Label]) -> Iterator[FoundObject]:
@@ -135,7 +135,7 @@ class HttpItemSource:
 
     # --- files ---
 
-    def read_file(self, label: Label, file: File, offset: int) -> Iterator[bytes]:
+    def read_file(self, label: Label, file: File, offset: int) -> Iterator[Piece]:
         headers = {"Accept": "*/*"}
         if offset:
             headers |= {"Range": f"bytes={offset}-", "If-Range": f'"{file.sha512[:64]}"'}
@@ -159,7 +159,7 @@ class HttpItemSource:
     @contextmanager
     def _asked(
         self, method: str, path: str, content: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> Iterator[tuple[AnswerHead, Callable[[int], Iterator[bytes]]]]:
+    ) -> Iterator[tuple[AnswerHead, Callable[[int], Iterator[Piece]]]]:
         """The head of the answer, and how its body is read, up to so many bytes."""
         try:
             connection, head = self._send(
@@ -224,8 +224,8 @@ class HttpItemSource:
                 refused = OSError(None, str(error))
         raise refused
 
-    def _refusal(self, head: AnswerHead, body: Callable[[int], Iterator[bytes]], label: Label) -> IbiError:
-        content = b"".join(body(_MOST_REFUSAL))
+    def _refusal(self, head: AnswerHead, body: Callable[[int], Iterator[Piece]], label: Label) -> IbiError:
+        content = b"".join(bytes(piece) for piece in body(_MOST_REFUSAL))
         refused = refusal_of(head.status, content, self.url)
         if head.status in _BUSY:
             return SourceCut(source=self.url, reason=f"it answers with status {head.status}")
@@ -288,7 +288,7 @@ def _check_token(server: ServerUrl, token: str | None) -> None:
         raise InsecureServer(server=str(server))
 
 
-def _lines(pieces: Iterator[bytes], longest: int) -> Iterator[bytes]:
+def _lines(pieces: Iterator[Piece], longest: int) -> Iterator[bytes]:
     rest = bytearray()
     for piece in pieces:
         start = len(rest)

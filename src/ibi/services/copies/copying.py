@@ -37,6 +37,7 @@ from ibi.ports.copies import (
     ItemSource,
     ItemSources,
     NoSource,
+    Pieces,
     SourceCut,
     SourceGone,
     StagedFiles,
@@ -219,7 +220,7 @@ class Copying:
     ) -> Source:
         attempts = _Attempts(self.stopping)
 
-        def read_from(offset: int) -> Iterator[bytes]:
+        def read_from(offset: int) -> Pieces:
             for piece in archive.read_file(prepared.original.rep, file, offset):
                 if self.stopping.is_set():
                     raise CopyStopped()

@@ -88,9 +88,9 @@ class ItemClaims:
         if any(claim.state is ClaimState.ACCEPTED for claim in self._between(held, claiming)):
             raise ClaimAccepted(label=str(held.rep), claimant=str(claiming.rep))
         message = f"Declined the claim of {claiming.rep}"
-        return self.deposits.change({held.rep: lambda item: decline(item, claiming.labels)}, who, message, act="decline")[
-            held.rep
-        ]
+        return self.deposits.change(
+            {held.rep: lambda item: decline(item, claiming.labels)}, who, message, act="decline"
+        )[held.rep]
 
     def _find(self, label: Label, claimant: Label) -> tuple[Item, Item]:
         held, claiming = self.repository.find(label), self.repository.find(claimant)

@@ -318,7 +318,7 @@ def open_source(origin: str) -> int:
     return descriptor
 
 
-def write_all(descriptor: int, content: bytes) -> None:
+def write_all(descriptor: int, content: bytes | memoryview) -> None:
     """A disk may take less than it is given, and says how much."""
     written = os.write(descriptor, content) if content else 0
     while written < len(content):
