@@ -17,7 +17,7 @@ HELD = $(if $(wildcard $(VENV)/.synced-dev),dev,run)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev up lint check test bench soak lock sbom clean browser nginx promtool tcl pictures
+.PHONY: help install dev up lint check test bench soak lock sbom clean browser nginx rsync promtool tcl pictures
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -46,7 +46,7 @@ test: lint browser promtool tcl ## Everything: lint and every test
 pictures: dev browser ## Take the pictures of the pages under docs/pictures anew
 	IBI_PICTURES="$(CURDIR)/docs/pictures" $(BIN)/pytest -q -n 0 tests/browser/test_pictures.py
 
-bench: dev nginx ## Measure; fails on a missed aim
+bench: dev nginx rsync ## Measure; fails on a missed aim
 	$(BIN)/python -m bench.run
 
 soak: dev ## The long runs: properties a hundred times over, a thousand kills of a server, a million labels, 100,000 simulated networks, every lie, a harvest of 100,000 records
@@ -70,6 +70,10 @@ browser: ## Install a Chromium for the tests of the pages, where that is possibl
 nginx: ## Install nginx to compare with, where that is possible
 	@command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || \
 	  { $(INSTALL) nginx-light >/dev/null 2>&1; } || echo 'no nginx here, and none to be had: nothing is compared with it'
+
+rsync: ## Install rsync to compare with, where that is possible
+	@command -v rsync >/dev/null || \
+	  { $(INSTALL) rsync >/dev/null 2>&1; } || echo 'no rsync here, and none to be had: Copies are not compared with it'
 
 promtool: ## Install promtool, which judges the metrics in a test, where that is possible
 	@command -v promtool >/dev/null || \
